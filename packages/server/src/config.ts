@@ -1,0 +1,180 @@
+import { StartError } from './errors.js'
+
+/**
+ * Every setting of the service, once: its variable, what it means, its default and its bounds. The Config
+ * that is passed around, the help text of `annals serve` and the table in the README come from here.
+ */
+interface Setting {
+  variable: string
+  meaning: string
+  unit?: string
+  default: string | number | undefined
+  min?: number
+  max?: number
+  pattern?: RegExp
+  takes?: string
+}
+
+const SETTINGS = {
+  host: { variable: 'HOST', meaning: 'address to listen on', default: '127.0.0.1' },
+  port: {
+    variable: 'PORT',
+    meaning: 'port to listen on; 0 takes a free one',
+    default: 8029,
+    min: 0,
+    max: 65_535,
+  },
+  database_url: {
+    variable: 'DATABASE_URL',
+    meaning: 'a PostgreSQL server (15 or newer) or a Citus coordinator; unset: the embedded PostgreSQL',
+    default: undefined,
+    pattern: /^postgres(ql)?:\/\//,
+    takes: 'a URL that begins with postgresql://',
+  },
+  data_dir: {
+    variable: 'ANNALS_DATA_DIR',
+    meaning: 'where the embedded PostgreSQL keeps its data',
+    default: '.annals',
+  },
+  api_key: {
+    variable: 'ANNALS_API_KEY',
+    meaning: 'the token of the project "default"; unset: the first start makes one and prints it once',
+    default: undefined,
+    pattern: /^[\x21-\x7e]{32,256}$/,
+    takes: '32 to 256 visible ASCII characters',
+  },
+  admin_token: {
+    variable: 'ANNALS_ADMIN_TOKEN',
+    meaning: 'if set, /admin/v1 exists and takes this token',
+    default: undefined,
+    pattern: /^[\x21-\x7e]{32,256}$/,
+    takes: '32 to 256 visible ASCII characters',
+  },
+  log_level: {
+    variable: 'LOG_LEVEL',
+    meaning: 'fatal, error, warn, info, debug, trace or silent',
+    default: 'info',
+    pattern: /^(fatal|error|warn|info|debug|trace|silent)$/,
+    takes: 'one of fatal, error, warn, info, debug, trace, silent',
+  },
+  body_bytes_max: {
+    variable: 'ANNALS_BODY_BYTES_MAX',
+    meaning: 'largest request body',
+    unit: 'bytes',
+    default: 1_048_576,
+    min: 1_024,
+    max: 67_108_864,
+  },
+  queue_requests_max: {
+    variable: 'ANNALS_QUEUE_REQUESTS_MAX',
+    meaning: 'appends that may wait for a commit before new ones get 503',
+    default: 10_000,
+    min: 1,
+    max: 1_000_000,
+  },
+  queue_bytes_max: {
+    variable: 'ANNALS_QUEUE_BYTES_MAX',
+    meaning: 'bytes of appends that may wait for a commit before new ones get 503',
+    unit: 'bytes',
+    default: 67_108_864,
+    min: 1_024,
+    max: 4_294_967_296,
+  },
+  flushes_max: {
+    variable: 'ANNALS_FLUSHES_MAX',
+    meaning: 'commits of appends in flight at once, one a project at most',
+    default: 4,
+    min: 1,
+    max: 64,
+  },
+  database_connections_max: {
+    variable: 'ANNALS_DATABASE_CONNECTIONS_MAX',
+    meaning: 'connections that this process keeps to the database',
+    default: 16,
+    min: 2,
+    max: 1_000,
+  },
+  database_wait_ms_max: {
+    variable: 'ANNALS_DATABASE_WAIT_MS_MAX',
+    meaning: 'how long a request waits for a database that is away before it gets 503',
+    unit: 'ms',
+    default: 1_500,
+    min: 100,
+    max: 60_000,
+  },
+  statement_ms_max: {
+    variable: 'ANNALS_STATEMENT_MS_MAX',
+    meaning: 'longest that one statement of a request may run in the database',
+    unit: 'ms',
+    default: 30_000,
+    min: 100,
+    max: 3_600_000,
+  },
+  token_cache_ms: {
+    variable: 'ANNALS_TOKEN_CACHE_MS',
+    meaning: 'how long a token is trusted before the database is asked again; a revocation takes that long',
+    unit: 'ms',
+    default: 4_000,
+    min: 0,
+    max: 4_500,
+  },
+  drain_ms_max: {
+    variable: 'ANNALS_DRAIN_MS_MAX',
+    meaning: 'how long SIGTERM waits for requests under way',
+    unit: 'ms',
+    default: 9_000,
+    min: 0,
+    max: 600_000,
+  },
+} as const satisfies Record<string, Setting>
+
+type Settings = typeof SETTINGS
+type ValueOf<S extends Setting> = S['default'] extends number
+  ? number
+  : S['default'] extends string
+    ? string
+    : string | undefined
+
+/** The service's configuration: frozen, made once from the environment, passed to what needs it. */
+export type Config = { readonly [K in keyof Settings]: ValueOf<Settings[K]> }
+
+/** Rows of the settings' table: variable, default as text, meaning. */
+export function describeSettings(): Array<{ variable: string; default: string; meaning: string }> {
+  return Object.values(SETTINGS as Record<string, Setting>).map((setting) => ({
+    variable: setting.variable,
+    default:
+      setting.default === undefined ? '' : `${setting.default}${setting.unit ? ` ${setting.unit}` : ''}`,
+    meaning: setting.meaning,
+  }))
+}
+
+/**
+ * Reads the environment. An empty variable counts as unset.
+ * @throws StartError that names the first variable whose value does not fit, and what it takes; the value
+ * itself is not repeated, since it may be a secret.
+ */
+export function readConfig(environment: Record<string, string | undefined>): Config {
+  const entries = Object.entries(SETTINGS as Record<string, Setting>).map(([key, setting]) => {
+    const text = environment[setting.variable]
+    return [key, text === undefined || text === '' ? setting.default : readValue(setting, text)]
+  })
+  return Object.freeze(Object.fromEntries(entries)) as Config
+}
+
+function readValue(setting: Setting, text: string): string | number {
+  if (typeof setting.default !== 'number') {
+    if (setting.pattern && !setting.pattern.test(text)) {
+      throw new StartError(`${setting.variable} must be ${setting.takes}. Correct it and start again.`)
+    }
+    return text
+  }
+  const value = Number(text)
+  const min = setting.min ?? 0
+  const max = setting.max ?? Number.MAX_SAFE_INTEGER
+  if (!/^\d{1,15}$/.test(text) || value < min || value > max) {
+    throw new StartError(
+      `${setting.variable} must be an integer from ${min} to ${max}${setting.unit ? ` (${setting.unit})` : ''}. Correct it and start again.`,
+    )
+  }
+  return value
+}

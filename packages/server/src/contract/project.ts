@@ -1,0 +1,51 @@
+import Type, { type Static } from 'typebox'
+import { Name, Nullable, Strict, Timestamp, Uuid } from './schema.js'
+
+export const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'What the token may do.',
+  examples: [['read', 'write']],
+})
+
+export const Project = Type.Object(
+  { id: Uuid('The project.'), name: Name, created_at: Timestamp('When it was created.') },
+  { $id: 'Project' },
+)
+
+export const Token = Type.Object(
+  {
+    id: Uuid('The token, for revoking it.'),
+    project_id: Uuid('The project that it opens.'),
+    name: Name,
+    scopes: Scopes,
+    created_at: Timestamp('When it was created.'),
+    expires_at: Nullable(Timestamp('From when on it is refused; null: never.')),
+    revoked_at: Nullable(Timestamp('Since when it is refused; null: it is not.')),
+  },
+  { $id: 'Token' },
+)
+
+export const CreateProjectBody = Strict({ name: Name })
+export type CreateProjectBody = Static<typeof CreateProjectBody>
+
+export const ProjectParams = Strict({ project_id: Uuid('The project.') })
+export const TokenParams = Strict({ project_id: Uuid('The project.'), token_id: Uuid('The token.') })
+
+export const CreateTokenBody = Strict({
+  name: Name,
+  scopes: Type.Optional(Scopes),
+  expires_at: Type.Optional(Nullable(Timestamp('From when on it shall be refused.'))),
+})
+export type CreateTokenBody = Static<typeof CreateTokenBody>
+
+export const TokenSecret = Type.String({
+  description: 'The secret. It is shown this once.',
+  examples: ['sk-annals-…'],
+})
+
+/** A token that has just been made: the only time that its secret is seen. */
+export const NewToken = Type.Object({
+  token: TokenSecret,
+  ...Token.properties,
+})

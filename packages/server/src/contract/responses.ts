@@ -1,0 +1,147 @@
+import Type, { type TSchema } from 'typebox'
+import { type ErrorName, retryAfterOf, statusOf } from '../errors.js'
+import { Success } from './schema.js'
+
+export const ErrorAnswer = Type.Object(
+  {
+    code: Type.Integer({ description: 'The HTTP status.' }),
+    error: Type.String({ description: 'A stable name to program against.' }),
+    msg: Type.String({ description: 'One sentence for a person: what was wrong and what to do.' }),
+  },
+  { $id: 'Error', additionalProperties: false },
+)
+
+/** One example sentence a name; the documentation shows it. */
+const EXAMPLES: Record<ErrorName, string> = {
+  invalid_json: 'The body is not JSON: Unexpected end of JSON input.',
+  invalid_request: 'Query parameter limit must be an integer from 1 to 200.',
+  invalid_cursor:
+    'Query parameter cursor is damaged, or belongs to a query with another order or filter. Begin again without a cursor.',
+  unauthorized: 'A valid API key is needed: send it as "Authorization: Bearer <API_KEY>".',
+  insufficient_scope: 'This API key has no scope "write". Use one that has it.',
+  session_not_found: 'There is no such session in this project.',
+  learning_space_not_found: 'There is no such learning space in this project.',
+  message_not_found: 'There is no such message in this session.',
+  user_not_found: 'There is no such user in this project.',
+  project_not_found: 'There is no such project.',
+  token_not_found: 'There is no such token in this project.',
+  route_not_found: 'There is no GET /api/v1/nothing here. See /docs for what there is.',
+  method_not_allowed: 'PUT is not possible here; Allow names what is.',
+  seq_conflict:
+    "If-Match asked for seq 6, but the session's last seq is 7. Read what was added and try again.",
+  session_exists:
+    'This project has a session with that use_uuid already, with another user, configs or disable_task_tracking.',
+  project_exists: 'There is a project of that name already.',
+  payload_too_large: 'The body is larger than 1048576 bytes. Send less at a time.',
+  unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',
+  idempotency_key_reused:
+    'This Idempotency-Key was used for another request. Use a new key for a new request.',
+  rate_limited: 'Too many requests with this API key. Try again shortly.',
+  internal_error: 'Something went wrong on the server. The request id leads to it in the log.',
+  unavailable: 'The database cannot be reached at the moment. Nothing was stored; try again shortly.',
+  overloaded: 'Too many appends are waiting to be stored. Nothing was stored; try again shortly.',
+}
+
+const STATUS_TEXT: Record<number, string> = {
+  400: 'The request does not fit.',
+  401: 'The token is missing, unknown, revoked or expired.',
+  403: 'The token may not do this.',
+  404: 'It does not exist, or belongs to another project.',
+  409: 'It conflicts with what is there.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+  422: 'The idempotency key stands for another request.',
+  500: 'A fault of the server.',
+  503: 'The database is away or the queue is full; nothing was stored.',
+}
+
+/** Errors that any operation may answer with. */
+const ALWAYS: ErrorName[] = [
+  'invalid_request',
+  'unauthorized',
+  'insufficient_scope',
+  'internal_error',
+  'unavailable',
+]
+const WITH_BODY: ErrorName[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type']
+
+const RequestIdHeader = {
+  'X-Request-Id': { type: 'string', description: 'Leads to this request in the log.' },
+}
+
+interface ResponseParts {
+  status?: number
+  description: string
+  data: TSchema
+  /** Further statuses that succeed in the same shape, with what they mean. */
+  also?: Record<number, string>
+  body?: boolean
+  idempotent?: boolean
+  errors?: ErrorName[]
+  /** The message in the envelope. */
+  message?: string
+}
+
+/** The responses of one operation for its OpenAPI description: the success and every error it can have. */
+export function responses(parts: ResponseParts): Record<string, unknown> {
+  const success = (description: string) => ({
+    description,
+    headers: {
+      ...RequestIdHeader,
+      ...(parts.idempotent && {
+        'Idempotent-Replayed': {
+          type: 'string',
+          enum: ['true'],
+          description: 'true when this answers a retry.',
+        },
+      }),
+    },
+    content: { 'application/json': { schema: Success(parts.data, parts.message) } },
+  })
+  const documented: Record<string, unknown> = { [parts.status ?? 200]: success(parts.description) }
+  for (const [status, description] of Object.entries(parts.also ?? {}))
+    documented[status] = success(description)
+  const errors = [
+    ...ALWAYS,
+    ...(parts.body ? WITH_BODY : []),
+    ...(parts.idempotent ? REUSED : []),
+    ...(parts.errors ?? []),
+  ]
+  return { ...documented, ...describeErrors(errors) }
+}
+
+const REUSED: ErrorName[] = ['idempotency_key_reused']
+
+function describeErrors(names: ErrorName[]): Record<string, unknown> {
+  const unique = [...new Set(names)]
+  const statuses = [...new Set(unique.map(statusOf))]
+  return Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      describeStatus(
+        status,
+        unique.filter((name) => statusOf(name) === status),
+      ),
+    ]),
+  )
+}
+
+function describeStatus(status: number, names: ErrorName[]): unknown {
+  const waits = names.some((name) => retryAfterOf(name) !== undefined)
+  return {
+    description: STATUS_TEXT[status] ?? 'An error.',
+    headers: {
+      ...RequestIdHeader,
+      ...(waits && { 'Retry-After': { type: 'integer', description: 'Seconds to wait.' } }),
+      ...(status === 401 && { 'WWW-Authenticate': { type: 'string', description: 'Bearer' } }),
+    },
+    content: {
+      'application/json': {
+        schema: Type.Ref('Error'),
+        examples: Object.fromEntries(
+          names.map((name) => [name, { value: { code: status, error: name, msg: EXAMPLES[name] } }]),
+        ),
+      },
+    },
+  }
+}

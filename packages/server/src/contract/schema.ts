@@ -1,0 +1,84 @@
+import Type, { type TSchema } from 'typebox'
+import {
+  CURSOR_LENGTH_MAX,
+  NAME_LENGTH_MAX,
+  PAGE_LIMIT_DEFAULT,
+  PAGE_LIMIT_MAX,
+  USER_IDENTIFIER_LENGTH_MAX,
+} from '../limits.js'
+
+/** Building blocks that the resources share. */
+
+export const Uuid = (description: string, example = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d') =>
+  Type.String({ format: 'uuid', description, examples: [example] })
+
+export const Timestamp = (description: string) =>
+  Type.String({ format: 'date-time', description, examples: ['2026-11-21T09:30:00.123456Z'] })
+
+/** A JSON object whose members pass through untouched. */
+export const JsonObject = (description: string, example: object) =>
+  Type.Object({}, { additionalProperties: true, description, examples: [example] })
+
+export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
+
+/** An object with exactly these fields: what we would drop, we refuse. */
+export const Strict = <P extends Record<string, TSchema>>(properties: P, options: object = {}) =>
+  Type.Object(properties, { additionalProperties: false, ...options })
+
+export const UserIdentifier = Type.String({
+  minLength: 1,
+  maxLength: USER_IDENTIFIER_LENGTH_MAX,
+  description: "The caller's own identifier of a user. The user is created on first use.",
+  examples: ['omar_davis_3817'],
+})
+
+export const Name = Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, examples: ['production'] })
+
+/** The query parameters that every list takes. */
+export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT) {
+  return {
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: PAGE_LIMIT_MAX,
+        default: limit_default,
+        description: 'How many items a page has at most. It may change between pages.',
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: CURSOR_LENGTH_MAX,
+        description:
+          'The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused.',
+      }),
+    ),
+    time_desc: Type.Optional(
+      Type.Boolean({ default: false, description: 'true: newest first. false: oldest first.' }),
+    ),
+  }
+}
+
+/** A page of a list. */
+export const PageOf = (items: TSchema) =>
+  Type.Object({
+    items: Type.Array(items),
+    has_more: Type.Boolean({ description: 'Whether another page follows.' }),
+    next_cursor: Type.String({
+      description: 'What to send as `cursor` for the next page; empty when there is none.',
+    }),
+  })
+
+/** The envelope of a success. */
+export const Success = (data: TSchema, message = 'ok') =>
+  Type.Object({
+    code: Type.Literal(0),
+    error: Type.Literal(''),
+    msg: Type.Literal(message),
+    data,
+  })
+
+export const Empty = Type.Object({}, { description: 'Nothing to return.' })
+
+/** A query string with no parameters: a misspelt one is refused, not ignored. */
+export const NoQuery = Strict({})

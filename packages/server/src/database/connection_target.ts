@@ -1,0 +1,42 @@
+import type { Config } from '../config.js'
+import type { ConnectionTarget } from './database.js'
+import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
+
+/** Where the database is, and how to leave it. */
+export interface DatabaseLocation {
+  target: ConnectionTarget
+  /** For a person: where the data is, without a password. */
+  description: string
+  /** Leaves the embedded server, which the last one out stops. Nothing to do for a server of the operator's. */
+  release(): Promise<void>
+}
+
+/** Finds the database that the configuration names; starts the embedded one where none is named. */
+export async function locateDatabase(
+  config: Config,
+  onProgress: (sentence: string) => void,
+): Promise<DatabaseLocation> {
+  if (config.database_url !== undefined) {
+    const connectionString = config.database_url
+    return {
+      target: { connectionString },
+      description: describeUrl(connectionString),
+      release: async () => {},
+    }
+  }
+  const embedded = await startEmbeddedPostgres({ dataDir: config.data_dir, onProgress })
+  return {
+    target: embedded.connection,
+    description: `embedded PostgreSQL, data in ${config.data_dir}`,
+    release: () => embedded.release(),
+  }
+}
+
+function describeUrl(text: string): string {
+  try {
+    const url = new URL(text)
+    return `PostgreSQL at ${url.host || url.searchParams.get('host') || 'localhost'}${url.pathname}`
+  } catch {
+    return 'PostgreSQL at DATABASE_URL'
+  }
+}

@@ -1,0 +1,166 @@
+import pg from 'pg'
+import { AnnalsError } from '../errors.js'
+import { isConnectionLoss, isTransient, isUnavailable } from './database_errors.js'
+import type { Statement } from './statement.js'
+
+/** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
+export type Row = Record<string, string | null>
+
+export type Parameter = string | number | boolean | null | Buffer | ReadonlyArray<string | number | null>
+
+/** What can run a statement: the pool, or one connection inside a transaction. */
+export interface Queryable {
+  /** Runs one statement and gives its rows. @throws AnnalsError `unavailable` when the database is away. */
+  query(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>
+}
+
+/** The pool of connections to one database. */
+export interface Database extends Queryable {
+  /** Runs `work` in one transaction; repeats it when PostgreSQL asks for that (40001, 40P01). */
+  transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>
+  close(): Promise<void>
+  /** Connections open, idle and waited for. */
+  usage(): { total: number; idle: number; waiting: number }
+}
+
+export type ConnectionTarget =
+  | { connectionString: string }
+  | { host: string; port: number; database: string; user: string }
+
+export interface DatabaseOptions {
+  target: ConnectionTarget
+  connections_max: number
+  /** Longest wait for a connection, in ms. */
+  wait_ms_max: number
+  /** Longest run of one statement in the server, in ms; 0: no limit. */
+  statement_ms_max: number
+  /** Told of connections that fail while nobody uses them. */
+  onIdleError?: (error: Error) => void
+}
+
+// Text in, text out: the driver parses nothing, so nothing loses digits or microseconds on the way.
+const AS_TEXT = { getTypeParser: () => (value: unknown) => value }
+const TRANSACTION_ATTEMPTS_MAX = 5
+
+/** Opens a pool. It connects when it is first used. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    ...options.target,
+    max: options.connections_max,
+    connectionTimeoutMillis: options.wait_ms_max,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    application_name: 'annals',
+    types: AS_TEXT as unknown as pg.CustomTypesConfig,
+    ...(options.statement_ms_max > 0 && {
+      statement_timeout: options.statement_ms_max,
+      // A database that stopped answering cannot cancel its own statement; the client then gives up itself.
+      query_timeout: options.statement_ms_max + 1_000,
+    }),
+  })
+  pool.on('error', (error) => options.onIdleError?.(error))
+  return {
+    query: (statement, parameters) => runOnPool(pool, statement, parameters),
+    transaction: (work) => transaction(pool, work),
+    close: () => pool.end(),
+    usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+  }
+}
+
+/**
+ * The database is away: it cannot be reached, or it broke off. `sent` tells whether the statement had been
+ * sent by then, in which case nobody knows whether it took effect.
+ */
+export class DatabaseAway extends AnnalsError {
+  constructor(
+    readonly sent: boolean,
+    cause: unknown,
+  ) {
+    super(
+      'unavailable',
+      'The database cannot be reached at the moment. Nothing was stored; try again shortly.',
+      { cause },
+    )
+  }
+}
+
+async function runOnPool(
+  pool: pg.Pool,
+  statement: Statement,
+  parameters: readonly Parameter[],
+): Promise<Row[]> {
+  const client = await connect(pool)
+  try {
+    const rows = await run(client, statement, parameters)
+    client.release()
+    return rows
+  } catch (error) {
+    // A connection that broke is not given back; an error of the statement leaves it usable.
+    client.release(error instanceof DatabaseAway && error.sent)
+    throw error
+  }
+}
+
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (error) {
+    throw isUnavailable(error) || !(error instanceof Error) ? new DatabaseAway(false, error) : error
+  }
+}
+
+async function run(
+  client: pg.PoolClient,
+  statement: Statement,
+  parameters: readonly Parameter[],
+): Promise<Row[]> {
+  try {
+    const result = await client.query<Row>({
+      text: statement.text,
+      values: parameters as unknown[],
+      ...(statement.prepared && { name: statement.name }),
+    })
+    return result.rows
+  } catch (error) {
+    if (isUnavailable(error)) throw new DatabaseAway(isConnectionLoss(error), error)
+    if (error instanceof Error) Object.assign(error, { statement: statement.name })
+    throw error
+  }
+}
+
+async function transaction<T>(pool: pg.Pool, work: (connection: Queryable) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await transactionOnce(pool, work)
+    } catch (error) {
+      if (!isTransient(error) || attempt >= TRANSACTION_ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+async function transactionOnce<T>(pool: pg.Pool, work: (connection: Queryable) => Promise<T>): Promise<T> {
+  const client = await connect(pool)
+  let broken: Error | undefined
+  // Without a listener an error between two statements would be an uncaught exception.
+  const onError = (error: Error) => {
+    broken = error
+  }
+  client.on('error', onError)
+  try {
+    await run(client, BEGIN, [])
+    const result = await work({ query: (statement, parameters) => run(client, statement, parameters) })
+    await run(client, COMMIT, [])
+    return result
+  } catch (error) {
+    await client.query('ROLLBACK').catch((failure: Error) => {
+      broken = failure
+    })
+    throw error
+  } finally {
+    client.removeListener('error', onError)
+    client.release(broken)
+  }
+}
+
+const BEGIN: Statement = { name: 'begin', text: 'BEGIN', prepared: false }
+const COMMIT: Statement = { name: 'commit', text: 'COMMIT', prepared: false }

@@ -1,0 +1,58 @@
+import { AnnalsError } from '../errors.js'
+
+/** SQLSTATE of an error that PostgreSQL sent, undefined for one that the driver or the socket raised. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)
+    ? code
+    : undefined
+}
+
+/** Serialization failure and deadlock: the transaction did nothing and may simply be run again. */
+export function isTransient(error: unknown): boolean {
+  const state = sqlStateOf(error)
+  return state === '40001' || state === '40P01'
+}
+
+/** A unique constraint was hit; which one is not asked, since distributed tables rename constraints. */
+export function isUniqueViolation(error: unknown): boolean {
+  return sqlStateOf(error) === '23505'
+}
+
+/** A row that this one refers to is gone, or one that refers to it is still there. */
+export function isForeignKeyViolation(error: unknown): boolean {
+  return sqlStateOf(error) === '23503'
+}
+
+/**
+ * The value itself cannot be stored: class 22 (data exceptions: U+0000 and surrogates in jsonb, numbers out of
+ * range) and 54 (program limits: nesting, size). Always the caller's doing.
+ */
+export function isUnstorable(error: unknown): boolean {
+  const state = sqlStateOf(error)
+  return state !== undefined && (state.startsWith('22') || state.startsWith('54'))
+}
+
+// 08: connection; 53: out of connections, memory or disk; 57P: shut down or starting; 25006: read-only.
+const AWAY = /^(08|53|57P|58)|^25006$|^57014$|^55P03$/
+
+/** The database is away, full, read-only or too slow: waiting may help, and the caller gets 503. */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof AnnalsError) return error.error === 'unavailable'
+  const state = sqlStateOf(error)
+  if (state !== undefined) return AWAY.test(state)
+  return isConnectionLoss(error)
+}
+
+const LOSS =
+  /Connection terminated|connection error|timeout exceeded|Query read timeout|Client has encountered/i
+
+/** The connection broke, or never came to be; what was sent on it may or may not have been carried out. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = (error as { code?: unknown }).code
+  if (typeof code === 'string' && /^E[A-Z]+$/.test(code)) return true
+  const state = sqlStateOf(error)
+  if (state !== undefined) return /^(08|57P)/.test(state)
+  return LOSS.test(error.message)
+}

@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import type { Server } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StartError } from '../../errors.js'
+import { codeOf, type DataDirectory, handToOwner } from './data_directory.js'
+import { listenOn, someoneListensOn } from './presence.js'
+
+/**
+ * Who uses the server of a data directory, and whose turn it is to start or stop it.
+ *
+ * A client is a directory named by a unique id that contains one listening Unix socket of the same name:
+ *
+ *     clients/.new-<id>/<id>   joining: made, not yet counted
+ *     clients/<id>/<id>        a client
+ *     lock/<id>                a client that holds the lock
+ *     (nothing)                has left
+ *
+ * Every arrow is one rename(2) or unlink(2), and so atomic:
+ * - lock:   clients/<id> → lock. The rename succeeds if `lock` is missing or empty, and fails if it has a file.
+ * - unlock: lock → clients/<id>.
+ * - leave:  unlink lock/<id>, which ends the membership and frees the lock in one step. Nobody can arrive in
+ *   between and take the leaver for a client that would stop the server later.
+ *
+ * Whether a client lives is asked of the kernel: a socket whose process is gone refuses the connection, however
+ * the process ended. Unlike a process id in a file this cannot be fooled by a reused number or a restarted
+ * machine, and it holds between containers that share the directory. The remains of a dead client are removed
+ * by its unique name, so the lock of one that has meanwhile taken its place cannot be broken by mistake.
+ *
+ * Locking needs no space on the disk: on a full one the server can still be stopped.
+ */
+export class Client {
+  readonly #id: string
+  readonly #directory: DataDirectory
+  /** A path to the data directory that is short enough for sockets. */
+  readonly #reach: string
+  readonly #listener: Server
+  /** The lock is per client, so what one process does with its client goes one after the other. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #left = false
+
+  private constructor(id: string, directory: DataDirectory, reach: string, listener: Server) {
+    this.#id = id
+    this.#directory = directory
+    this.#reach = reach
+    this.#listener = listener
+  }
+
+  /** Becomes a client of the data directory; from here on nobody else stops its server. */
+  static async join(directory: DataDirectory, reach: string): Promise<Client> {
+    const id = `${process.pid}-${randomBytes(4).toString('hex')}`
+    const fresh = join(directory.clients, `.new-${id}`)
+    await mkdir(fresh, { mode: 0o700 })
+    let listener: Server | undefined
+    try {
+      listener = await listenOn(join(reach, 'clients', `.new-${id}`, id))
+      await handToOwner(join(fresh, id), directory)
+      await handToOwner(fresh, directory)
+      // Only now, as the socket listens, may it be asked whether it lives.
+      await rename(fresh, join(directory.clients, id))
+    } catch (error) {
+      listener?.close()
+      await rm(fresh, { recursive: true, force: true })
+      throw error
+    }
+    return new Client(id, directory, reach, listener)
+  }
+
+  /** Does `work` while no other client of the directory does such work; says so when it must wait. */
+  whileLocked<T>(work: () => Promise<T>, say: (sentence: string) => void): Promise<T> {
+    return this.#inTurn(async () => {
+      await this.#lock(say)
+      try {
+        return await work()
+      } finally {
+        await rename(this.#directory.lock, join(this.#directory.clients, this.#id))
+      }
+    })
+  }
+
+  /** Ends the membership; `last` is called, under the lock, if no other client is left. */
+  leave(last: () => Promise<void>, say: (sentence: string) => void): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#left = true
+      try {
+        await this.#lock(say)
+        if (!(await this.#hasCompany())) await last()
+      } finally {
+        await unlink(join(this.#directory.lock, this.#id)).catch(() => {})
+        await rmdir(this.#directory.lock).catch(() => {})
+        // Only there if the lock could not be had.
+        await rm(join(this.#directory.clients, this.#id), { recursive: true, force: true }).catch(() => {})
+        this.#listener.close()
+      }
+    })
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(() => {
+      if (this.#left) throw new Error('This client has left its PostgreSQL server.')
+      return work()
+    })
+    this.#turn = turn.catch(() => {})
+    return turn
+  }
+
+  async #lock(say: (sentence: string) => void): Promise<void> {
+    const began = performance.now()
+    let said = false
+    for (;;) {
+      try {
+        await rename(join(this.#directory.clients, this.#id), this.#directory.lock)
+        return
+      } catch (error) {
+        if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error
+      }
+      const holder = await this.#liveHolder()
+      if (holder === undefined) continue
+      const waited = performance.now() - began
+      const sentence = `Process ${holder.split('-')[0]} is starting or stopping the PostgreSQL in ${this.#directory.path}`
+      if (waited > LOCK_PATIENCE_MS) {
+        throw new StartError(
+          `${sentence} and has not come to an end for ${LOCK_PATIENCE_MS / 1000} s: look at it.`,
+        )
+      }
+      if (waited > 1000 && !said) {
+        said = true
+        say(`${sentence}; waiting for it`)
+      }
+      // Slower with time: probes queue up unanswered at a holder that is stopped, and macOS refuses the 129th.
+      await sleep((0.5 + Math.random()) * Math.min(10 + waited / 20, 400))
+    }
+  }
+
+  /** The id of the client that holds the lock; a dead holder's file is removed, which frees the lock. */
+  async #liveHolder(): Promise<string | undefined> {
+    for (const id of await readdir(this.#directory.lock).catch(() => [])) {
+      if (await someoneListensOn(join(this.#reach, 'lock', id))) return id
+      await unlink(join(this.#directory.lock, id)).catch(unlessGone)
+    }
+    return undefined
+  }
+
+  /** Whether another client lives; what dead ones left behind is removed. Only under the lock. */
+  async #hasCompany(): Promise<boolean> {
+    for (const id of await readdir(this.#directory.clients)) {
+      const home = join(this.#directory.clients, id)
+      if (id.startsWith('.new-')) {
+        // Not yet a client: it will wait for the lock and then see for itself whether the server runs.
+        const made = (await stat(home).catch(() => undefined))?.mtimeMs
+        if (made !== undefined && Date.now() - made > JOINING_MS)
+          await rm(home, { recursive: true, force: true })
+        continue
+      }
+      if (await someoneListensOn(join(this.#reach, 'clients', id, id))) return true
+      await rm(home, { recursive: true, force: true })
+    }
+    return false
+  }
+}
+
+// A start takes a second; recovery after a crash of the machine may take long, and says so in the log.
+const LOCK_PATIENCE_MS = 300_000
+// Joining is three system calls; what is still at it after this was killed in between.
+const JOINING_MS = 60_000
+
+function unlessGone(error: unknown): void {
+  if (codeOf(error) !== 'ENOENT') throw error
+}

@@ -1,0 +1,146 @@
+import {
+  chmod,
+  chown,
+  lchown,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartError } from '../../errors.js'
+import { type Account, isRoot } from './account.js'
+import { codeOf, type DataDirectory, syncDirectory } from './data_directory.js'
+import type { Engine } from './engine.js'
+import { FULL_DISK, fullDisk } from './failures.js'
+import { runProgram } from './run_program.js'
+import { reasonIn } from './server_log.js'
+import { DATABASE_NAME, SETTINGS } from './settings.js'
+
+// What PGDATA is called while it is made. Only the holder of the lock makes one, so any other is a leftover.
+const UNFINISHED = 'creating-'
+
+/**
+ * How PGDATA is named to PostgreSQL. For root on Linux it is the working directory, which spawn enters while it
+ * is still root: so the account that runs PostgreSQL need not be able to pass the directories above it, and
+ * /root/project/.annals works although /root is closed to everybody else.
+ */
+export function nameForServer(cluster: string): string {
+  return isRoot() && process.platform === 'linux' ? '/proc/self/cwd' : cluster
+}
+
+/** Whether PGDATA exists. A damaged one, or one of another major version or user, is a StartError. */
+export async function clusterExists(directory: DataDirectory, major: number): Promise<boolean> {
+  const { cluster } = directory
+  const names = await readdir(cluster).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  })
+  if (names.length === 0) return false
+  for (const part of ['PG_VERSION', 'global/pg_control']) {
+    if (await stat(join(cluster, part)).catch(() => undefined)) continue
+    throw new StartError(
+      `The PostgreSQL data in ${cluster} is damaged (${part} is missing): restore it from a backup, ` +
+        'or set ANNALS_DATA_DIR to another directory.',
+    )
+  }
+  const found = (await readFile(join(cluster, 'PG_VERSION'), 'utf8')).trim()
+  if (found !== `${major}`) {
+    throw new StartError(
+      `The data in ${cluster} was written by PostgreSQL ${found} and this is PostgreSQL ${major}: dump it with ` +
+        `PostgreSQL ${found} and restore it here, let DATABASE_URL name a server that has it, or set ` +
+        'ANNALS_DATA_DIR to another directory.',
+    )
+  }
+  return true
+}
+
+/**
+ * Creates PGDATA. It is complete and on the disk (initdb syncs it) before it gets its name, so whatever
+ * interrupts this leaves either all of it or nothing that a later start would take for it.
+ */
+export async function createCluster(
+  directory: DataDirectory,
+  engine: Engine,
+  account: Account | undefined,
+): Promise<void> {
+  for (const name of await readdir(directory.path)) {
+    if (!name.startsWith(UNFINISHED)) continue
+    // An initdb whose parent was killed may still be writing to it; then it goes the next time.
+    await rm(join(directory.path, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
+  }
+  const fresh = join(directory.path, `${UNFINISHED}${process.pid}-${Date.now()}`)
+  try {
+    await mkdir(fresh, { mode: 0o700 })
+    if (account) await chown(fresh, account.uid, account.gid)
+    const { code, output } = await runProgram(
+      engine.initdb,
+      ['--pgdata', nameForServer(fresh), ...INITDB_OPTIONS],
+      { cwd: fresh, account },
+    )
+    if (code !== 0) throw failedInitdb(directory, output)
+    await rename(fresh, directory.cluster)
+    await syncDirectory(directory.path)
+  } catch (error) {
+    await rm(fresh, { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
+    throw error
+  }
+}
+
+// Whoever can reach the socket is its owner or root, so there is nothing left to authenticate.
+const INITDB_OPTIONS = [
+  `--username=${DATABASE_NAME}`,
+  '--auth-local=trust',
+  '--auth-host=reject',
+  '--encoding=UTF8',
+  '--locale=C',
+  '--locale-provider=builtin',
+  '--builtin-locale=C.UTF-8',
+  '--data-checksums',
+  '--no-instructions',
+]
+
+function failedInitdb(directory: DataDirectory, output: string): StartError {
+  if (FULL_DISK.test(output)) return fullDisk(directory.path, output)
+  const reason = reasonIn(output)
+  const hint = /could not look up effective user ID/.test(output)
+    ? 'give this user a name (a line in /etc/passwd)'
+    : 'set ANNALS_DATA_DIR to another directory'
+  return new StartError(
+    `PostgreSQL could not create its data in ${directory.path} (${reason}): ${hint}, or set DATABASE_URL to a server.`,
+    { cause: output },
+  )
+}
+
+/** Brings permissions and settings of PGDATA to what this version starts it with. */
+export async function prepareCluster(cluster: string, account: Account | undefined): Promise<void> {
+  const { uid } = await lstat(cluster)
+  // Data that root copied or restored belongs to root, and PostgreSQL would refuse it.
+  if (account && uid === 0) await handOver(cluster, account)
+  await chmod(cluster, 0o700)
+  const fresh = join(cluster, 'postgresql.conf.new')
+  await rm(fresh, { force: true })
+  // Exclusive, and the owner set by handle: a link that was put in the way is not followed as root.
+  const file = await open(fresh, 'wx', 0o600)
+  try {
+    await file.writeFile(SETTINGS)
+    if (account) await file.chown(account.uid, account.gid)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(fresh, join(cluster, 'postgresql.conf'))
+}
+
+async function handOver(path: string, account: Account): Promise<void> {
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const inner = join(path, entry.name)
+    if (entry.isDirectory()) await handOver(inner, account)
+    else await lchown(inner, account.uid, account.gid)
+  }
+  await lchown(path, account.uid, account.gid)
+}

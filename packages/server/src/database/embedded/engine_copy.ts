@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Account, isRoot } from './account.js'
+import { codeOf, type DataDirectory, syncDirectory } from './data_directory.js'
+import { runProgram } from './run_program.js'
+
+const COPY = 'postgresql-'
+const UNFINISHED = 'copying-'
+const UNFINISHED_MAX_AGE_MS = 3_600_000
+
+/**
+ * Where a copy of PostgreSQL may lie: with the data, or, for root, in the cache of the machine, which the
+ * account that runs PostgreSQL reaches also when the data is below /root.
+ */
+export async function homesForCopy(
+  directory: DataDirectory,
+  account: Account | undefined,
+): Promise<string[]> {
+  if (!isRoot()) return [directory.path]
+  const cache = '/var/cache/annals'
+  const created = await mkdir(cache, { recursive: true }).catch(() => undefined)
+  if (created !== undefined) await chmod(cache, 0o755)
+  const cacheIsOurs = (await stat(cache).catch(() => undefined))?.uid === 0
+  const homes: string[] = []
+  for (const home of cacheIsOurs ? [directory.path, cache] : [directory.path]) {
+    const { code } = await runProgram('/bin/sh', ['-c', 'test -x "$0"', home], { account })
+    if (code === 0) homes.push(home)
+  }
+  return homes
+}
+
+/** The name of a copy of this version of the npm package. */
+export function copyIn(home: string, version: string): string {
+  return join(home, `${COPY}${version}`)
+}
+
+/** Removes, if it may, what a start that was killed left unfinished, and, where nobody else can use them, older copies. */
+export async function removeOldCopies(home: string, keep: string, alone: boolean): Promise<void> {
+  for (const name of await readdir(home)) {
+    const path = join(home, name)
+    const made = (await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now()
+    const isOlder = name.startsWith(COPY) && alone && path !== keep
+    const isLeftOver = name.startsWith(UNFINISHED) && Date.now() - made > UNFINISHED_MAX_AGE_MS
+    if (isOlder || isLeftOver) await rm(path, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+/**
+ * Copies the programs, their libraries and files to `destination`, readable for everybody whatever the umask
+ * was at installation, `finish` makes what cannot be copied. The copy gets its name when it is complete and on
+ * the disk; two processes may do this at once, and then the second one's is dropped.
+ */
+export async function copyPackage(
+  source: string,
+  destination: string,
+  finish: (root: string) => Promise<unknown>,
+): Promise<void> {
+  const home = join(destination, '..')
+  const fresh = join(home, `${UNFINISHED}${process.pid}-${randomBytes(4).toString('hex')}`)
+  try {
+    await mkdir(fresh)
+    await chmod(fresh, 0o755)
+    await copyTree(join(source, 'native'), join(fresh, 'native'))
+    await finish(fresh)
+    await rename(fresh, destination)
+    await syncDirectory(home)
+  } catch (error) {
+    await rm(fresh, { recursive: true, force: true }).catch(() => {})
+    if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error
+  }
+}
+
+async function copyTree(source: string, destination: string): Promise<void> {
+  await mkdir(destination)
+  await chmod(destination, 0o755)
+  for (const entry of await readdir(source, { withFileTypes: true })) {
+    const from = join(source, entry.name)
+    const to = join(destination, entry.name)
+    if (entry.isDirectory()) await copyTree(from, to)
+    // Static libraries are for compiling; links are made by `finish`.
+    else if (entry.isFile() && !entry.name.endsWith('.a')) await copyDurably(from, to)
+  }
+  await syncDirectory(destination)
+}
+
+async function copyDurably(from: string, to: string): Promise<void> {
+  await copyFile(from, to, constants.COPYFILE_FICLONE)
+  await chmod(to, (await stat(from)).mode & 0o100 ? 0o755 : 0o644)
+  const handle = await open(to, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

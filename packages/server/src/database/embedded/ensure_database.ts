@@ -1,0 +1,39 @@
+import pg from 'pg'
+import { codeOf } from './data_directory.js'
+
+/** What `pg` needs to reach the embedded server: the directory of its socket as host, database and user. */
+export interface Connection {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+}
+
+// SQLSTATEs of PostgreSQL (appendix A of its manual).
+const TOO_MANY_CONNECTIONS = '53300'
+const GOING_DOWN = ['57P01', '57P02', '57P03']
+
+/**
+ * Connects once and creates the database if it is missing. False: the server does not take connections now,
+ * because it is stopping or has just gone. Only under the lock.
+ */
+export async function ensureDatabase(connection: Connection): Promise<boolean> {
+  const client = new pg.Client({ ...connection, database: 'postgres', connectionTimeoutMillis: 10_000 })
+  // A connection that breaks fails the query; without a listener it would, on top, end the process.
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [connection.database])
+    if (found.rowCount === 0) await client.query(`CREATE DATABASE "${connection.database}"`)
+    return true
+  } catch (error) {
+    const code = codeOf(error) ?? ''
+    // Then it is up, and has the database: others are using it.
+    if (code === TOO_MANY_CONNECTIONS) return true
+    const isCutOff = code === '' && error instanceof Error && /Connection terminated/.test(error.message)
+    if (isCutOff || GOING_DOWN.includes(code) || /^E[A-Z]+$/.test(code)) return false
+    throw error
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

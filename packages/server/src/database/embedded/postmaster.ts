@@ -1,0 +1,162 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StartError } from '../../errors.js'
+import type { Account } from './account.js'
+import { nameForServer } from './cluster.js'
+import { codeOf, type DataDirectory } from './data_directory.js'
+import type { Engine } from './engine.js'
+import { FULL_DISK, fullDisk } from './failures.js'
+import { clearRemains, hasEnded, isServerOf, observe } from './postmaster_file.js'
+import { programEnvironment } from './run_program.js'
+import { logSize, openLog, readLog, reasonIn } from './server_log.js'
+import { serverOptions } from './settings.js'
+
+const POLL_MS = 10
+/** A start that shows no sign of life for this long has failed; recovery may take longer, and logs. */
+const SILENCE_MS = 30_000
+/** How long processes that a killed server left behind are waited for. */
+const ORPHANS_MS = 30_000
+const FAST_STOP_MS = 60_000
+const IMMEDIATE_STOP_MS = 10_000
+
+// What PostgreSQL says while another one, or what is left of it, holds PGDATA.
+const STILL_HELD = /lock file ".*" already exists|pre-existing shared memory block/
+
+/** The server of one data directory, as those that start and stop it see it. */
+export interface Place {
+  readonly directory: DataDirectory
+  /** A path to the data directory that is short enough for sockets. */
+  readonly reach: string
+  readonly account: Account | undefined
+  readonly say: (sentence: string) => void
+}
+
+/**
+ * Brings the server up and returns its process id. Only under the lock, but it must expect to meet a server
+ * that it did not start: one whose starter was killed, or that is still stopping.
+ */
+export async function bringUp(place: Place, engine: Engine): Promise<number> {
+  const { directory, reach, say } = place
+  let launch: Launch | undefined
+  let alive = { at: performance.now(), logged: await logSize(directory.log) }
+  let heldSince: number | undefined
+  for (;;) {
+    const seen = await observe(directory, reach)
+    if (seen.state === 'ready') return seen.pid
+    const logged = await logSize(directory.log)
+    if (logged !== alive.logged) alive = { at: performance.now(), logged }
+    if (launch?.ended) {
+      const output = await readLog(directory.log, launch.logOffset)
+      if (!STILL_HELD.test(output)) throw await failedStart(place, launch, output)
+      if (heldSince === undefined) say('Waiting for processes of the previous PostgreSQL to end')
+      heldSince ??= performance.now()
+      if (performance.now() - heldSince > ORPHANS_MS) throw await failedStart(place, launch, output)
+      launch = undefined
+      await sleep(100)
+      continue
+    }
+    if (!launch && seen.state !== 'busy') {
+      await clearRemains(directory, seen)
+      if (heldSince === undefined) say(`Starting PostgreSQL ${engine.version}`)
+      launch = await launchServer(place, engine)
+    }
+    if (performance.now() - alive.at > SILENCE_MS) {
+      await giveUp(launch)
+      throw await silentStart(place, launch)
+    }
+    await sleep(POLL_MS)
+  }
+}
+
+interface Launch {
+  readonly child: ChildProcess
+  readonly logOffset: number
+  ended: boolean
+  error?: Error
+}
+
+async function launchServer({ directory, account }: Place, engine: Engine): Promise<Launch> {
+  const log = await openLog(directory)
+  try {
+    const { size: logOffset } = await log.stat()
+    const args = ['-D', nameForServer(directory.cluster), ...serverOptions(directory.path)]
+    const child = spawn(engine.postgres, args, {
+      ...account,
+      cwd: directory.cluster,
+      env: programEnvironment(),
+      // A session of its own: Ctrl-C in our terminal must not stop it before we have drained.
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+    })
+    const launch: Launch = { child, logOffset, ended: false }
+    child.on('exit', () => {
+      launch.ended = true
+    })
+    child.on('error', (error) => {
+      launch.ended = true
+      launch.error = error
+    })
+    child.unref()
+    return launch
+  } finally {
+    await log.close()
+  }
+}
+
+async function failedStart({ directory }: Place, launch: Launch, output: string): Promise<StartError> {
+  if (FULL_DISK.test(output)) return fullDisk(directory.path, output)
+  const reason = launch.error?.message ?? reasonIn(output)
+  return new StartError(
+    `PostgreSQL could not start (${reason}): see ${directory.log}, and if the data is damaged, restore a backup ` +
+      'or set ANNALS_DATA_DIR to another directory.',
+    { cause: output },
+  )
+}
+
+async function silentStart({ directory }: Place, launch: Launch | undefined): Promise<StartError> {
+  const output = await readLog(directory.log, launch?.logOffset ?? 0)
+  return new StartError(
+    `PostgreSQL did not come up within ${SILENCE_MS / 1000} s; its log ${directory.log} ends with ` +
+      `"${reasonIn(output)}": remove the cause and start again.`,
+    { cause: output },
+  )
+}
+
+/** Ends a server that we launched and that does not come up; nobody has used it. */
+async function giveUp(launch: Launch | undefined): Promise<void> {
+  if (!launch || launch.ended) return
+  launch.child.kill('SIGQUIT')
+  for (let waited = 0; !launch.ended && waited < IMMEDIATE_STOP_MS; waited += POLL_MS) await sleep(POLL_MS)
+}
+
+/**
+ * Stops the server and returns when its last process is gone. First fast: transactions are aborted, everything
+ * is written. If that takes too long, immediately: the next start recovers. Only under the lock.
+ */
+export async function takeDown({ directory, reach }: Place): Promise<void> {
+  for (const [signal, patience] of [
+    ['SIGINT', FAST_STOP_MS],
+    ['SIGQUIT', IMMEDIATE_STOP_MS],
+  ] as const) {
+    const seen = await observe(directory, reach)
+    if (seen.state === 'absent' || seen.state === 'dead' || seen.pid === undefined) return
+    // A server in another container answers on the socket too, but its process id means nothing here, and
+    // here it may be anybody's.
+    if (!(await isServerOf(directory, seen.pid))) return
+    try {
+      process.kill(seen.pid, signal)
+    } catch (error) {
+      if (codeOf(error) !== 'ESRCH') throw error
+    }
+    if (await endsWithin(directory, seen.pid, patience)) return
+  }
+}
+
+async function endsWithin(directory: DataDirectory, pid: number, patience: number): Promise<boolean> {
+  const began = performance.now()
+  while (performance.now() - began < patience) {
+    if (await hasEnded(directory, pid)) return true
+    await sleep(POLL_MS)
+  }
+  return false
+}

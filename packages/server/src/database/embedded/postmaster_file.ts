@@ -1,0 +1,104 @@
+import { readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { DataDirectory } from './data_directory.js'
+import { someoneListensOn } from './presence.js'
+import { runProgram } from './run_program.js'
+import { OWNER_OPTION, SOCKET_NAME } from './settings.js'
+
+/**
+ * What PGDATA tells about its server:
+ *
+ *     absent  no postmaster.pid: it never ran, or stopped cleanly
+ *     busy    a server lives and does not answer: it starts, recovers or stops
+ *     ready   a server lives and answers
+ *     dead    postmaster.pid is of a server that is gone; `misleading` if PostgreSQL would take it for one that
+ *             runs, because its process id is in use by something else or the file is not readable
+ *
+ * The file has one fact a line: process id, directory, start, port, socket directory, TCP address, shared
+ * memory, status (src/include/utils/pidfile.h of PostgreSQL).
+ */
+export type Sighting =
+  | { state: 'absent' }
+  | { state: 'busy'; pid: number | undefined }
+  | { state: 'ready'; pid: number }
+  | { state: 'dead'; misleading: boolean }
+
+const FILE = 'postmaster.pid'
+const STATUS_LINE = 7
+// A postmaster writes its file at once; one that is empty for longer was cut off by a crash of the machine.
+const HALF_WRITTEN_MS = 2000
+
+/** Looks for the server of a data directory; `reach` is a path to it that is short enough for sockets. */
+export async function observe(directory: DataDirectory, reach: string): Promise<Sighting> {
+  const file = join(directory.cluster, FILE)
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  if (text === undefined) return { state: 'absent' }
+  const lines = text.split('\n')
+  const pid = Number.parseInt(lines[0] ?? '', 10)
+  if (!Number.isInteger(pid) || pid <= 0) {
+    const written = (await stat(file).catch(() => undefined))?.mtimeMs ?? Date.now()
+    if (Math.abs(Date.now() - written) < HALF_WRITTEN_MS) return { state: 'busy', pid: undefined }
+    return { state: 'dead', misleading: true }
+  }
+  // A socket of a dead server refuses. So one that answers proves more than any process id.
+  if (await someoneListensOn(join(reach, 'postgres', SOCKET_NAME))) {
+    return lines[STATUS_LINE]?.startsWith('ready') ? { state: 'ready', pid } : { state: 'busy', pid }
+  }
+  if (!isAlive(pid)) return { state: 'dead', misleading: false }
+  if (await isServerOf(directory, pid)) return { state: 'busy', pid }
+  return { state: 'dead', misleading: true }
+}
+
+/**
+ * Removes what would keep PostgreSQL from starting after its server died. The rest it clears away itself; and
+ * where backends of the dead server still live, it finds their shared memory by PGDATA and refuses to start.
+ */
+export async function clearRemains(directory: DataDirectory, sighting: Sighting): Promise<void> {
+  if (sighting.state === 'dead' && sighting.misleading)
+    await rm(join(directory.cluster, FILE), { force: true })
+  // It carries the same process id; nobody listens on the socket that it guards.
+  await rm(join(directory.cluster, `${SOCKET_NAME}.lock`), { force: true })
+}
+
+/** Whether a process exists, be it one of another user. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/**
+ * Whether a process is a running server of this data directory, by its working directory or, where the system
+ * does not tell, its command line. A zombie has neither.
+ */
+export async function isServerOf(directory: DataDirectory, pid: number): Promise<boolean> {
+  const option = `${OWNER_OPTION}=${directory.path}`
+  if (process.platform !== 'linux') {
+    const { output } = await runProgram('/bin/ps', ['-ww', '-o', 'command=', '-p', `${pid}`])
+    return output.includes(option)
+  }
+  const [home, cluster] = await Promise.all(
+    [`/proc/${pid}/cwd`, directory.cluster].map((path) => stat(path).catch(() => undefined)),
+  )
+  if (home && cluster) return home.ino === cluster.ino && home.dev === cluster.dev
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  return command.split('\0').includes(option)
+}
+
+/**
+ * Whether the process of a server is gone. A zombie is: it waits for a parent that may be blocked. A process
+ * that is just exiting is not: it has lost its directory and its command line, but it still exists.
+ */
+export async function hasEnded(directory: DataDirectory, pid: number): Promise<boolean> {
+  if (!isAlive(pid)) return true
+  if (await isServerOf(directory, pid)) return false
+  if (process.platform !== 'linux') return true
+  const [status, command] = await Promise.all(
+    [`/proc/${pid}/stat`, `/proc/${pid}/cmdline`].map((path) => readFile(path, 'utf8').catch(() => '')),
+  )
+  const isZombie = status?.split(') ').at(-1)?.startsWith('Z')
+  return isZombie === true || command !== ''
+}

@@ -1,0 +1,59 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open, rename, stat } from 'node:fs/promises'
+import { isRoot } from './account.js'
+import type { DataDirectory } from './data_directory.js'
+
+const LARGE_BYTES = 10 * 1024 * 1024
+
+/** Opens the server's log to append to it; a large one becomes `.1` first, and the `.1` before it is dropped. */
+export async function openLog({ log, uid, gid }: DataDirectory): Promise<FileHandle> {
+  if ((await logSize(log)) > LARGE_BYTES) await rename(log, `${log}.1`)
+  // No link is followed: root may be writing into a directory of another user.
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
+  const handle = await open(log, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600)
+  if (isRoot()) await handle.chown(uid, gid)
+  return handle
+}
+
+/** Empties the log of a server that is running if it has grown large; the server goes on appending to it. */
+export async function boundLog(path: string): Promise<void> {
+  if ((await logSize(path)) <= LARGE_BYTES) return
+  const { O_NOFOLLOW, O_WRONLY } = constants
+  const handle = await open(path, O_NOFOLLOW | O_WRONLY)
+  try {
+    await handle.truncate(0)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Bytes in the log, 0 if there is none. */
+export async function logSize(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.size ?? 0
+}
+
+/** What was logged after `offset`, at most the last 64 KiB of it. */
+export async function readLog(path: string, offset: number): Promise<string> {
+  const handle = await open(path, 'r').catch(() => undefined)
+  if (!handle) return ''
+  try {
+    const { size } = await handle.stat()
+    const start = Math.max(offset, size - 64 * 1024)
+    const buffer = Buffer.alloc(Math.max(size - start, 0))
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, start)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The line that says why a program of PostgreSQL gave up: the last fatal one, else the last one. */
+export function reasonIn(output: string): string {
+  const lines = output.split('\n').filter((line) => line.trim() !== '')
+  // What clients are told while the server is not ready is fatal for them, not for it.
+  const fatal = lines.filter(
+    (line) => /\b(FATAL|PANIC|error):/.test(line) && !/database system is/.test(line),
+  )
+  const line = fatal.at(-1) ?? lines.at(-1) ?? 'nothing'
+  return line.replace(/^\d{4}-\d\d-\d\d [\d:.]+ UTC \[\d+\] /, '').trim()
+}

@@ -1,0 +1,70 @@
+/**
+ * The settings of the embedded server, as `postgresql.conf`. Written anew at each start, so that an upgrade
+ * can change them; what an operator sets with ALTER SYSTEM lies in another file, wins, and stays.
+ *
+ * Sized for the small machine on which somebody tries Annals or runs it for a few agents: about 20 MB idle,
+ * few processes, quick to start.
+ */
+export const SETTINGS = `# Written by Annals at each start: changes are lost. Use ALTER SYSTEM for settings of your own.
+
+# An answered append is on the disk. These three are what that rests on.
+fsync = on
+synchronous_commit = on
+full_page_writes = on
+
+shared_buffers = 128MB
+work_mem = 8MB
+max_connections = 200
+max_wal_size = 2GB
+# Statements are short, so compiling them costs more than it saves, and parallel workers exchange
+# data through /dev/shm, of which containers have 64 MB.
+jit = off
+max_parallel_workers_per_gather = 0
+max_parallel_maintenance_workers = 0
+random_page_cost = 1.1
+
+# No processes that nobody needs here.
+io_method = sync
+max_logical_replication_workers = 0
+
+# The log is for its operator: what the server does, not what the users' statements contain.
+log_line_prefix = '%m [%p] '
+log_min_error_statement = panic
+log_checkpoints = off
+log_startup_progress_interval = 5s
+
+timezone = 'UTC'
+log_timezone = 'UTC'
+lc_messages = 'C'
+lc_monetary = 'C'
+lc_numeric = 'C'
+lc_time = 'C'
+`
+
+/**
+ * The options that define the server as ours, on its command line, where ALTER SYSTEM cannot change them: no
+ * TCP, and one socket in PGDATA, the working directory, which only the account that runs it can enter. The
+ * last one means nothing to PostgreSQL: it tells the reader of a process list, and us, whose server this is.
+ */
+export function serverOptions(dataDir: string): string[] {
+  const options = {
+    listen_addresses: '',
+    port: `${SOCKET_PORT}`,
+    unix_socket_directories: '.',
+    unix_socket_permissions: '0700',
+    [OWNER_OPTION]: dataDir,
+  }
+  return Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}
+
+/** The custom setting that names the data directory on the server's command line. */
+export const OWNER_OPTION = 'annals.data_directory'
+
+/** Not a TCP port: the number in the socket's file name. */
+export const SOCKET_PORT = 5432
+
+/** The socket's file name in PGDATA. */
+export const SOCKET_NAME = `.s.PGSQL.${SOCKET_PORT}`
+
+/** Database and superuser of the embedded server. */
+export const DATABASE_NAME = 'annals'

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto'
+import { lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { StartError } from '../../errors.js'
+import { codeOf } from './data_directory.js'
+
+// A socket's path may have 107 bytes on Linux and 103 on macOS; the longest name that we put below the data
+// directory is `/clients/.new-<id>/<id>` with ids of up to 16.
+const LONGEST_PATH = 103
+const LONGEST_NAME_BELOW = 48
+
+/**
+ * A path to `directory` that is short enough for the sockets below it: the directory itself, or a symbolic link
+ * to it in a private directory under the temporary one. The limit is on the string, not on what it leads to,
+ * so the sockets stay where the data is, which matters: whoever finds the data finds its server, and a cleaner
+ * of /tmp takes away no more than a link that the next call makes anew.
+ */
+export async function shortPathTo(directory: string): Promise<string> {
+  if (fits(directory)) return directory
+  const hash = createHash('sha256').update(directory).digest('hex').slice(0, 16)
+  const name = `annals-${process.getuid?.() ?? 0}-${hash}`
+  const home = [join(tmpdir(), name), join('/tmp', name)].find((path) => fits(join(path, 'd')))
+  if (home === undefined) {
+    throw new StartError(`The path ${directory} is too long: set ANNALS_DATA_DIR to a shorter one.`)
+  }
+  await makePrivate(home, directory)
+  const link = join(home, 'd')
+  await pointTo(link, directory)
+  return link
+}
+
+function fits(path: string): boolean {
+  return Buffer.byteLength(path) + LONGEST_NAME_BELOW <= LONGEST_PATH
+}
+
+/** Everybody can write to /tmp: only a directory that is ours, and ours alone, may lead to our sockets. */
+async function makePrivate(home: string, directory: string): Promise<void> {
+  await mkdir(home, { mode: 0o700 }).catch((error: unknown) => {
+    if (codeOf(error) !== 'EEXIST') throw error
+  })
+  const { uid, mode, isDirectory } = await lstat(home).then((stats) => ({
+    uid: stats.uid,
+    mode: stats.mode,
+    isDirectory: stats.isDirectory(),
+  }))
+  if (isDirectory && uid === process.getuid?.() && (mode & 0o077) === 0) return
+  throw new StartError(
+    `${home}, through which the long path ${directory} is reached, is not a private directory of this user: ` +
+      'remove it, or set ANNALS_DATA_DIR to a shorter path.',
+  )
+}
+
+async function pointTo(link: string, directory: string): Promise<void> {
+  for (;;) {
+    if ((await readlink(link).catch(() => undefined)) === directory) return
+    try {
+      await symlink(directory, link)
+    } catch (error) {
+      // Another process makes the same link, or a link of an older directory is in the way.
+      if (codeOf(error) !== 'EEXIST') throw error
+      if ((await readlink(link).catch(() => undefined)) !== directory) await rm(link, { force: true })
+    }
+  }
+}

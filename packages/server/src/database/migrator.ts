@@ -1,0 +1,138 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { StartError } from '../errors.js'
+import type { ConnectionTarget } from './database.js'
+import { isTransient, isUniqueViolation, sqlStateOf } from './database_errors.js'
+
+const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
+const SERVER_VERSION_MIN = 15
+const ATTEMPTS_MAX = 20
+
+interface Migration {
+  version: number
+  name: string
+  file: URL
+}
+
+/**
+ * Brings the schema to the version of this binary. Forward only. Each migration is one transaction that
+ * inserts its version row first: of two nodes that start at once, the second waits on that row, sees it taken
+ * and goes on with the next. A migration that is killed half way leaves nothing.
+ *
+ * @throws StartError when the schema is newer than this binary, the server too old, or out of reach.
+ */
+export async function migrate(
+  target: ConnectionTarget,
+  onProgress: (sentence: string) => void = () => {},
+): Promise<void> {
+  const client = new pg.Client({
+    ...target,
+    application_name: 'annals migrate',
+    connectionTimeoutMillis: 10_000,
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+  } catch (error) {
+    throw new StartError(
+      `The database cannot be reached (${(error as Error).message || (error as { code?: string }).code}). Check DATABASE_URL and that the server runs.`,
+    )
+  }
+  try {
+    await checkServer(client)
+    await createVersionTable(client)
+    const known = readMigrations()
+    const newest = known.at(-1)?.version ?? 0
+    for (const migration of known) {
+      if (await apply(client, migration)) onProgress(`Applied migration ${migration.name}`)
+    }
+    await refuseNewerSchema(client, newest)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** The version that this binary brings a schema to. */
+export function schemaVersion(): number {
+  return readMigrations().at(-1)?.version ?? 0
+}
+
+function readMigrations(): Migration[] {
+  return readdirSync(MIGRATIONS_DIR)
+    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
+    .sort()
+    .map((name) => ({
+      version: Number(name.slice(0, 4)),
+      name,
+      file: new URL(name, new URL('../../migrations/', import.meta.url)),
+    }))
+}
+
+async function checkServer(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ server_version_num: string; server_version: string }>(
+    `SELECT current_setting('server_version_num') AS server_version_num, current_setting('server_version') AS server_version`,
+  )
+  const row = rows[0]!
+  if (Number(row.server_version_num) < SERVER_VERSION_MIN * 10_000) {
+    throw new StartError(
+      `The database server is PostgreSQL ${row.server_version}; Annals needs ${SERVER_VERSION_MIN} or newer. Upgrade it, or point DATABASE_URL at a newer one.`,
+    )
+  }
+}
+
+async function createVersionTable(client: pg.Client): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await client.query(
+        'CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
+      )
+      return
+    } catch (error) {
+      // IF NOT EXISTS does not cover two creators at the same instant: the loser meets a catalogue's unique index.
+      const raced = isUniqueViolation(error) || sqlStateOf(error) === '42P07'
+      if (!raced || attempt >= ATTEMPTS_MAX) throw explainRefusal(error)
+    }
+  }
+}
+
+/** Applies one migration unless it is there already. Gives whether it did. */
+async function apply(client: pg.Client, migration: Migration): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await client.query('BEGIN')
+      const { rowCount } = await client.query(
+        'INSERT INTO schema_migrations (version, name) VALUES ($1, $2) ON CONFLICT (version) DO NOTHING',
+        [migration.version, migration.name],
+      )
+      if (rowCount === 1) await client.query(readFileSync(migration.file, 'utf8'))
+      await client.query('COMMIT')
+      return rowCount === 1
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {})
+      if (!isTransient(error) || attempt >= ATTEMPTS_MAX) throw explainRefusal(error, migration.name)
+    }
+  }
+}
+
+async function refuseNewerSchema(client: pg.Client, newest: number): Promise<void> {
+  const { rows } = await client.query<{ version: number }>(
+    'SELECT max(version) AS version FROM schema_migrations',
+  )
+  const found = rows[0]?.version ?? 0
+  if (found > newest) {
+    throw new StartError(
+      `The database has schema version ${found}, this Annals knows up to ${newest}. A newer Annals has migrated it: start that version, or a newer one.`,
+    )
+  }
+}
+
+function explainRefusal(error: unknown, migration?: string): unknown {
+  if (sqlStateOf(error) === '42501') {
+    return new StartError(
+      `The database user may not create tables (${(error as Error).message}). Grant it CREATE on the schema, or run "annals migrate" as an owner.`,
+    )
+  }
+  if (migration && error instanceof Error) error.message = `migration ${migration}: ${error.message}`
+  return error
+}

@@ -1,0 +1,86 @@
+import { prepared } from '../statement.js'
+import { timestampText } from './resource_json.js'
+
+const PROJECT_JSON = `json_build_object('id', p.id, 'name', p.name, 'created_at', ${timestampText('p.created_at')})::text`
+
+function nullableTimestampText(expression: string): string {
+  return `CASE WHEN ${expression} IS NOT NULL THEN ${timestampText(expression)} END`
+}
+
+/** A token as it is shown: never its hash, and its secret is not there to show. */
+const API_KEY_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 'name', k.name, 'scopes', k.scopes,
+  'created_at', ${timestampText('k.created_at')}, 'expires_at', ${nullableTimestampText('k.expires_at')},
+  'revoked_at', ${nullableTimestampText('k.revoked_at')})::text`
+
+/** No row: the name is taken. Parameters: $1 id, $2 name. */
+export const CREATE_PROJECT = prepared(
+  'create_project',
+  `INSERT INTO projects AS p (id, name, created_at) VALUES ($1, $2, now())
+ON CONFLICT (name) DO NOTHING RETURNING p.id, ${PROJECT_JSON} AS json`,
+)
+
+export const LIST_PROJECTS = prepared(
+  'list_projects',
+  `SELECT p.id, p.name, ${PROJECT_JSON} AS json FROM projects p ORDER BY p.created_at, p.id`,
+)
+
+/** A project by its id (as text) or its name. Parameters: $1 either. */
+export const FIND_PROJECT = prepared(
+  'find_project',
+  `SELECT p.id, p.name, ${PROJECT_JSON} AS json FROM projects p WHERE p.id::text = lower($1) OR p.name = $1
+ORDER BY (p.name = $1) DESC LIMIT 1`,
+)
+
+/** Parameters: $1 id, $2 project, $3 SHA-256 of the token, $4 name, $5 scopes, $6 origin, $7 expiry or null. */
+export const CREATE_API_KEY = prepared(
+  'create_api_key',
+  `INSERT INTO api_keys AS k (id, project_id, token_hash, name, scopes, origin, created_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, now(), $7) RETURNING ${API_KEY_JSON} AS json`,
+)
+
+/** Parameters: $1 project. */
+export const LIST_API_KEYS = prepared(
+  'list_api_keys',
+  `SELECT ${API_KEY_JSON} AS json FROM api_keys k WHERE k.project_id = $1 ORDER BY k.created_at, k.id`,
+)
+
+/** Revokes once: a key that is revoked keeps its time. Parameters: $1 project, $2 id. */
+export const REVOKE_API_KEY = prepared(
+  'revoke_api_key',
+  `UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, now()) WHERE k.project_id = $1 AND k.id = $2
+RETURNING ${API_KEY_JSON} AS json`,
+)
+
+/**
+ * Revokes the keys that the service made for a project by itself, but for the one with a hash.
+ * Parameters: $1 project, $2 hash to keep.
+ */
+export const REVOKE_OTHER_OWN_API_KEYS = prepared(
+  'revoke_other_own_api_keys',
+  `UPDATE api_keys AS k SET revoked_at = now()
+WHERE k.project_id = $1 AND k.origin <> 'issued' AND k.token_hash <> $2 AND k.revoked_at IS NULL RETURNING k.id`,
+)
+
+/** Makes a key of the service's own valid again. Parameters: $1 project, $2 hash. Rows: those with the hash. */
+export const RESTORE_OWN_API_KEY = prepared(
+  'restore_own_api_key',
+  'UPDATE api_keys AS k SET revoked_at = NULL WHERE k.project_id = $1 AND k.token_hash = $2 RETURNING k.id',
+)
+
+/** Whether a project has any key at all, revoked ones included. Parameters: $1 project. */
+export const HAS_API_KEY = prepared(
+  'has_api_key',
+  'SELECT k.id FROM api_keys k WHERE k.project_id = $1 LIMIT 1',
+)
+
+/**
+ * The project and rights of a token that is valid now. Parameters: $1 SHA-256 of the token.
+ * The only statement that starts from a token: everything behind it starts from a project.
+ */
+export const FIND_API_KEY = prepared(
+  'find_api_key',
+  `SELECT k.id, k.project_id, k.token_hash, array_to_string(k.scopes, ' ') AS scopes,
+  floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms
+FROM api_keys k
+WHERE k.token_hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
+)

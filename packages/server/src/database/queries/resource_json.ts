@@ -1,0 +1,62 @@
+/**
+ * How each resource is written as JSON, by PostgreSQL, so that what callers stored passes through as text and
+ * keeps every digit. Each function takes the aliases of tables in the statement and gives an SQL expression of
+ * type text. Field names are the contract's, and the columns'.
+ */
+
+/** RFC 3339 in UTC with microseconds. */
+export function timestampText(expression: string): string {
+  return `to_char(${expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+}
+
+function timestamps(alias: string): string {
+  return `'created_at', ${timestampText(`${alias}.created_at`)}, 'updated_at', ${timestampText(`${alias}.updated_at`)}`
+}
+
+/** A Session from a row of sessions and its row of session_heads. */
+export function sessionJson(session: string, head: string): string {
+  return `json_build_object('id', ${session}.id, 'project_id', ${session}.project_id, 'user_id', ${session}.user_id,
+    'configs', ${session}.configs, 'disable_task_tracking', ${session}.disable_task_tracking,
+    'created_at', ${timestampText(`${session}.created_at`)}, 'updated_at', ${timestampText(`${head}.updated_at`)})::text`
+}
+
+export function learningSpaceJson(space: string): string {
+  return `json_build_object('id', ${space}.id, 'user_id', ${space}.user_id, 'meta', ${space}.meta, ${timestamps(space)})::text`
+}
+
+export function userJson(user: string): string {
+  return `json_build_object('id', ${user}.id, 'project_id', ${user}.project_id, 'identifier', ${user}.identifier,
+    ${timestamps(user)})::text`
+}
+
+/** A SessionEvent from a row of entries. */
+export function eventJson(entry: string): string {
+  return `json_build_object('id', ${entry}.id, 'project_id', ${entry}.project_id, 'session_id', ${entry}.session_id,
+    'type', ${entry}.type, 'data', ${entry}.data, 'seq', ${entry}.seq, ${timestamps(entry)})::text`
+}
+
+/**
+ * An entry as an item of the timeline: an event as it is, a message with the blob that was written and its
+ * format. `session` is the row of sessions that says whether tasks are tracked.
+ */
+export function entryItemJson(entry: string, session: string): string {
+  return `CASE WHEN ${entry}.kind = 'event' THEN
+    json_build_object('kind', ${entry}.kind, 'seq', ${entry}.seq, 'id', ${entry}.id, 'project_id', ${entry}.project_id,
+      'session_id', ${entry}.session_id, 'type', ${entry}.type, 'data', ${entry}.data, ${timestamps(entry)})
+  ELSE
+    json_build_object('kind', ${entry}.kind, 'seq', ${entry}.seq, ${messageFields(entry, session, `coalesce(${entry}.patched_meta, ${entry}.meta)`)},
+      'format', ${entry}.format, 'blob', ${entry}.data, ${timestamps(entry)})
+  END::text`
+}
+
+/** A Message but for its parts, which are derived from the blob (see messages/). As first answered: see meta. */
+export function appendedMessageJson(entry: string, session: string): string {
+  return `json_build_object('seq', ${entry}.seq, ${messageFields(entry, session, `${entry}.meta`)},
+    'created_at', ${timestampText(`${entry}.created_at`)}, 'updated_at', ${timestampText(`${entry}.created_at`)})::text`
+}
+
+function messageFields(entry: string, session: string, meta: string): string {
+  return `'id', ${entry}.id, 'session_id', ${entry}.session_id, 'parent_id', ${entry}.parent_id, 'role', ${entry}.role,
+    'meta', ${meta}, 'task_id', NULL,
+    'session_task_process_status', CASE WHEN ${session}.disable_task_tracking THEN 'disable_tracking' ELSE 'pending' END`
+}

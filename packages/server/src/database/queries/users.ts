@@ -1,0 +1,27 @@
+import { prepared } from '../statement.js'
+
+/**
+ * Common table expressions that give one row `owner(id)`: the user with the identifier, made if there is none,
+ * or a null id where the identifier is null. They give no row in one case: another transaction has just made
+ * the user and this statement's snapshot does not show it yet. The caller runs the statement again.
+ */
+export function withUser(parameters: { project: string; identifier: string; new_id: string }): string {
+  const { project, identifier, new_id } = parameters
+  return `known_user AS (
+  SELECT u.id FROM users u WHERE u.project_id = ${project} AND u.identifier = ${identifier}::text
+), new_user AS (
+  INSERT INTO users AS u (project_id, id, identifier, created_at, updated_at)
+  SELECT ${project}, ${new_id}::uuid, ${identifier}::text, now(), now()
+  WHERE ${identifier}::text IS NOT NULL AND NOT EXISTS (SELECT FROM known_user)
+  ON CONFLICT (project_id, identifier) DO NOTHING
+  RETURNING u.id
+), owner AS (
+  SELECT id FROM known_user UNION ALL SELECT id FROM new_user UNION ALL SELECT NULL::uuid WHERE ${identifier}::text IS NULL
+)`
+}
+
+/** Parameters: $1 project, $2 identifier. */
+export const FIND_USER = prepared(
+  'find_user',
+  'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2',
+)

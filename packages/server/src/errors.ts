@@ -1,0 +1,67 @@
+/**
+ * The catalogue of errors that a caller can meet: one row a name, with its HTTP status and, where waiting
+ * helps, the seconds after which a retry makes sense. A domain error is thrown anywhere below HTTP and
+ * becomes a response in one place (`http/answer_errors.ts`).
+ */
+const CATALOGUE = {
+  invalid_json: { status: 400 },
+  invalid_request: { status: 400 },
+  invalid_cursor: { status: 400 },
+  unauthorized: { status: 401 },
+  insufficient_scope: { status: 403 },
+  session_not_found: { status: 404 },
+  learning_space_not_found: { status: 404 },
+  message_not_found: { status: 404 },
+  user_not_found: { status: 404 },
+  project_not_found: { status: 404 },
+  token_not_found: { status: 404 },
+  route_not_found: { status: 404 },
+  method_not_allowed: { status: 405 },
+  seq_conflict: { status: 409 },
+  session_exists: { status: 409 },
+  project_exists: { status: 409 },
+  payload_too_large: { status: 413 },
+  unsupported_media_type: { status: 415 },
+  idempotency_key_reused: { status: 422 },
+  rate_limited: { status: 429, retry_after_s: 1 },
+  internal_error: { status: 500 },
+  unavailable: { status: 503, retry_after_s: 1 },
+  overloaded: { status: 503, retry_after_s: 1 },
+} as const satisfies Record<string, { status: number; retry_after_s?: number }>
+
+export type ErrorName = keyof typeof CATALOGUE
+
+export const ERROR_NAMES = Object.keys(CATALOGUE) as ErrorName[]
+
+/** The HTTP status that goes with an error's name. */
+export function statusOf(name: ErrorName): number {
+  return CATALOGUE[name].status
+}
+
+/** Seconds after which the same request may succeed, where the error is one that passes. */
+export function retryAfterOf(name: ErrorName): number | undefined {
+  const row: { status: number; retry_after_s?: number } = CATALOGUE[name]
+  return row.retry_after_s
+}
+
+/**
+ * An outcome that the caller is told about. `message` is one sentence for a person: what was wrong and what
+ * to do. `cause` is for the log alone and never leaves the process.
+ */
+export class AnnalsError extends Error {
+  override readonly name = 'AnnalsError'
+  readonly error: ErrorName
+
+  constructor(error: ErrorName, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.error = error
+  }
+}
+
+/**
+ * A reason why the process cannot start or a command cannot run. `message` is a sentence for the operator
+ * that says what to do; it is printed without a stack.
+ */
+export class StartError extends Error {
+  override readonly name = 'StartError'
+}

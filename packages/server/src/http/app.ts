@@ -1,0 +1,77 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
+import { newId } from '../ids.js'
+import type { AppParts, AppServer } from './app_parts.js'
+import { authenticate } from './authenticate.js'
+import { authenticateAdmin } from './authenticate_admin.js'
+import { answerErrors } from './errors.js'
+import { logRequests } from './log_requests.js'
+import { watchMethods } from './method_not_allowed.js'
+import { describeApi } from './openapi.js'
+import { readBodies } from './read_body.js'
+import { adminRoutes } from './routes/admin.js'
+import { docsRoutes } from './routes/docs.js'
+import { eventRoutes } from './routes/events.js'
+import { learningSpaceRoutes } from './routes/learning_spaces.js'
+import { operationRoutes } from './routes/operation.js'
+import { pingRoutes } from './routes/ping.js'
+import { sessionRoutes } from './routes/sessions.js'
+import { validateRequests } from './validate.js'
+
+const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
+
+/** The service as an HTTP application, not yet listening. */
+export async function buildApp(parts: AppParts): Promise<AppServer> {
+  const { config, logger } = parts
+  const app: AppServer = Fastify({
+    loggerInstance: logger as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    bodyLimit: config.body_bytes_max,
+    routerOptions: { maxParamLength: 1_024 },
+    requestIdHeader: false,
+    genReqId: (request) => {
+      const given = request.headers['x-request-id']
+      return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
+    },
+    // While draining, a request on an open connection is still answered; the connection closes behind it.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    // Sent by the errors' own code, in the envelope, wherever they arise.
+    frameworkErrors: (error, request, reply) => {
+      void app.errorHandler(error, request, reply)
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+  await describeApi(app)
+  answerErrors(app)
+  logRequests(app)
+  readBodies(app)
+  validateRequests(app)
+  const answerWrongMethods = watchMethods(app)
+
+  await app.register(
+    async (authenticated: AppServer) => {
+      authenticate(authenticated, parts.tokens)
+      pingRoutes(authenticated)
+      sessionRoutes(authenticated, parts)
+      eventRoutes(authenticated, parts)
+      learningSpaceRoutes(authenticated, parts)
+    },
+    { prefix: '/api/v1' },
+  )
+
+  if (config.admin_token !== undefined) {
+    await app.register(
+      async (administrated: AppServer) => {
+        authenticateAdmin(administrated, config.admin_token!)
+        adminRoutes(administrated, parts)
+      },
+      { prefix: '/admin/v1' },
+    )
+  }
+
+  operationRoutes(app, parts)
+  docsRoutes(app)
+  answerWrongMethods()
+  return app
+}

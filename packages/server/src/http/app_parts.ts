@@ -1,0 +1,32 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify'
+import type { Logger } from 'pino'
+import type { Config } from '../config.js'
+import type { Database } from '../database/database.js'
+import type { Appender } from '../log/appender.js'
+import type { TokenDirectory } from '../tokens/token_directory.js'
+
+/** What the HTTP side is made of; main.ts constructs the parts. */
+export interface AppParts {
+  config: Config
+  logger: Logger
+  database: Database
+  appender: Appender
+  tokens: TokenDirectory
+  /** Whether the service takes requests: false from SIGTERM on. */
+  isServing: () => boolean
+}
+
+export type AppServer = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>

@@ -1,0 +1,20 @@
+import { timingSafeEqual } from 'node:crypto'
+import { AnnalsError } from '../errors.js'
+import { hashToken } from '../tokens/token.js'
+import type { AppServer } from './app_parts.js'
+import { bearerToken } from './authenticate.js'
+
+/** Lets only requests with the admin token through to the routes of `app`. */
+export function authenticateAdmin(app: AppServer, admin_token: string): void {
+  const expected = hashToken(admin_token)
+  app.addHook('onRequest', async (request) => {
+    // Hashes have one length and tell nothing of the token, and their comparison takes one time.
+    const token = bearerToken(request)
+    if (token === undefined || !timingSafeEqual(hashToken(token), expected)) {
+      throw new AnnalsError(
+        'unauthorized',
+        'The admin token is needed: send it as "Authorization: Bearer <ANNALS_ADMIN_TOKEN>".',
+      )
+    }
+  })
+}

@@ -1,0 +1,76 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { DatabaseAway } from '../database/database.js'
+import { isUnstorable } from '../database/database_errors.js'
+import { AnnalsError } from '../errors.js'
+import { AppendInDoubt } from '../log/append_request.js'
+import { answerError } from './answer.js'
+import type { AppServer } from './app_parts.js'
+
+/** Turns every error into a response, in this one place. What an error's cause was stays in the log. */
+export function answerErrors(app: AppServer): void {
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (isInDoubt(error, request)) return hangUp(request, reply, error)
+    const known = toAnnalsError(error, request)
+    if (known.error === 'internal_error') request.log.error({ err: error }, 'request failed')
+    else if (known.error === 'unavailable') request.log.warn({ err: known.cause ?? known }, 'database away')
+    return answerError(reply, known)
+  })
+  app.setNotFoundHandler((request, reply) =>
+    answerError(
+      reply,
+      new AnnalsError(
+        'route_not_found',
+        `There is no ${request.method} ${pathOf(request)} here. See /docs for what there is.`,
+      ),
+    ),
+  )
+}
+
+function isInDoubt(error: Error, request: FastifyRequest): boolean {
+  const reads = request.method === 'GET' || request.method === 'HEAD'
+  return error instanceof AppendInDoubt || (error instanceof DatabaseAway && error.sent && !reads)
+}
+
+/** Nobody knows whether the write took effect, so no status would be true: the connection ends unanswered. */
+function hangUp(request: FastifyRequest, reply: FastifyReply, error: Error): void {
+  request.log.error({ err: error }, 'write in doubt: closed the connection without an answer')
+  reply.hijack()
+  request.raw.socket.destroy()
+}
+
+function toAnnalsError(error: FastifyError | AnnalsError, request: FastifyRequest): AnnalsError {
+  if (error instanceof AnnalsError) return error
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new AnnalsError(
+        'payload_too_large',
+        `The body is larger than ${request.routeOptions.bodyLimit} bytes. Send less at a time.`,
+      )
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new AnnalsError(
+        'unsupported_media_type',
+        'The body must be JSON, with Content-Type: application/json.',
+      )
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new AnnalsError('invalid_request', 'The body is shorter or longer than Content-Length says.')
+    case 'FST_ERR_BAD_URL':
+      return new AnnalsError('invalid_request', 'The path is not a valid URL path.')
+  }
+  // Checks before the database are meant to catch all of these and name the place.
+  if (isUnstorable(error)) {
+    return new AnnalsError('invalid_request', 'The database cannot hold a value in this request.', {
+      cause: error,
+    })
+  }
+  return new AnnalsError(
+    'internal_error',
+    'Something went wrong on the server. The request id leads to it in the log.',
+    {
+      cause: error,
+    },
+  )
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0]!.slice(0, 200)
+}

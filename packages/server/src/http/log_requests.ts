@@ -1,0 +1,21 @@
+import type { AppServer } from './app_parts.js'
+
+/** One structured line a request, when it is answered: never a token, a query string or a payload. */
+export function logRequests(app: AppServer): void {
+  app.decorateRequest('project_id', '')
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    request.log.info(
+      {
+        project_id: request.project_id || undefined,
+        method: request.method,
+        route: request.routeOptions.url ?? 'unknown',
+        status: reply.statusCode,
+        duration_ms: Math.round(reply.elapsedTime * 1000) / 1000,
+      },
+      'request',
+    )
+  })
+}

@@ -1,0 +1,54 @@
+import swagger from '@fastify/swagger'
+import { SessionEvent } from '../contract/event.js'
+import { LearningSpace } from '../contract/learning_space.js'
+import { Project, Token } from '../contract/project.js'
+import { ErrorAnswer } from '../contract/responses.js'
+import { Session } from '../contract/session.js'
+import { VERSION } from '../version.js'
+import type { AppServer } from './app_parts.js'
+
+/** Describes the API as OpenAPI 3.1, from the same schemas that validate it. Call it before the routes. */
+export async function describeApi(app: AppServer): Promise<void> {
+  for (const schema of [Session, SessionEvent, LearningSpace, Project, Token, ErrorAnswer])
+    app.addSchema(schema)
+  // Responses are JSON text by the time they are sent; their schemas are there to be read.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Annals',
+        version: VERSION,
+        summary: 'The session store for AI agents.',
+        description:
+          'Sessions are append-only logs of messages and events, kept in one chronological order. Every answer under /api/v1 has the envelope `{ code, error, msg, data? }`.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/', description: 'This server.' }],
+      tags: [
+        { name: 'Sessions', description: 'A session belongs to a project, and to a user if one wishes.' },
+        { name: 'Events', description: "Structured entries of a session's log." },
+        {
+          name: 'Learning spaces',
+          description: 'Places for what is learnt, for a project or one of its users.',
+        },
+        { name: 'Service', description: 'Whether the service is there.' },
+        {
+          name: 'Administration',
+          description: 'Projects and their tokens; present where an admin token is configured.',
+        },
+      ],
+      security: [{ project_token: [] }],
+      components: {
+        securitySchemes: {
+          project_token: { type: 'http', scheme: 'bearer', description: "A project's API key, `sk-…`." },
+          admin_token: { type: 'http', scheme: 'bearer', description: 'The token in ANNALS_ADMIN_TOKEN.' },
+        },
+      },
+    },
+    refResolver: {
+      buildLocalReference: (json, _base, _fragment, index) => String(json.$id ?? `schema_${index}`),
+    },
+    hideUntagged: true,
+  })
+}

@@ -1,0 +1,47 @@
+import { AnnalsError } from '../errors.js'
+import { isRefusal, readJson } from '../json/read_json.js'
+import type { AppServer } from './app_parts.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body as it was sent, checked to be JSON that can be stored; `{}` where there was none. */
+    bodyText: string
+  }
+}
+
+/** Reads JSON bodies: the value for checking, the text for storing. Everything else is 415. */
+export function readBodies(app: AppServer): void {
+  app.decorateRequest('bodyText', '{}')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const encoding = request.headers['content-encoding']
+    if (encoding !== undefined && encoding !== 'identity') {
+      return done(
+        new AnnalsError(
+          'unsupported_media_type',
+          `Content-Encoding ${encoding} is not taken. Send the body as it is.`,
+        ),
+      )
+    }
+    const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+    if (charset !== undefined && charset.toLowerCase() !== 'utf-8') {
+      return done(
+        new AnnalsError('unsupported_media_type', `The charset ${charset} is not taken. JSON is UTF-8.`),
+      )
+    }
+    if (body.length === 0) return done(null, undefined)
+    const json = readJson(body as Buffer)
+    if (!isRefusal(json)) {
+      request.bodyText = json.text
+      return done(null, json.value)
+    }
+    if (json.refused === 'not_json')
+      return done(new AnnalsError('invalid_json', `The body is not JSON: ${json.reason}.`))
+    done(
+      new AnnalsError(
+        'invalid_request',
+        `The body cannot be stored: at ${json.pointer || '/'} ${json.reason}.`,
+      ),
+    )
+  })
+}

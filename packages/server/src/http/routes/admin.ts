@@ -1,0 +1,149 @@
+import Type from 'typebox'
+import {
+  CreateProjectBody,
+  CreateTokenBody,
+  NewToken,
+  ProjectParams,
+  TokenParams,
+  TokenSecret,
+} from '../../contract/project.js'
+import { responses } from '../../contract/responses.js'
+import { NoQuery } from '../../contract/schema.js'
+import {
+  createProject,
+  findProject,
+  issueToken,
+  listProjects,
+  listTokens,
+  revokeToken,
+} from '../../projects.js'
+import { answer } from '../answer.js'
+import type { AppParts, AppServer } from '../app_parts.js'
+
+const SECURITY = [{ admin_token: [] }]
+
+/** Projects and their tokens, for the operator. */
+export function adminRoutes(app: AppServer, { database }: AppParts): void {
+  app.post(
+    '/projects',
+    {
+      schema: {
+        operationId: 'createProject',
+        summary: 'Create a project with its first token',
+        tags: ['Administration'],
+        security: SECURITY,
+        querystring: NoQuery,
+        body: CreateProjectBody,
+        response: responses({
+          status: 201,
+          description: 'The project, and the secret of its first token.',
+          data: Type.Object({ project: Type.Ref('Project'), token: TokenSecret }),
+          body: true,
+          errors: ['project_exists'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const project = await createProject(database, request.body.name)
+      return answer(reply, `{"project":${project.json},"token":"${project.token}"}`, 201)
+    },
+  )
+
+  app.get(
+    '/projects',
+    {
+      schema: {
+        operationId: 'listProjects',
+        summary: 'List all projects',
+        tags: ['Administration'],
+        security: SECURITY,
+        querystring: NoQuery,
+        response: responses({
+          description: 'All projects, oldest first.',
+          data: Type.Object({ items: Type.Array(Type.Ref('Project')) }),
+        }),
+      },
+    },
+    async (_request, reply) => answer(reply, itemsOf(await listProjects(database))),
+  )
+
+  app.post(
+    '/projects/:project_id/tokens',
+    {
+      schema: {
+        operationId: 'createToken',
+        summary: 'Create a token for a project',
+        tags: ['Administration'],
+        security: SECURITY,
+        params: ProjectParams,
+        querystring: NoQuery,
+        body: CreateTokenBody,
+        response: responses({
+          status: 201,
+          description: 'The token with its secret.',
+          data: NewToken,
+          body: true,
+          errors: ['project_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { name, scopes = ['read', 'write'], expires_at } = request.body
+      const project_id = await findProject(database, request.params.project_id)
+      return answer(
+        reply,
+        await issueToken(database, project_id, { name, scopes, expires_at: expires_at ?? undefined }),
+        201,
+      )
+    },
+  )
+
+  app.get(
+    '/projects/:project_id/tokens',
+    {
+      schema: {
+        operationId: 'listTokens',
+        summary: "List a project's tokens",
+        tags: ['Administration'],
+        security: SECURITY,
+        params: ProjectParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'Its tokens without their secrets, oldest first.',
+          data: Type.Object({ items: Type.Array(Type.Ref('Token')) }),
+          errors: ['project_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const project_id = await findProject(database, request.params.project_id)
+      return answer(reply, itemsOf(await listTokens(database, project_id)))
+    },
+  )
+
+  app.delete(
+    '/projects/:project_id/tokens/:token_id',
+    {
+      schema: {
+        operationId: 'revokeToken',
+        summary: 'Revoke a token',
+        description: 'Every node refuses it within 5 seconds. Revoking it again changes nothing.',
+        tags: ['Administration'],
+        security: SECURITY,
+        params: TokenParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'The token.',
+          data: Type.Ref('Token'),
+          errors: ['token_not_found'],
+        }),
+      },
+    },
+    async (request, reply) =>
+      answer(reply, await revokeToken(database, request.params.project_id, request.params.token_id)),
+  )
+}
+
+function itemsOf(items: string[]): string {
+  return `{"items":[${items.join(',')}]}`
+}

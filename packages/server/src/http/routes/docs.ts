@@ -1,0 +1,55 @@
+import { createReadStream } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { AppServer } from '../app_parts.js'
+
+// The reference page's script from its package: served as a file, so that it costs no memory until somebody reads it.
+const SCRIPT = fileURLToPath(
+  new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
+)
+
+const CONFIGURATION = JSON.stringify({
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+})
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Annals API reference</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<script id="api-reference" data-url="/openapi.json" data-configuration='${CONFIGURATION}'></script>
+<script src="/docs/reference.js"></script>
+</body>
+</html>
+`
+
+// The page works with the network unplugged; the policy holds it to that.
+const POLICY =
+  "default-src 'self'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
+
+/** The API's description for programs (/openapi.json) and for people (/docs). */
+export function docsRoutes(app: AppServer): void {
+  app.get('/openapi.json', async (_request, reply) => reply.send(app.swagger()))
+
+  app.get('/docs', async (_request, reply) =>
+    reply
+      .header('content-type', 'text/html; charset=utf-8')
+      .header('content-security-policy', POLICY)
+      .header('x-content-type-options', 'nosniff')
+      .send(PAGE),
+  )
+
+  app.get('/docs/reference.js', async (_request, reply) =>
+    reply
+      .header('content-type', 'text/javascript; charset=utf-8')
+      .header('cache-control', 'public, max-age=86400')
+      .send(createReadStream(SCRIPT)),
+  )
+}

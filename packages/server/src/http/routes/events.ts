@@ -1,0 +1,92 @@
+import Type from 'typebox'
+import { AddEventBody, AppendHeaders, ListEventsQuery } from '../../contract/event.js'
+import { responses } from '../../contract/responses.js'
+import { NoQuery, PageOf } from '../../contract/schema.js'
+import { SessionParams } from '../../contract/session.js'
+import { newId } from '../../ids.js'
+import { ENTRY_PAGE_LIMIT_DEFAULT } from '../../limits.js'
+import { readLastSeq, readLog } from '../../log/read_log.js'
+import { answer } from '../answer.js'
+import type { AppParts, AppServer } from '../app_parts.js'
+import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
+import { Cursors } from '../cursor.js'
+import { answerEntries } from './page_answer.js'
+
+/** Events of a session: add, list. */
+export function eventRoutes(app: AppServer, { database, appender }: AppParts): void {
+  app.post(
+    '/session/:session_id/events',
+    {
+      schema: {
+        operationId: 'addEvent',
+        summary: 'Add a structured event to a session',
+        description:
+          "Stored behind the session's last entry, and answered when it is durable. Messages and events share one numbering, `seq`.",
+        tags: ['Events'],
+        params: SessionParams,
+        querystring: NoQuery,
+        headers: AppendHeaders,
+        body: AddEventBody,
+        response: responses({
+          description: 'The event as it is stored.',
+          data: Type.Ref('SessionEvent'),
+          body: true,
+          idempotent: true,
+          errors: ['session_not_found', 'seq_conflict', 'overloaded'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const outcome = await appender.append({
+        project_id: request.project_id,
+        session_id: request.params.session_id,
+        kind: 'event',
+        body: request.bodyText,
+        entries: [
+          { id: newId(), id_given: false, bytes: Buffer.byteLength(request.bodyText), tokens: 0, role: '' },
+        ],
+        if_match: ifMatchOf(request),
+        idempotency: idempotencyOf(request),
+      })
+      markReplayed(reply, outcome.replayed)
+      return answer(reply, outcome.entries[0]!.json)
+    },
+  )
+
+  app.get(
+    '/session/:session_id/events',
+    {
+      schema: {
+        operationId: 'listEvents',
+        summary: "List a session's events",
+        description: 'In order of `seq`.',
+        tags: ['Events'],
+        params: SessionParams,
+        querystring: ListEventsQuery,
+        response: responses({
+          description: 'A page of events.',
+          data: PageOf(Type.Ref('SessionEvent')),
+          errors: ['invalid_cursor', 'session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { type, cursor, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const { project_id } = request
+      const { session_id } = request.params
+      const cursors = new Cursors('events', project_id, session_id, time_desc, type)
+      const after_seq = cursor === undefined ? undefined : Number(cursors.read(cursor))
+      await readLastSeq(database, project_id, session_id)
+      const page = {
+        project_id,
+        session_id,
+        kind: 'event' as const,
+        type,
+        after_seq,
+        time_desc,
+        limit: limit + 1,
+      }
+      return answerEntries(reply, cursors, readLog(database, page, 'event'), limit)
+    },
+  )
+}

@@ -1,0 +1,19 @@
+import { planned } from '../../database/statement.js'
+import type { AppParts, AppServer } from '../app_parts.js'
+
+const CHECK = planned('check_ready', 'SELECT max(version) AS version FROM schema_migrations')
+
+/** For those who run the service: is the process alive, can it serve. Without the envelope. */
+export function operationRoutes(app: AppServer, { database, isServing }: AppParts): void {
+  app.get('/health', async (_request, reply) => reply.send({ status: 'ok' }))
+
+  app.get('/ready', async (_request, reply) => {
+    if (!isServing()) return reply.code(503).send({ status: 'stopping' })
+    try {
+      await database.query(CHECK, [])
+      return reply.send({ status: 'ready' })
+    } catch {
+      return reply.code(503).header('retry-after', '1').send({ status: 'database away' })
+    }
+  })
+}

@@ -1,0 +1,126 @@
+import Type from 'typebox'
+import { IdempotencyHeaders } from '../../contract/event.js'
+import { responses } from '../../contract/responses.js'
+import { Empty, NoQuery, PageOf } from '../../contract/schema.js'
+import { CreateSessionBody, ListSessionsQuery, SessionParams } from '../../contract/session.js'
+import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
+import { createSession, deleteSession, findSessions, readSession } from '../../sessions.js'
+import { answer } from '../answer.js'
+import type { AppParts, AppServer } from '../app_parts.js'
+import { idempotencyOf, markReplayed } from '../append_headers.js'
+import { Cursors } from '../cursor.js'
+import { checkObjectBytes, parseFilter } from '../json_parameters.js'
+import { answerList, readListCursor } from './page_answer.js'
+
+/** Sessions: list, create, read, delete. */
+export function sessionRoutes(app: AppServer, { database }: AppParts): void {
+  app.get(
+    '/session',
+    {
+      schema: {
+        operationId: 'listSessions',
+        summary: "List the project's sessions",
+        description:
+          'In order of `created_at`. A walk by cursor shows every session that exists throughout it exactly once.',
+        tags: ['Sessions'],
+        querystring: ListSessionsQuery,
+        response: responses({
+          description: 'A page of sessions.',
+          data: PageOf(Type.Ref('Session')),
+          errors: ['invalid_cursor'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { user, filter_by_configs, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const configs = parseFilter('filter_by_configs', filter_by_configs)
+      const { project_id } = request
+      const cursors = new Cursors('sessions', project_id, time_desc, user, configs)
+      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
+      return answerList(
+        reply,
+        cursors,
+        await findSessions(database, { project_id, user, configs }, position),
+        limit,
+      )
+    },
+  )
+
+  app.post(
+    '/session',
+    {
+      schema: {
+        operationId: 'createSession',
+        summary: 'Create a session',
+        description:
+          'All fields are optional; no body at all counts as `{}`. The user is created on first use.',
+        tags: ['Sessions'],
+        querystring: NoQuery,
+        headers: IdempotencyHeaders,
+        body: CreateSessionBody,
+        response: responses({
+          status: 201,
+          description: 'The new session.',
+          data: Type.Ref('Session'),
+          also: {
+            200: 'The session that the project has under `use_uuid` already; what was sent agrees with it.',
+          },
+          body: true,
+          idempotent: true,
+          errors: ['session_exists'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { user, use_uuid, configs } = request.body
+      checkObjectBytes('/configs', configs, request.bodyText)
+      const created = await createSession(database, {
+        project_id: request.project_id,
+        user: user ?? undefined,
+        use_uuid: use_uuid?.toLowerCase(),
+        body: request.bodyText,
+        idempotency: idempotencyOf(request),
+      })
+      markReplayed(reply, created.replayed)
+      return answer(reply, created.json, created.existed ? 200 : 201)
+    },
+  )
+
+  app.get(
+    '/session/:session_id',
+    {
+      schema: {
+        operationId: 'getSession',
+        summary: 'Read a session',
+        tags: ['Sessions'],
+        params: SessionParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'The session.',
+          data: Type.Ref('Session'),
+          errors: ['session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) =>
+      answer(reply, await readSession(database, request.project_id, request.params.session_id)),
+  )
+
+  app.delete(
+    '/session/:session_id',
+    {
+      schema: {
+        operationId: 'deleteSession',
+        summary: 'Delete a session with its log',
+        tags: ['Sessions'],
+        params: SessionParams,
+        querystring: NoQuery,
+        response: responses({ description: 'It is deleted.', data: Empty, errors: ['session_not_found'] }),
+      },
+    },
+    async (request, reply) => {
+      await deleteSession(database, request.project_id, request.params.session_id)
+      return answer(reply, '{}')
+    },
+  )
+}

@@ -1,0 +1,175 @@
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { AnnalsError } from '../errors.js'
+import { parseId } from '../ids.js'
+import type { AppServer } from './app_parts.js'
+
+/** The members of a JSON Schema that we use, for reading it back in a message. */
+interface SchemaView {
+  type?: string
+  format?: string
+  description?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  minItems?: number
+  maxItems?: number
+  pattern?: string
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: SchemaView[]
+  items?: SchemaView
+  required?: string[]
+  properties?: Record<string, SchemaView>
+}
+
+/** Where a value came from, and how a place in it is called in a message. */
+type Part = 'body' | 'querystring' | 'params' | 'headers'
+
+/**
+ * Validates every part of a request by the schema of the contract. Query parameters, path parameters and
+ * headers are text, read strictly by the schema's type: an integer is digits, a boolean is true or false.
+ */
+export function validateRequests(app: AppServer): void {
+  app.setValidatorCompiler(({ schema, httpPart }) => {
+    const part = httpPart as Part
+    const view = schema as SchemaView
+    const validator = Compile(schema as TSchema)
+    return (input: unknown) => {
+      const value = part === 'body' ? (input ?? {}) : readTexts(view, input as Record<string, unknown>, part)
+      if (value instanceof AnnalsError) return { error: value }
+      // Headers are only checked: the rest of them must stay.
+      if (validator.Check(value)) return { value: part === 'headers' ? input : value }
+      return { error: describeFirst(view, validator.Errors(value) as SchemaError[], value, part) }
+    }
+  })
+}
+
+function readTexts(
+  schema: SchemaView,
+  input: Record<string, unknown>,
+  part: Part,
+): Record<string, unknown> | AnnalsError {
+  const values: Record<string, unknown> = {}
+  for (const [name, raw] of Object.entries(input)) {
+    const property = schema.properties?.[name]
+    if (!property) {
+      if (part === 'headers') continue
+      return refuse(`${placeOf(part, name)} is not a parameter here${suggest(schema)}`)
+    }
+    if (Array.isArray(raw)) return refuse(`${placeOf(part, name)} is given more than once; give it once`)
+    const text = String(raw)
+    if (text.includes('\0')) return refuse(`${placeOf(part, name)} contains the character U+0000`)
+    const value = readText(property, text)
+    if (value === undefined) return refuse(`${placeOf(part, name)} must be ${takes(property)}`)
+    values[name] = value
+  }
+  return values
+}
+
+function readText(schema: SchemaView, text: string): unknown {
+  if (schema.type === 'integer') return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined
+  if (schema.type === 'boolean') return text === 'true' ? true : text === 'false' ? false : undefined
+  if (schema.format === 'uuid') return parseId(text)
+  return text
+}
+
+interface SchemaError {
+  keyword: string
+  instancePath: string
+  params: Record<string, unknown>
+}
+
+function describeFirst(schema: SchemaView, errors: SchemaError[], value: unknown, part: Part): AnnalsError {
+  const unknown = errors.find((error) => error.keyword === 'additionalProperties')
+  const extra = unknown && (unknown.params.additionalProperties as string[] | undefined)?.[0]
+  if (unknown && extra !== undefined) {
+    return refuse(
+      `${placeOf(part, `${unknown.instancePath}/${extra}`)} is not a field here${suggest(schemaAt(schema, unknown.instancePath))}`,
+    )
+  }
+  const first = errors[0]!
+  if (first.keyword === 'required') {
+    const missing = (first.params.requiredProperties as string[])[0]!
+    const path = `${first.instancePath}/${missing}`
+    return refuse(`${placeOf(part, path)} is required: ${takes(schemaAt(schema, path))}`)
+  }
+  const path = first.instancePath
+  if (path === '' && part === 'body')
+    return refuse(`the body must be ${takes(schema)}, not ${nameType(value)}`)
+  return refuse(`${placeOf(part, path)} must be ${takes(schemaAt(schema, path))}`)
+}
+
+function schemaAt(schema: SchemaView, path: string): SchemaView {
+  let at: SchemaView | undefined = schema
+  for (const key of path.split('/').slice(1)) {
+    const here: SchemaView | undefined = at?.anyOf?.find((option) => option.type !== 'null') ?? at
+    at =
+      here?.type === 'array'
+        ? here.items
+        : here?.properties?.[key.replaceAll('~1', '/').replaceAll('~0', '~')]
+  }
+  return at ?? {}
+}
+
+/** What a schema takes, in words. */
+function takes(schema: SchemaView): string {
+  if (schema.anyOf) {
+    const literals = schema.anyOf.every((option) => option.const !== undefined)
+    return literals
+      ? `one of ${schema.anyOf.map((option) => option.const).join(', ')}`
+      : schema.anyOf.map(takes).join(' or ')
+  }
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum) return `one of ${schema.enum.join(', ')}`
+  switch (schema.type) {
+    case 'integer':
+      return `an integer${between(schema.minimum, schema.maximum)}`
+    case 'boolean':
+      return 'true or false'
+    case 'null':
+      return 'null'
+    case 'array':
+      return `an array of ${schema.items ? `(${takes(schema.items)})` : 'values'}${count(schema.minItems, schema.maxItems, 'items')}`
+    case 'object':
+      return 'a JSON object'
+    case 'string':
+      if (schema.format === 'uuid') return 'a UUID such as 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
+      if (schema.format === 'date-time') return 'a time such as 2026-11-21T09:30:00Z'
+      if (schema.pattern === '^"(0|[1-9][0-9]{0,15})"$') return 'a seq in double quotes, such as "7"'
+      return `a string${count(schema.minLength, schema.maxLength, 'characters')}`
+  }
+  return 'a JSON value'
+}
+
+function between(min: number | undefined, max: number | undefined): string {
+  if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`
+  return min !== undefined ? ` of at least ${min}` : ''
+}
+
+function count(min: number | undefined, max: number | undefined, unit: string): string {
+  if (max !== undefined) return ` of ${min ?? 0} to ${max} ${unit}`
+  return min !== undefined ? ` of at least ${min} ${unit}` : ''
+}
+
+function suggest(schema: SchemaView): string {
+  const names = Object.keys(schema.properties ?? {})
+  return names.length > 0 ? `; it takes ${names.join(', ')}` : '; it takes none'
+}
+
+function placeOf(part: Part, path: string): string {
+  const name = part === 'body' ? path : path.replace(/^\//, '')
+  const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name
+  if (part === 'querystring') return `query parameter ${shown}`
+  if (part === 'headers') return `header ${shown}`
+  return shown
+}
+
+function nameType(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`
+}
+
+function refuse(sentence: string): AnnalsError {
+  return new AnnalsError('invalid_request', `${sentence[0]!.toUpperCase()}${sentence.slice(1)}.`)
+}

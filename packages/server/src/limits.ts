@@ -1,0 +1,28 @@
+/** Bounds that clients rely on; the ones an operator may move are in `config.ts`. */
+
+export const PAGE_LIMIT_DEFAULT = 20
+export const ENTRY_PAGE_LIMIT_DEFAULT = 50
+export const PAGE_LIMIT_MAX = 200
+export const BATCH_ENTRIES_MAX = 1_000
+export const USER_IDENTIFIER_LENGTH_MAX = 256
+export const EVENT_TYPE_LENGTH_MAX = 256
+export const NAME_LENGTH_MAX = 256
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
+export const CURSOR_LENGTH_MAX = 1_024
+/** Bytes of `configs` or `meta`, as sent. */
+export const OBJECT_BYTES_MAX = 64 * 1024
+/**
+ * Levels of nesting in a JSON body. PostgreSQL's own limit depends on its stack size (about 6,000 levels with
+ * the default 2 MB), so ours stands well below any server's.
+ */
+export const JSON_DEPTH_MAX = 1_000
+/** Digits that jsonb's numeric holds before and behind the decimal point (PostgreSQL manual, table 8.2). */
+export const NUMBER_INTEGER_DIGITS_MAX = 131_072
+export const NUMBER_FRACTION_DIGITS_MAX = 16_383
+/**
+ * Digits that the numbers of one body may take beyond the body's own length when they are written out, as jsonb
+ * does: `1e131071` is 8 bytes as sent and 131,072 as read.
+ */
+export const NUMBER_EXPANSION_MAX = 1_048_576
+/** How long an idempotency key is remembered; the contract promises at least 24 hours. */
+export const IDEMPOTENCY_KEPT_HOURS = 48

@@ -1,0 +1,151 @@
+import type { Database } from '../database/database.js'
+import { AnnalsError } from '../errors.js'
+import type { AppendOutcome, AppendRequest } from './append_request.js'
+import { cutFlush } from './cut_flush.js'
+import { flush } from './flush.js'
+import type { PendingAppend } from './pending_append.js'
+
+export interface AppenderOptions {
+  database: Database
+  /** Requests that may wait, over all projects. */
+  queue_requests_max: number
+  /** Bytes of bodies that may wait, over all projects. */
+  queue_bytes_max: number
+  /** Flushes in flight at once, over all projects; a project has one at most. */
+  flushes_max: number
+  /** How long a request waits for its flush to begin, and a flush for the database's answer, in ms. */
+  wait_ms_max: number
+}
+
+/**
+ * One project's share of the appender.
+ *
+ *   idle ── a request arrives ──▶ ready ── its turn comes ──▶ flushing ── answered ──▶ idle, or ready again
+ *
+ * Requests that arrive while a flush is in flight wait for it and go together in the next one: the commit
+ * itself is the timer. A project has one flush in flight, so its requests keep their order, and projects take
+ * turns, so a busy one does not delay a quiet one by more than a flush.
+ */
+interface Lane {
+  project_id: string
+  waiting: PendingAppend[]
+  /** It stands in `ready`, or has a flush in flight: either way its next turn is certain. */
+  busy: boolean
+}
+
+/** Group commit for the session logs of all projects. */
+export class Appender {
+  private readonly lanes = new Map<string, Lane>()
+  /** Lanes with requests waiting and no flush in flight, in the order of their turns. */
+  private readonly ready: Lane[] = []
+  private flushesInFlight = 0
+  private waitingRequests = 0
+  private waitingBytes = 0
+  private readonly expiry: NodeJS.Timeout
+
+  constructor(private readonly options: AppenderOptions) {
+    this.expiry = setInterval(() => this.expire(), Math.min(100, options.wait_ms_max))
+    this.expiry.unref()
+  }
+
+  /**
+   * Appends to a session's log. Resolves when the entries are durable.
+   * @throws AnnalsError session_not_found, seq_conflict, idempotency_key_reused, invalid_request (a value that
+   * cannot be stored), overloaded, unavailable; AppendInDoubt.
+   */
+  append(request: AppendRequest): Promise<AppendOutcome> {
+    const bytes = request.body.length
+    if (
+      this.waitingRequests >= this.options.queue_requests_max ||
+      this.waitingBytes + bytes > this.options.queue_bytes_max
+    ) {
+      return Promise.reject(
+        new AnnalsError(
+          'overloaded',
+          'Too many appends are waiting to be stored. Nothing was stored; try again shortly.',
+        ),
+      )
+    }
+    this.waitingRequests += 1
+    this.waitingBytes += bytes
+    return new Promise((resolve, reject) => {
+      this.enqueue({ request, bytes, enqueued_at: performance.now(), resolve, reject, followers: [] })
+    })
+  }
+
+  /** Requests and bytes that wait, and flushes in flight. */
+  load(): { requests: number; bytes: number; flushes: number } {
+    return { requests: this.waitingRequests, bytes: this.waitingBytes, flushes: this.flushesInFlight }
+  }
+
+  /** Stops the clockwork. Requests under way are answered; the caller sends no more. */
+  close(): void {
+    clearInterval(this.expiry)
+  }
+
+  private enqueue(pending: PendingAppend): void {
+    const { project_id } = pending.request
+    let lane = this.lanes.get(project_id)
+    if (!lane) {
+      lane = { project_id, waiting: [], busy: false }
+      this.lanes.set(project_id, lane)
+    }
+    lane.waiting.push(pending)
+    if (!lane.busy) {
+      lane.busy = true
+      this.ready.push(lane)
+      this.startFlushes()
+    }
+  }
+
+  private startFlushes(): void {
+    while (this.flushesInFlight < this.options.flushes_max) {
+      const lane = this.ready.shift()
+      if (!lane) return
+      void this.flushLane(lane)
+    }
+  }
+
+  private async flushLane(lane: Lane): Promise<void> {
+    const { taken, deferred } = cutFlush(lane.waiting)
+    lane.waiting = deferred
+    for (const pending of taken) {
+      this.leaveQueue(pending)
+      for (const follower of pending.followers) this.leaveQueue(follower)
+    }
+    if (taken.length > 0) {
+      this.flushesInFlight += 1
+      await flush(this.options.database, taken, this.options.wait_ms_max)
+      this.flushesInFlight -= 1
+    }
+    if (lane.waiting.length > 0) this.ready.push(lane)
+    else this.lanes.delete(lane.project_id)
+    this.startFlushes()
+  }
+
+  private leaveQueue(pending: PendingAppend): void {
+    this.waitingRequests -= 1
+    this.waitingBytes -= pending.bytes
+  }
+
+  /** Gives up on what waited too long: nothing of it was sent, so nothing of it is stored. */
+  private expire(): void {
+    const now = performance.now()
+    const limit = this.options.wait_ms_max
+    for (const lane of this.lanes.values()) {
+      if (lane.waiting[0] && now - lane.waiting[0].enqueued_at > limit) {
+        const expired = lane.waiting.filter((pending) => now - pending.enqueued_at > limit)
+        lane.waiting = lane.waiting.filter((pending) => now - pending.enqueued_at <= limit)
+        for (const pending of expired) {
+          this.leaveQueue(pending)
+          pending.reject(
+            new AnnalsError(
+              'unavailable',
+              'The database did not answer in time. Nothing was stored; try again shortly.',
+            ),
+          )
+        }
+      }
+    }
+  }
+}

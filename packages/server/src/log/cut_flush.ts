@@ -1,0 +1,56 @@
+import type { PendingAppend } from './pending_append.js'
+
+/** Bounds of one flush: past these a larger one only delays its answers. */
+const FLUSH_ENTRIES_MAX = 2_000
+const FLUSH_BYTES_MAX = 4 * 1024 * 1024
+
+/**
+ * Cuts the next flush from a project's queue, keeping to the rules of APPEND_ENTRIES: a request with If-Match
+ * is the first of its session, a key and a given entry id occur once. What does not fit waits for the flush
+ * after, and so does everything behind it on the same session, so that a session's requests keep their order.
+ * A repetition of a request that is taken follows it instead of waiting.
+ */
+export function cutFlush(waiting: PendingAppend[]): { taken: PendingAppend[]; deferred: PendingAppend[] } {
+  const taken: PendingAppend[] = []
+  const deferred: PendingAppend[] = []
+  const sessions = new Set<string>()
+  const deferredSessions = new Set<string>()
+  const byKey = new Map<string, PendingAppend>()
+  const givenIds = new Set<string>()
+  let entries = 0
+  let bytes = 0
+  let index = 0
+  for (; index < waiting.length; index++) {
+    const pending = waiting[index]!
+    const { request } = pending
+    const full =
+      entries + request.entries.length > FLUSH_ENTRIES_MAX || bytes + pending.bytes > FLUSH_BYTES_MAX
+    if (full && taken.length > 0) break
+    const leader = request.idempotency && byKey.get(request.idempotency.key)
+    if (leader && leader.request.idempotency?.request_hash === request.idempotency?.request_hash) {
+      leader.followers.push(pending)
+      continue
+    }
+    const ids = request.entries
+      .filter((entry) => entry.id_given)
+      .map((entry) => `${request.session_id}/${entry.id}`)
+    const mustWait =
+      leader !== undefined ||
+      deferredSessions.has(request.session_id) ||
+      (request.if_match !== undefined && sessions.has(request.session_id)) ||
+      ids.some((id) => givenIds.has(id))
+    if (mustWait) {
+      deferred.push(pending)
+      deferredSessions.add(request.session_id)
+      continue
+    }
+    taken.push(pending)
+    sessions.add(request.session_id)
+    if (request.idempotency) byKey.set(request.idempotency.key, pending)
+    for (const id of ids) givenIds.add(id)
+    entries += request.entries.length
+    bytes += pending.bytes
+  }
+  for (; index < waiting.length; index++) deferred.push(waiting[index]!)
+  return { taken, deferred }
+}

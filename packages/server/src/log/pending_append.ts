@@ -1,0 +1,13 @@
+import type { AppendOutcome, AppendRequest } from './append_request.js'
+
+/** A request that waits for its answer. */
+export interface PendingAppend {
+  readonly request: AppendRequest
+  readonly bytes: number
+  /** performance.now() when it was accepted, in ms. */
+  readonly enqueued_at: number
+  /** The same request with the same idempotency key, sent again meanwhile: it shares this one's fate. */
+  readonly followers: PendingAppend[]
+  resolve(outcome: AppendOutcome): void
+  reject(error: unknown): void
+}

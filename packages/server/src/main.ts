@@ -1,0 +1,174 @@
+import { performance } from 'node:perf_hooks'
+import { pino } from 'pino'
+import { type Config, readConfig } from './config.js'
+import { locateDatabase } from './database/connection_target.js'
+import { type Database, openDatabase } from './database/database.js'
+import { migrate } from './database/migrator.js'
+import { StartError } from './errors.js'
+import { forgetOldKeys } from './forget_old_keys.js'
+import { buildApp } from './http/app.js'
+import { Appender } from './log/appender.js'
+import { ensureDefaultProject } from './projects.js'
+import { TokenDirectory } from './tokens/token_directory.js'
+
+/** A service that runs. */
+export interface Service {
+  /** Where it listens, such as http://127.0.0.1:8029. */
+  url: string
+  /** Where its data is, for a person. */
+  database: string
+  /** The default project's first API key, where this start made it. */
+  api_key: string | undefined
+  /** ms from the process's start until it could serve. */
+  ready_after_ms: number
+  /** Takes no more requests, answers those that it took, and leaves the database. Idempotent. */
+  stop(): Promise<void>
+}
+
+/**
+ * Constructs the service: configuration → database → log → HTTP → listen, and in reverse when it stops. This is
+ * the only file that constructs.
+ * @throws StartError with a sentence for the operator
+ */
+export async function startService(config: Config, onProgress: (sentence: string) => void): Promise<Service> {
+  const destination = pino.destination({ dest: 2, sync: false })
+  const logger = pino({ level: config.log_level, base: { pid: process.pid } }, destination)
+  const location = await locateDatabase(config, onProgress)
+  const undo: Array<() => Promise<unknown> | unknown> = [() => location.release()]
+  const unwind = async () => {
+    for (const step of undo.splice(0).reverse()) await step()
+  }
+  try {
+    await migrate(location.target, onProgress)
+    const onIdleError = (error: Error) => logger.warn({ err: error }, 'lost an idle connection')
+    const { target } = location
+    const wait_ms_max = config.database_wait_ms_max
+    const { statement_ms_max, flushes_max, database_connections_max } = config
+    const database = openDatabase({
+      target,
+      wait_ms_max,
+      statement_ms_max,
+      onIdleError,
+      connections_max: Math.max(database_connections_max - flushes_max, 1),
+    })
+    undo.push(() => database.close())
+    // Appends have connections of their own, so that no number of slow lists keeps them waiting.
+    const appendDatabase = openDatabase({
+      target,
+      wait_ms_max,
+      statement_ms_max,
+      onIdleError,
+      connections_max: flushes_max,
+    })
+    undo.push(() => appendDatabase.close())
+    const api_key = await ensureDefaultProject(database, config.api_key)
+    const appender = new Appender({ ...config, wait_ms_max, database: appendDatabase })
+    undo.push(() => appender.close())
+    const housekeeping = forgetOldKeys(database, logger)
+    undo.push(() => housekeeping.stop())
+
+    let serving = true
+    const tokens = new TokenDirectory(database, config.token_cache_ms)
+    const app = await buildApp({ config, logger, database, appender, tokens, isServing: () => serving })
+    undo.push(() =>
+      closeWithin(
+        config.drain_ms_max,
+        () => app.close(),
+        () => app.server.closeAllConnections(),
+      ),
+    )
+    const url = await listen(app, config)
+    return {
+      url,
+      database: location.description,
+      api_key,
+      ready_after_ms: Math.round(performance.now()),
+      stop: async () => {
+        serving = false
+        await unwind()
+        logger.flush()
+        destination.flushSync()
+      },
+    }
+  } catch (error) {
+    await unwind()
+    throw error
+  }
+}
+
+async function listen(app: Awaited<ReturnType<typeof buildApp>>, config: Config): Promise<string> {
+  try {
+    return await app.listen({ host: config.host, port: config.port })
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code === 'EADDRINUSE') {
+      throw new StartError(
+        `Port ${config.port} on ${config.host} is taken: another Annals or another program listens there. Stop it, or set PORT.`,
+      )
+    }
+    if (code === 'EACCES')
+      throw new StartError(
+        `Port ${config.port} needs more rights than this user has. Set PORT to one above 1023.`,
+      )
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+      throw new StartError(
+        `HOST ${config.host} is no address of this machine. Set HOST to one that is, such as 127.0.0.1.`,
+      )
+    }
+    throw error
+  }
+}
+
+/** Waits for `close`; when that takes too long, `cut`s what is still open. */
+async function closeWithin(ms: number, close: () => Promise<unknown>, cut: () => void): Promise<void> {
+  const timer = setTimeout(cut, ms)
+  try {
+    await close()
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Runs a command's work on the configured database, migrated, and leaves it as it was found. */
+export async function withDatabase<T>(
+  config: Config,
+  onProgress: (sentence: string) => void,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const location = await locateDatabase(config, onProgress)
+  try {
+    await migrate(location.target, onProgress)
+    const { database_wait_ms_max: wait_ms_max, statement_ms_max } = config
+    const database = openDatabase({
+      target: location.target,
+      connections_max: 2,
+      wait_ms_max,
+      statement_ms_max,
+    })
+    try {
+      return await work(database)
+    } finally {
+      await database.close()
+    }
+  } finally {
+    await location.release()
+  }
+}
+
+/** The API's OpenAPI description, made without a database. */
+export async function describeApiAsJson(): Promise<string> {
+  const config = readConfig({ ANNALS_ADMIN_TOKEN: 'x'.repeat(32) })
+  // No request is ever made to this app, so nothing of its parts is ever used.
+  const unused = {} as never
+  const logger = pino({ level: 'silent' })
+  const app = await buildApp({
+    config,
+    logger,
+    database: unused,
+    appender: unused,
+    tokens: unused,
+    isServing: () => false,
+  })
+  await app.ready()
+  return `${JSON.stringify(app.swagger(), null, 2)}\n`
+}

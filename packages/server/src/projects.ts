@@ -1,0 +1,139 @@
+import type { Database, Queryable } from './database/database.js'
+import {
+  CREATE_API_KEY,
+  CREATE_PROJECT,
+  FIND_PROJECT,
+  HAS_API_KEY,
+  LIST_API_KEYS,
+  LIST_PROJECTS,
+  RESTORE_OWN_API_KEY,
+  REVOKE_API_KEY,
+  REVOKE_OTHER_OWN_API_KEYS,
+} from './database/queries/projects.js'
+import { AnnalsError } from './errors.js'
+import { newId } from './ids.js'
+import { hashToken, mintToken } from './tokens/token.js'
+import type { Scope } from './tokens/token_directory.js'
+
+/** A project as JSON, and the secret of its first token, which is nowhere else. */
+export interface NewProject {
+  json: string
+  token: string
+}
+
+/** Who made a token: an operator, or the service for its own first start. */
+type Origin = 'issued' | 'first_start' | 'environment'
+
+/** What a new token shall be. */
+export interface TokenRequest {
+  name: string
+  scopes: readonly Scope[]
+  /** RFC 3339; undefined: it does not expire. */
+  expires_at?: string | undefined
+}
+
+const ALL_SCOPES: readonly Scope[] = ['read', 'write']
+
+/** Creates a project with its first token. @throws AnnalsError project_exists */
+export async function createProject(database: Database, name: string): Promise<NewProject> {
+  return database.transaction(async (connection) => {
+    const [row] = await connection.query(CREATE_PROJECT, [newId(), name])
+    if (!row)
+      throw new AnnalsError('project_exists', `There is a project named ${JSON.stringify(name)} already.`)
+    const token = mintToken()
+    await storeToken(connection, row.id!, token, { name: 'first', scopes: ALL_SCOPES }, 'issued')
+    return { json: row.json!, token }
+  })
+}
+
+/** All projects as JSON texts, oldest first. */
+export async function listProjects(database: Queryable): Promise<string[]> {
+  return (await database.query(LIST_PROJECTS, [])).map((row) => row.json!)
+}
+
+/** The id of a project that is named by its name or its id. @throws AnnalsError project_not_found */
+export async function findProject(database: Queryable, name_or_id: string): Promise<string> {
+  const [row] = await database.query(FIND_PROJECT, [name_or_id])
+  if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
+  return row.id!
+}
+
+/** Makes a token for a project. Gives it as JSON with its secret in `token`: this is the only time. */
+export async function issueToken(
+  database: Queryable,
+  project_id: string,
+  request: TokenRequest,
+): Promise<string> {
+  const token = mintToken()
+  const json = await storeToken(database, project_id, token, request, 'issued')
+  return `{"token":${JSON.stringify(token)},${json.slice(1)}`
+}
+
+/** A project's tokens as JSON texts, without their secrets. */
+export async function listTokens(database: Queryable, project_id: string): Promise<string[]> {
+  return (await database.query(LIST_API_KEYS, [project_id])).map((row) => row.json!)
+}
+
+/** Revokes a token; revoking it again changes nothing. @throws AnnalsError token_not_found */
+export async function revokeToken(
+  database: Queryable,
+  project_id: string,
+  token_id: string,
+): Promise<string> {
+  const [row] = await database.query(REVOKE_API_KEY, [project_id, token_id])
+  if (!row) throw new AnnalsError('token_not_found', 'There is no such token in this project.')
+  return row.json!
+}
+
+/**
+ * Makes sure that the project `default` is there and can be used. With a given key it accepts that one and no
+ * other that the service had made by itself; without, its first start makes one, which is given back to be shown.
+ */
+export async function ensureDefaultProject(
+  database: Database,
+  given: string | undefined,
+): Promise<string | undefined> {
+  return database.transaction(async (connection) => {
+    // Of two first starts at once one inserts the project; the other waits for it here and finds a key below.
+    const [made] = await connection.query(CREATE_PROJECT, [newId(), 'default'])
+    const project_id = made?.id ?? (await findProject(connection, 'default'))
+    if (given === undefined) {
+      if ((await connection.query(HAS_API_KEY, [project_id])).length > 0) return undefined
+      const token = mintToken()
+      await storeToken(
+        connection,
+        project_id,
+        token,
+        { name: 'first start', scopes: ALL_SCOPES },
+        'first_start',
+      )
+      return token
+    }
+    const hash = hashToken(given)
+    await connection.query(REVOKE_OTHER_OWN_API_KEYS, [project_id, hash])
+    const restored = await connection.query(RESTORE_OWN_API_KEY, [project_id, hash])
+    if (restored.length === 0) {
+      await storeToken(
+        connection,
+        project_id,
+        given,
+        { name: 'ANNALS_API_KEY', scopes: ALL_SCOPES },
+        'environment',
+      )
+    }
+    return undefined
+  })
+}
+
+async function storeToken(
+  database: Queryable,
+  project_id: string,
+  token: string,
+  request: TokenRequest,
+  origin: Origin,
+): Promise<string> {
+  const { name, scopes, expires_at } = request
+  const parameters = [newId(), project_id, hashToken(token), name, [...scopes], origin, expires_at ?? null]
+  const [row] = await database.query(CREATE_API_KEY, parameters)
+  return row!.json!
+}

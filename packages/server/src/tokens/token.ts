@@ -1,0 +1,26 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+// sk-annals-<43 characters: 256 random bits>-<6 characters: checksum of what stands before>
+const OURS = /^sk-annals-[\w-]{43}-[\w-]{6}$/
+const RANDOM_BYTES = 32
+const CHECKSUM_LENGTH = 6
+
+/** A new secret token: 256 random bits with a checksum, so that a typing error is told from a revocation. */
+export function mintToken(): string {
+  const body = `sk-annals-${randomBytes(RANDOM_BYTES).toString('base64url')}`
+  return `${body}-${checksum(body)}`
+}
+
+/** Whether a token has the form of ours but was mistyped. Tokens of another form are the operator's own. */
+export function isMistyped(token: string): boolean {
+  return OURS.test(token) && checksum(token.slice(0, -CHECKSUM_LENGTH - 1)) !== token.slice(-CHECKSUM_LENGTH)
+}
+
+/** What is stored and looked up in a token's place. Its comparison tells nothing about the token. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+function checksum(body: string): string {
+  return createHash('sha256').update(`checksum:${body}`).digest('base64url').slice(0, CHECKSUM_LENGTH)
+}
