@@ -11,6 +11,13 @@ import { Appender } from './log/appender.js'
 import { ensureDefaultProject } from './projects.js'
 import { TokenDirectory } from './tokens/token_directory.js'
 
+/**
+ * The one statement of a flush has one good plan: by primary keys, whatever its parameters. Planning it anew took
+ * longer than running it (1.9 against 0.8 ms for a flush of one event), and a plan made while the tables were
+ * empty must not stay a sequential scan when they have grown.
+ */
+const APPEND_SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' }
+
 /** A service that runs. */
 export interface Service {
   /** Where it listens, such as http://127.0.0.1:8029. */
@@ -59,6 +66,7 @@ export async function startService(config: Config, onProgress: (sentence: string
       statement_ms_max,
       onIdleError,
       connections_max: flushes_max,
+      settings: APPEND_SETTINGS,
     })
     undo.push(() => appendDatabase.close())
     const api_key = await ensureDefaultProject(database, config.api_key)

@@ -34,6 +34,8 @@ export interface DatabaseOptions {
   wait_ms_max: number
   /** Longest run of one statement in the server, in ms; 0: no limit. */
   statement_ms_max: number
+  /** Settings of PostgreSQL for these connections, such as plan_cache_mode. */
+  settings?: Record<string, string>
   /** Told of connections that fail while nobody uses them. */
   onIdleError?: (error: Error) => void
 }
@@ -51,6 +53,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     application_name: 'annals',
+    ...(options.settings && { options: startupOptions(options.settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
     ...(options.statement_ms_max > 0 && {
       statement_timeout: options.statement_ms_max,
@@ -65,6 +68,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     close: () => pool.end(),
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }
+}
+
+function startupOptions(settings: Record<string, string>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
 }
 
 /**
