@@ -58,6 +58,28 @@ export class AnnalsError extends Error {
   }
 }
 
+const NOT_FOUND = {
+  session: 'There is no such session in this project.',
+  learning_space: 'There is no such learning space in this project.',
+  message: 'There is no such message in this session.',
+  user: 'There is no such user in this project.',
+  project: 'There is no such project.',
+  token: 'There is no such token in this project.',
+} as const
+
+/** The one answer for a resource that does not exist, and for one that belongs to another project. */
+export function notFound(resource: keyof typeof NOT_FOUND): AnnalsError {
+  return new AnnalsError(`${resource}_not_found`, NOT_FOUND[resource])
+}
+
+/** The answer for an idempotency key that stands for another request. */
+export function keyReused(): AnnalsError {
+  return new AnnalsError(
+    'idempotency_key_reused',
+    'This Idempotency-Key was used for another request. Use a new key for a new request.',
+  )
+}
+
 /**
  * A reason why the process cannot start or a command cannot run. `message` is a sentence for the operator
  * that says what to do; it is printed without a stack.

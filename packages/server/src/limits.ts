@@ -12,6 +12,11 @@ export const CURSOR_LENGTH_MAX = 1_024
 /** Bytes of `configs` or `meta`, as sent. */
 export const OBJECT_BYTES_MAX = 64 * 1024
 /**
+ * Bytes of `configs` or `meta` that merges may add up to, as PostgreSQL writes them (with a space behind each
+ * comma and colon, hence the room).
+ */
+export const MERGED_BYTES_MAX = 2 * OBJECT_BYTES_MAX
+/**
  * Levels of nesting in a JSON body. PostgreSQL's own limit depends on its stack size (about 6,000 levels with
  * the default 2 MB), so ours stands well below any server's.
  */

@@ -5,10 +5,10 @@ import { locateDatabase } from './database/connection_target.js'
 import { type Database, openDatabase } from './database/database.js'
 import { migrate } from './database/migrator.js'
 import { StartError } from './errors.js'
-import { forgetOldKeys } from './forget_old_keys.js'
 import { buildApp } from './http/app.js'
 import { Appender } from './log/appender.js'
-import { ensureDefaultProject } from './projects.js'
+import { forgetOldKeys } from './resources/forget_old_keys.js'
+import { ensureDefaultProject } from './resources/projects.js'
 import { TokenDirectory } from './tokens/token_directory.js'
 
 /**

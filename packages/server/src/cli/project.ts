@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { createProject, listProjects } from '../projects.js'
+import { createProject, listProjects } from '../resources/projects.js'
 import { printTable } from './print_table.js'
 import { withDatabase } from './with_database.js'
 

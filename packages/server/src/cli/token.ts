@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { parseId } from '../ids.js'
-import { findProject, issueToken, listTokens, revokeToken } from '../projects.js'
+import { findProject, issueToken, listTokens, revokeToken } from '../resources/projects.js'
 import { SCOPES, type Scope } from '../tokens/token_directory.js'
 import { printTable } from './print_table.js'
 import { withDatabase } from './with_database.js'

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { JsonObject, Nullable, Strict, Timestamp, UserIdentifier, Uuid } from './schema.js'
+import { JsonObject, Nullable, pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from './schema.js'
 
 const Meta = (description: string) => JsonObject(description, { topic: 'refunds' })
 
@@ -22,3 +22,20 @@ export type CreateLearningSpaceBody = Static<typeof CreateLearningSpaceBody>
 
 export const LearningSpaceParams = Strict({ learning_space_id: Uuid('The learning space.') })
 export type LearningSpaceParams = Static<typeof LearningSpaceParams>
+
+export const ListLearningSpacesQuery = Strict({
+  user: Type.Optional(UserIdentifier),
+  filter_by_meta: Type.Optional(
+    Type.String({
+      minLength: 2,
+      contentMediaType: 'application/json',
+      description: 'A JSON object, URL-encoded. Only spaces whose `meta` contains it. `{}` filters nothing.',
+      examples: ['{"topic":"refunds"}'],
+    }),
+  ),
+  ...pageQuery(),
+})
+
+export const PatchLearningSpaceBody = Strict({
+  meta: Meta('Merged into what is there; a null deletes its key.'),
+})

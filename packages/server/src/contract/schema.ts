@@ -82,3 +82,6 @@ export const Empty = Type.Object({}, { description: 'Nothing to return.' })
 
 /** A query string with no parameters: a misspelt one is refused, not ignored. */
 export const NoQuery = Strict({})
+
+/** A body that says nothing: none at all, or an empty object. */
+export const EmptyBody = Strict({})

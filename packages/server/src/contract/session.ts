@@ -48,3 +48,14 @@ export type ListSessionsQuery = Static<typeof ListSessionsQuery>
 
 export const SessionParams = Strict({ session_id: Uuid('The session.') })
 export type SessionParams = Static<typeof SessionParams>
+
+export const CopiedSession = Type.Object({
+  old_session_id: Uuid('The session that was copied.'),
+  new_session_id: Uuid('The copy.'),
+})
+
+/** The body of a change of configs. */
+export const ConfigsBody = Strict({ configs: Configs('Any JSON object, up to 64 KiB.') })
+export type ConfigsBody = Static<typeof ConfigsBody>
+
+export const MergedConfigs = Type.Object({ configs: Configs('As they are after the merge.') })

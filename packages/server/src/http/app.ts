@@ -10,12 +10,14 @@ import { watchMethods } from './method_not_allowed.js'
 import { describeApi } from './openapi.js'
 import { readBodies } from './read_body.js'
 import { adminRoutes } from './routes/admin.js'
+import { configsRoutes } from './routes/configs.js'
 import { docsRoutes } from './routes/docs.js'
 import { eventRoutes } from './routes/events.js'
 import { learningSpaceRoutes } from './routes/learning_spaces.js'
 import { operationRoutes } from './routes/operation.js'
 import { pingRoutes } from './routes/ping.js'
 import { sessionRoutes } from './routes/sessions.js'
+import { userRoutes } from './routes/users.js'
 import { validateRequests } from './validate.js'
 
 const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
@@ -54,8 +56,10 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
       authenticate(authenticated, parts.tokens)
       pingRoutes(authenticated)
       sessionRoutes(authenticated, parts)
+      configsRoutes(authenticated, parts)
       eventRoutes(authenticated, parts)
       learningSpaceRoutes(authenticated, parts)
+      userRoutes(authenticated, parts)
     },
     { prefix: '/api/v1' },
   )

@@ -4,12 +4,13 @@ import { LearningSpace } from '../contract/learning_space.js'
 import { Project, Token } from '../contract/project.js'
 import { ErrorAnswer } from '../contract/responses.js'
 import { Session } from '../contract/session.js'
+import { User } from '../contract/user.js'
 import { VERSION } from '../version.js'
 import type { AppServer } from './app_parts.js'
 
 /** Describes the API as OpenAPI 3.1, from the same schemas that validate it. Call it before the routes. */
 export async function describeApi(app: AppServer): Promise<void> {
-  for (const schema of [Session, SessionEvent, LearningSpace, Project, Token, ErrorAnswer])
+  for (const schema of [Session, SessionEvent, LearningSpace, User, Project, Token, ErrorAnswer])
     app.addSchema(schema)
   // Responses are JSON text by the time they are sent; their schemas are there to be read.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
@@ -31,6 +32,10 @@ export async function describeApi(app: AppServer): Promise<void> {
         {
           name: 'Learning spaces',
           description: 'Places for what is learnt, for a project or one of its users.',
+        },
+        {
+          name: 'Users',
+          description: "Users are named by the caller's own identifiers and created on first use.",
         },
         { name: 'Service', description: 'Whether the service is there.' },
         {

@@ -163,6 +163,7 @@ function placeOf(part: Part, path: string): string {
   const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name
   if (part === 'querystring') return `query parameter ${shown}`
   if (part === 'headers') return `header ${shown}`
+  if (part === 'params') return `path parameter ${shown}`
   return shown
 }
 

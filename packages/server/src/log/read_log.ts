@@ -1,7 +1,7 @@
 import type { Queryable } from '../database/database.js'
 import { type EntryPage, type EntryView, readEntries } from '../database/queries/entries.js'
 import { READ_HEAD } from '../database/queries/sessions.js'
-import { sessionNotFound } from '../sessions.js'
+import { notFound } from '../errors.js'
 
 /** Bytes of JSON that one statement reads at most (one entry more): what a reader holds at a time. */
 const PIECE_BYTES_MAX = 4 * 1024 * 1024
@@ -19,7 +19,7 @@ export async function readLastSeq(
   session_id: string,
 ): Promise<number> {
   const [row] = await database.query(READ_HEAD, [project_id, session_id])
-  if (!row) throw sessionNotFound()
+  if (!row) throw notFound('session')
   return Number(row.last_seq)
 }
 

@@ -1,6 +1,6 @@
 import type { Database, Row } from '../database/database.js'
 import { READ_APPENDED_ENTRIES } from '../database/queries/entries.js'
-import { AnnalsError } from '../errors.js'
+import { AnnalsError, keyReused, notFound } from '../errors.js'
 import { type AppendAnswer, AppendInDoubt, type AppendOutcome } from './append_request.js'
 import type { PendingAppend } from './pending_append.js'
 
@@ -23,7 +23,7 @@ export function settle(database: Database, pending: PendingAppend, rows: Row[]):
     return readBack(database, pending, first.past_session_id!, first.past_seqs!.split(','), true)
   }
   if (first.head_seq === null) {
-    fail(pending, new AnnalsError('session_not_found', 'There is no such session in this project.'))
+    fail(pending, notFound('session'))
     return
   }
   if (first.admitted !== 't') {
@@ -55,7 +55,7 @@ async function readBack(
     const { project_id, kind } = pending.request
     const rows = await database.query(READ_APPENDED_ENTRIES, [project_id, session_id, seqs, kind])
     if (rows.length < seqs.length) {
-      fail(pending, new AnnalsError('session_not_found', 'There is no such session in this project.'))
+      fail(pending, notFound('session'))
       return
     }
     succeed(pending, { entries: rows.map(toAnswer), replayed })
@@ -96,13 +96,5 @@ function idTaken(rows: Row[]): AnnalsError {
   return new AnnalsError(
     'idempotency_key_reused',
     `/entries/${index}/id stands for another entry of this session already. Give a new entry an id of its own.`,
-  )
-}
-
-/** The same key with another request. */
-export function keyReused(): AnnalsError {
-  return new AnnalsError(
-    'idempotency_key_reused',
-    'This Idempotency-Key was used for another request. Use a new key for a new request.',
   )
 }

@@ -74,7 +74,7 @@ export class Client {
       try {
         return await work()
       } finally {
-        await rename(this.#directory.lock, join(this.#directory.clients, this.#id))
+        await rename(this.#directory.lock, join(this.#directory.clients, this.#id)).catch(unlessGone)
       }
     })
   }
@@ -86,6 +86,9 @@ export class Client {
       try {
         await this.#lock(say)
         if (!(await this.#hasCompany())) await last()
+      } catch (error) {
+        // The data directory was deleted under us: then PostgreSQL notices and ends by itself.
+        unlessGone(error)
       } finally {
         await unlink(join(this.#directory.lock, this.#id)).catch(() => {})
         await rmdir(this.#directory.lock).catch(() => {})

@@ -1,5 +1,4 @@
 import pg from 'pg'
-import { codeOf } from './data_directory.js'
 
 /** What `pg` needs to reach the embedded server: the directory of its socket as host, database and user. */
 export interface Connection {
@@ -27,11 +26,10 @@ export async function ensureDatabase(connection: Connection): Promise<boolean> {
     if (found.rowCount === 0) await client.query(`CREATE DATABASE "${connection.database}"`)
     return true
   } catch (error) {
-    const code = codeOf(error) ?? ''
+    // What the server did not say itself came from a connection that was refused or broke.
+    if (!(error instanceof pg.DatabaseError) || GOING_DOWN.includes(error.code ?? '')) return false
     // Then it is up, and has the database: others are using it.
-    if (code === TOO_MANY_CONNECTIONS) return true
-    const isCutOff = code === '' && error instanceof Error && /Connection terminated/.test(error.message)
-    if (isCutOff || GOING_DOWN.includes(code) || /^E[A-Z]+$/.test(code)) return false
+    if (error.code === TOO_MANY_CONNECTIONS) return true
     throw error
   } finally {
     await client.end().catch(() => {})

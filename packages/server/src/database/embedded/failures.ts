@@ -7,6 +7,9 @@ import { codeOf } from './data_directory.js'
 /** What a full disk or an exhausted quota is called by the programs that we run. */
 export const FULL_DISK = /No space left on device|Disk quota exceeded/
 
+// The SQLSTATE with which PostgreSQL reports it.
+const DISK_FULL = '53100'
+
 /** The sentence about a full disk. */
 export function fullDisk(dataDir: string, cause?: unknown): StartError {
   return new StartError(
@@ -19,7 +22,7 @@ export function fullDisk(dataDir: string, cause?: unknown): StartError {
 export async function asStartError(error: unknown, dataDir: string): Promise<StartError> {
   if (error instanceof StartError) return error
   const code = codeOf(error)
-  if (code === 'ENOSPC' || code === 'EDQUOT') return fullDisk(dataDir, error)
+  if (['ENOSPC', 'EDQUOT', DISK_FULL].includes(code ?? '')) return fullDisk(dataDir, error)
   if (code === 'EACCES' || code === 'EPERM') return await noPermission(error, dataDir)
   const other = 'set ANNALS_DATA_DIR to another directory.'
   if (code === 'ENOTDIR' || code === 'EEXIST') {

@@ -12,10 +12,13 @@ import { logSize, openLog, readLog, reasonIn } from './server_log.js'
 import { serverOptions } from './settings.js'
 
 const POLL_MS = 10
+const HELD_POLL_MS = 100
 /** A start that shows no sign of life for this long has failed; recovery may take longer, and logs. */
 const SILENCE_MS = 30_000
 /** How long processes that a killed server left behind are waited for. */
 const ORPHANS_MS = 30_000
+/** A server that is killed while it starts is started again, but one that always is has too little memory. */
+const MOST_KILLS = 3
 const FAST_STOP_MS = 60_000
 const IMMEDIATE_STOP_MS = 10_000
 
@@ -35,11 +38,12 @@ export interface Place {
  * Brings the server up and returns its process id. Only under the lock, but it must expect to meet a server
  * that it did not start: one whose starter was killed, or that is still stopping.
  */
-export async function bringUp(place: Place, engine: Engine): Promise<number> {
+export async function bringUp(place: Place, engine: Engine, silenceMs = SILENCE_MS): Promise<number> {
   const { directory, reach, say } = place
   let launch: Launch | undefined
   let alive = { at: performance.now(), logged: await logSize(directory.log) }
   let heldSince: number | undefined
+  let killed = 0
   for (;;) {
     const seen = await observe(directory, reach)
     if (seen.state === 'ready') return seen.pid
@@ -47,12 +51,16 @@ export async function bringUp(place: Place, engine: Engine): Promise<number> {
     if (logged !== alive.logged) alive = { at: performance.now(), logged }
     if (launch?.ended) {
       const output = await readLog(directory.log, launch.logOffset)
-      if (!STILL_HELD.test(output)) throw await failedStart(place, launch, output)
-      if (heldSince === undefined) say('Waiting for processes of the previous PostgreSQL to end')
-      heldSince ??= performance.now()
-      if (performance.now() - heldSince > ORPHANS_MS) throw await failedStart(place, launch, output)
+      const wasKilled = launch.killedBy !== undefined && ++killed < MOST_KILLS
+      if (!wasKilled && !STILL_HELD.test(output)) throw await failedStart(place, launch, output)
+      if (!wasKilled && heldSince === undefined) {
+        heldSince = performance.now()
+        say('Waiting for processes of the previous PostgreSQL to end')
+      }
+      if (heldSince !== undefined && performance.now() - heldSince > ORPHANS_MS)
+        throw stillHeld(directory, output)
       launch = undefined
-      await sleep(100)
+      await sleep(HELD_POLL_MS)
       continue
     }
     if (!launch && seen.state !== 'busy') {
@@ -60,9 +68,9 @@ export async function bringUp(place: Place, engine: Engine): Promise<number> {
       if (heldSince === undefined) say(`Starting PostgreSQL ${engine.version}`)
       launch = await launchServer(place, engine)
     }
-    if (performance.now() - alive.at > SILENCE_MS) {
+    if (performance.now() - alive.at > silenceMs) {
       await giveUp(launch)
-      throw await silentStart(place, launch)
+      throw await silentStart(place, launch, silenceMs)
     }
     await sleep(POLL_MS)
   }
@@ -72,6 +80,8 @@ interface Launch {
   readonly child: ChildProcess
   readonly logOffset: number
   ended: boolean
+  /** Set if it did not end by itself. */
+  killedBy?: NodeJS.Signals
   error?: Error
 }
 
@@ -89,8 +99,9 @@ async function launchServer({ directory, account }: Place, engine: Engine): Prom
       stdio: ['ignore', log.fd, log.fd],
     })
     const launch: Launch = { child, logOffset, ended: false }
-    child.on('exit', () => {
+    child.on('exit', (_code, signal) => {
       launch.ended = true
+      if (signal) launch.killedBy = signal
     })
     child.on('error', (error) => {
       launch.ended = true
@@ -105,7 +116,8 @@ async function launchServer({ directory, account }: Place, engine: Engine): Prom
 
 async function failedStart({ directory }: Place, launch: Launch, output: string): Promise<StartError> {
   if (FULL_DISK.test(output)) return fullDisk(directory.path, output)
-  const reason = launch.error?.message ?? reasonIn(output)
+  const killed = launch.killedBy && `it was killed by ${launch.killedBy}, as happens when memory runs out`
+  const reason = launch.error?.message ?? killed ?? reasonIn(output)
   return new StartError(
     `PostgreSQL could not start (${reason}): see ${directory.log}, and if the data is damaged, restore a backup ` +
       'or set ANNALS_DATA_DIR to another directory.',
@@ -113,10 +125,21 @@ async function failedStart({ directory }: Place, launch: Launch, output: string)
   )
 }
 
-async function silentStart({ directory }: Place, launch: Launch | undefined): Promise<StartError> {
+function stillHeld(directory: DataDirectory, output: string): StartError {
+  return new StartError(
+    `Processes of a previous PostgreSQL still use ${directory.cluster} (${reasonIn(output)}): end them and start again.`,
+    { cause: output },
+  )
+}
+
+async function silentStart(
+  { directory }: Place,
+  launch: Launch | undefined,
+  silenceMs: number,
+): Promise<StartError> {
   const output = await readLog(directory.log, launch?.logOffset ?? 0)
   return new StartError(
-    `PostgreSQL did not come up within ${SILENCE_MS / 1000} s; its log ${directory.log} ends with ` +
+    `PostgreSQL did not come up within ${silenceMs / 1000} s; its log ${directory.log} ends with ` +
       `"${reasonIn(output)}": remove the cause and start again.`,
     { cause: output },
   )

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag'
 import { prepared } from '../statement.js'
 import { type ListPosition, type ListStatement, listPage } from './keyset.js'
+import { mergedJson } from './merged_json.js'
 import { learningSpaceJson } from './resource_json.js'
 import { withUser } from './users.js'
 
@@ -31,38 +32,24 @@ export const READ_LEARNING_SPACE = prepared(
   `SELECT ${learningSpaceJson('l')} AS json FROM learning_spaces l WHERE l.project_id = $1 AND l.id = $2`,
 )
 
-/** Parameters: $1 project, $2 id. Also forgets the answers that speak of it, in the same transaction. */
-export const DELETE_LEARNING_SPACE = [
-  prepared(
-    'delete_learning_space',
-    'DELETE FROM learning_spaces WHERE project_id = $1 AND id = $2 RETURNING id',
-  ),
-  prepared(
-    'delete_learning_space_keys',
-    'DELETE FROM idempotency_keys WHERE project_id = $1 AND owner_id = $2',
-  ),
-] as const
-
 /**
- * Merges into meta: a null deletes its key. One statement on a locked row, so that two at once lose nothing.
- * Parameters: $1 project, $2 id, $3 the body as JSON.
+ * Merges into meta, unless the result takes more than the bytes allowed. The row is locked before it is read, so
+ * that two at once lose nothing. Rows: the space after the merge, null where it was not stored.
+ * Parameters: $1 project, $2 id, $3 the body as JSON, $4 bytes allowed.
  */
-export const PATCH_LEARNING_SPACE = prepared(
-  'patch_learning_space',
+export const MERGE_META = prepared(
+  'merge_learning_space_meta',
   `
-UPDATE learning_spaces AS l
-SET meta = ${mergedJson('l.meta', "($3::jsonb -> 'meta')")}, updated_at = greatest(now(), l.updated_at)
-WHERE l.project_id = $1 AND l.id = $2
-RETURNING ${learningSpaceJson('l')} AS json, octet_length(l.meta::text) AS bytes`,
+WITH merged AS MATERIALIZED (
+  SELECT l.id, ${mergedJson('l.meta', "($3::jsonb -> 'meta')")} AS meta
+  FROM learning_spaces l WHERE l.project_id = $1 AND l.id = $2 FOR UPDATE
+), stored AS (
+  UPDATE learning_spaces AS l SET meta = m.meta, updated_at = greatest(now(), l.updated_at) FROM merged m
+  WHERE l.project_id = $1 AND l.id = m.id AND octet_length(m.meta::text) <= $4
+  RETURNING l.*
 )
-
-/**
- * The top level of `base` overlaid with `change`, keys that `change` sets to null left out. What was null in
- * `base` before stays: only a null that is sent deletes.
- */
-export function mergedJson(base: string, change: string): string {
-  return `(${base} || ${change}) - ARRAY(SELECT c.key FROM jsonb_each(${change}) AS c WHERE c.value = 'null'::jsonb)`
-}
+SELECT (SELECT ${learningSpaceJson('t')} FROM stored t) AS json FROM merged`,
+)
 
 export interface LearningSpaceFilter {
   project_id: string

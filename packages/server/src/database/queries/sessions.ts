@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag'
 import { prepared } from '../statement.js'
 import { type ListPosition, type ListStatement, listPage } from './keyset.js'
+import { mergedJson } from './merged_json.js'
 import { sessionJson } from './resource_json.js'
 import { withUser } from './users.js'
 
@@ -63,27 +64,83 @@ LEFT JOIN users u ON u.project_id = $1 AND u.id = s.user_id
 WHERE s.project_id = $1 AND s.id = $2`,
 )
 
+/** Replaces configs. Parameters: $1 project, $2 session, $3 the body as JSON. */
+export const REPLACE_CONFIGS = prepared(
+  'replace_configs',
+  `
+WITH moved AS (
+  UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
+  WHERE h.project_id = $1 AND h.session_id = $2 RETURNING h.session_id
+)
+UPDATE sessions AS s SET configs = $3::jsonb -> 'configs'
+WHERE s.project_id = $1 AND s.id = $2 AND EXISTS (SELECT FROM moved)
+RETURNING s.id`,
+)
+
 /**
- * Deleting a session, in one transaction and in this order. Its entries go first, which may take a while and
- * hinders nobody; then its head, which waits for an append under way, and after which an append finds no
- * session; then what was appended in between.
- * Parameters of each: $1 project, $2 session.
+ * Merges into configs, unless the result takes more than the bytes allowed. The head is locked first, as every
+ * change of a session does, and the session's row before it is read, so that two merges at once lose nothing.
+ * Rows: configs after the merge, and whether they were stored.
+ * Parameters: $1 project, $2 session, $3 the body as JSON, $4 bytes allowed.
  */
-export const DELETE_SESSION = {
-  entries: prepared(
-    'delete_session_entries',
-    'DELETE FROM entries WHERE project_id = $1 AND session_id = $2',
-  ),
-  head: prepared(
-    'delete_session_head',
-    'DELETE FROM session_heads AS h WHERE h.project_id = $1 AND h.session_id = $2 RETURNING h.session_id',
-  ),
-  keys: prepared(
-    'delete_session_keys',
-    'DELETE FROM idempotency_keys WHERE project_id = $1 AND owner_id = $2',
-  ),
-  session: prepared('delete_session', 'DELETE FROM sessions WHERE project_id = $1 AND id = $2'),
-} as const
+export const MERGE_CONFIGS = prepared(
+  'merge_configs',
+  `
+WITH head AS MATERIALIZED (
+  SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR UPDATE
+), merged AS MATERIALIZED (
+  SELECT s.id, ${mergedJson('s.configs', "($3::jsonb -> 'configs')")} AS configs
+  FROM sessions s WHERE s.project_id = $1 AND s.id = (SELECT session_id FROM head) FOR UPDATE
+), stored AS (
+  UPDATE sessions AS s SET configs = m.configs FROM merged m
+  WHERE s.project_id = $1 AND s.id = m.id AND octet_length(m.configs::text) <= $4
+  RETURNING s.id
+), moved AS (
+  UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
+  FROM stored t WHERE h.project_id = $1 AND h.session_id = t.id
+)
+SELECT m.configs::text AS configs, octet_length(m.configs::text) <= $4 AS stored FROM merged m`,
+)
+
+/**
+ * Copies a session with its log, inside the database: one statement, one snapshot, so that the copy is the
+ * session as it was at one moment, whoever appends meanwhile. Entries keep seq and times; ids are derived from
+ * the old ones and the new session, so that parent_id can be as well. Row: the answer as JSON.
+ * Parameters: $1 project, $2 session, $3 id of the copy, $4 idempotency key or null, $5 request hash.
+ */
+export const COPY_SESSION = prepared(
+  'copy_session',
+  `
+WITH source AS MATERIALIZED (
+  SELECT s.user_id, s.configs, s.disable_task_tracking, h.last_seq, h.total_tokens, h.last_message_id
+  FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
+  WHERE s.project_id = $1 AND s.id = $2
+), made AS (
+  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
+  SELECT $1, $3::uuid, c.user_id, c.configs, c.disable_task_tracking, now() FROM source c
+  RETURNING s.id
+), made_head AS (
+  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id)
+  SELECT $1, $3::uuid, c.last_seq, c.total_tokens, now(), ${copiedId('c.last_message_id')} FROM source c
+), made_entries AS (
+  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
+    role, format, data, meta, patched_meta)
+  SELECT $1, $3::uuid, o.seq, o.created_at, o.updated_at, ${copiedId('o.id')}, ${copiedId('o.parent_id')}, o.bytes, o.tokens,
+    o.kind, o.type, o.role, o.format, o.data, o.meta, o.patched_meta
+  FROM entries o
+  WHERE o.project_id = $1 AND o.session_id = $2 AND o.seq <= (SELECT c.last_seq FROM source c)
+), answer AS (
+  SELECT json_build_object('old_session_id', $2::uuid, 'new_session_id', m.id)::text AS json FROM made m
+), remembered AS (
+  INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, answer)
+  SELECT $1, $4::text, $5::text, $3::uuid, now(), a.json FROM answer a WHERE $4::text IS NOT NULL
+)
+SELECT json FROM answer`,
+)
+
+function copiedId(id: string): string {
+  return `md5(${id}::text || $3::text)::uuid`
+}
 
 export interface SessionFilter {
   project_id: string

@@ -1,4 +1,7 @@
+import sql from 'sql-template-tag'
 import { prepared } from '../statement.js'
+import { type ListPosition, type ListStatement, listPage } from './keyset.js'
+import { userJson } from './resource_json.js'
 
 /**
  * Common table expressions that give one row `owner(id)`: the user with the identifier, made if there is none,
@@ -25,3 +28,31 @@ export const FIND_USER = prepared(
   'find_user',
   'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2',
 )
+
+/** Takes the user out of reach of new sessions until the transaction ends. Parameters: $1 project, $2 identifier. */
+export const LOCK_USER = prepared(
+  'lock_user',
+  'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2 FOR UPDATE',
+)
+
+/** Parameters: $1 project, $2 id. */
+export const DELETE_USER = prepared('delete_user', 'DELETE FROM users WHERE project_id = $1 AND id = $2')
+
+/** How much a user has. Parameters: $1 project, $2 id. */
+export const COUNT_RESOURCES = prepared(
+  'count_resources',
+  `
+SELECT (SELECT count(*) FROM sessions s WHERE s.project_id = $1 AND s.user_id = $2) AS sessions,
+  (SELECT count(*) FROM learning_spaces l WHERE l.project_id = $1 AND l.user_id = $2) AS learning_spaces`,
+)
+
+/** A page of users. */
+export function listUsers(project_id: string, position: ListPosition): ListStatement {
+  return listPage({
+    name: 'list_users',
+    table: 'users',
+    conditions: [sql`t.project_id = ${project_id}`],
+    json: userJson('t'),
+    position,
+  })
+}

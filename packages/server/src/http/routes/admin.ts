@@ -8,7 +8,8 @@ import {
   TokenSecret,
 } from '../../contract/project.js'
 import { responses } from '../../contract/responses.js'
-import { NoQuery } from '../../contract/schema.js'
+import { Empty, NoQuery } from '../../contract/schema.js'
+import { eraseProject } from '../../resources/erasure.js'
 import {
   createProject,
   findProject,
@@ -16,7 +17,7 @@ import {
   listProjects,
   listTokens,
   revokeToken,
-} from '../../projects.js'
+} from '../../resources/projects.js'
 import { answer } from '../answer.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 
@@ -65,6 +66,26 @@ export function adminRoutes(app: AppServer, { database }: AppParts): void {
       },
     },
     async (_request, reply) => answer(reply, itemsOf(await listProjects(database))),
+  )
+
+  app.delete(
+    '/projects/:project_id',
+    {
+      schema: {
+        operationId: 'deleteProject',
+        summary: 'Erase a project',
+        description: 'Its tokens are refused within 5 seconds; then everything in it is removed.',
+        tags: ['Administration'],
+        security: SECURITY,
+        params: ProjectParams,
+        querystring: NoQuery,
+        response: responses({ description: 'It is erased.', data: Empty, errors: ['project_not_found'] }),
+      },
+    },
+    async (request, reply) => {
+      await eraseProject(database, request.params.project_id)
+      return answer(reply, '{}')
+    },
   )
 
   app.post(

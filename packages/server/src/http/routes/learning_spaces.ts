@@ -1,15 +1,29 @@
 import Type from 'typebox'
 import { IdempotencyHeaders } from '../../contract/event.js'
-import { CreateLearningSpaceBody, LearningSpaceParams } from '../../contract/learning_space.js'
+import {
+  CreateLearningSpaceBody,
+  LearningSpaceParams,
+  ListLearningSpacesQuery,
+  PatchLearningSpaceBody,
+} from '../../contract/learning_space.js'
 import { responses } from '../../contract/responses.js'
-import { NoQuery } from '../../contract/schema.js'
-import { createLearningSpace, readLearningSpace } from '../../learning_spaces.js'
+import { Empty, NoQuery, PageOf } from '../../contract/schema.js'
+import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
+import { deleteLearningSpace } from '../../resources/erasure.js'
+import {
+  createLearningSpace,
+  findLearningSpaces,
+  mergeMeta,
+  readLearningSpace,
+} from '../../resources/learning_spaces.js'
 import { answer } from '../answer.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, markReplayed } from '../append_headers.js'
-import { checkObjectBytes } from '../json_parameters.js'
+import { Cursors } from '../cursor.js'
+import { checkObjectBytes, parseFilter } from '../json_parameters.js'
+import { answerList, readListCursor } from './page_answer.js'
 
-/** Learning spaces: create, read. */
+/** Learning spaces: create, read, list, merge into, delete. */
 export function learningSpaceRoutes(app: AppServer, { database }: AppParts): void {
   app.post(
     '/learning_spaces',
@@ -63,5 +77,84 @@ export function learningSpaceRoutes(app: AppServer, { database }: AppParts): voi
     },
     async (request, reply) =>
       answer(reply, await readLearningSpace(database, request.project_id, request.params.learning_space_id)),
+  )
+
+  app.get(
+    '/learning_spaces',
+    {
+      schema: {
+        operationId: 'listLearningSpaces',
+        summary: "List the project's learning spaces",
+        description: 'In order of `created_at`, as sessions are listed.',
+        tags: ['Learning spaces'],
+        querystring: ListLearningSpacesQuery,
+        response: responses({
+          description: 'A page of learning spaces.',
+          data: PageOf(Type.Ref('LearningSpace')),
+          errors: ['invalid_cursor'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { user, filter_by_meta, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const meta = parseFilter('filter_by_meta', filter_by_meta)
+      const { project_id } = request
+      const cursors = new Cursors('learning_spaces', project_id, time_desc, user, meta)
+      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
+      return answerList(
+        reply,
+        cursors,
+        await findLearningSpaces(database, { project_id, user, meta }, position),
+        limit,
+      )
+    },
+  )
+
+  app.patch(
+    '/learning_spaces/:learning_space_id',
+    {
+      schema: {
+        operationId: 'mergeLearningSpaceMeta',
+        summary: "Merge into a learning space's meta",
+        description: 'The top level is merged; a null deletes its key. Two merges at once lose nothing.',
+        tags: ['Learning spaces'],
+        params: LearningSpaceParams,
+        querystring: NoQuery,
+        body: PatchLearningSpaceBody,
+        response: responses({
+          description: 'The learning space after the merge.',
+          data: Type.Ref('LearningSpace'),
+          body: true,
+          errors: ['learning_space_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      checkObjectBytes('/meta', request.body.meta, request.bodyText)
+      const { project_id, params, bodyText } = request
+      return answer(reply, await mergeMeta(database, project_id, params.learning_space_id, bodyText))
+    },
+  )
+
+  app.delete(
+    '/learning_spaces/:learning_space_id',
+    {
+      schema: {
+        operationId: 'deleteLearningSpace',
+        summary: 'Delete a learning space',
+        tags: ['Learning spaces'],
+        params: LearningSpaceParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'It is deleted.',
+          data: Empty,
+          errors: ['learning_space_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      await deleteLearningSpace(database, request.project_id, request.params.learning_space_id)
+      return answer(reply, '{}')
+    },
   )
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { ReadEntry } from '../../log/read_log.js'
-import type { Listed } from '../../sessions.js'
+import type { Listed } from '../../resources/listed.js'
 import { answer, answerPage } from '../answer.js'
 import type { Cursors } from '../cursor.js'
 

@@ -1,10 +1,11 @@
 import Type from 'typebox'
 import { IdempotencyHeaders } from '../../contract/event.js'
 import { responses } from '../../contract/responses.js'
-import { Empty, NoQuery, PageOf } from '../../contract/schema.js'
-import { CreateSessionBody, ListSessionsQuery, SessionParams } from '../../contract/session.js'
+import { Empty, EmptyBody, NoQuery, PageOf } from '../../contract/schema.js'
+import { CopiedSession, CreateSessionBody, ListSessionsQuery, SessionParams } from '../../contract/session.js'
 import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
-import { createSession, deleteSession, findSessions, readSession } from '../../sessions.js'
+import { deleteSession } from '../../resources/erasure.js'
+import { copySession, createSession, findSessions, readSession } from '../../resources/sessions.js'
 import { answer } from '../answer.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, markReplayed } from '../append_headers.js'
@@ -12,7 +13,7 @@ import { Cursors } from '../cursor.js'
 import { checkObjectBytes, parseFilter } from '../json_parameters.js'
 import { answerList, readListCursor } from './page_answer.js'
 
-/** Sessions: list, create, read, delete. */
+/** Sessions: list, create, read, delete, copy. */
 export function sessionRoutes(app: AppServer, { database }: AppParts): void {
   app.get(
     '/session',
@@ -121,6 +122,37 @@ export function sessionRoutes(app: AppServer, { database }: AppParts): void {
     async (request, reply) => {
       await deleteSession(database, request.project_id, request.params.session_id)
       return answer(reply, '{}')
+    },
+  )
+
+  app.post(
+    '/session/:session_id/copy',
+    {
+      schema: {
+        operationId: 'copySession',
+        summary: 'Copy a session with its log',
+        description:
+          'The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids.',
+        tags: ['Sessions'],
+        params: SessionParams,
+        querystring: NoQuery,
+        headers: IdempotencyHeaders,
+        body: EmptyBody,
+        response: responses({
+          status: 201,
+          description: 'It is copied.',
+          data: CopiedSession,
+          body: true,
+          idempotent: true,
+          errors: ['session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { project_id, params } = request
+      const copied = await copySession(database, project_id, params.session_id, idempotencyOf(request))
+      markReplayed(reply, copied.replayed)
+      return answer(reply, copied.json, 201)
     },
   )
 }

@@ -1,8 +1,8 @@
-import type { Queryable } from './database/database.js'
-import { isForeignKeyViolation, isTransient, isUniqueViolation } from './database/database_errors.js'
-import { FIND_IDEMPOTENCY_KEY } from './database/queries/idempotency_keys.js'
-import type { IdempotencyKey } from './log/append_request.js'
-import { keyReused } from './log/settle.js'
+import type { Queryable } from '../database/database.js'
+import { isForeignKeyViolation, isTransient, isUniqueViolation } from '../database/database_errors.js'
+import { FIND_IDEMPOTENCY_KEY } from '../database/queries/idempotency_keys.js'
+import { keyReused } from '../errors.js'
+import type { IdempotencyKey } from '../log/append_request.js'
 
 const ATTEMPTS_MAX = 10
 

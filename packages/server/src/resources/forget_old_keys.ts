@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
-import type { Database } from './database/database.js'
-import { FORGET_IDEMPOTENCY_KEYS } from './database/queries/idempotency_keys.js'
-import { LIST_PROJECTS } from './database/queries/projects.js'
-import { IDEMPOTENCY_KEPT_HOURS } from './limits.js'
+import type { Database } from '../database/database.js'
+import { FORGET_IDEMPOTENCY_KEYS } from '../database/queries/idempotency_keys.js'
+import { LIST_PROJECTS } from '../database/queries/projects.js'
+import { IDEMPOTENCY_KEPT_HOURS } from '../limits.js'
 
 const EVERY_MS = 60 * 60 * 1000
 const KEYS_AT_ONCE_MAX = 1_000

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from './database/database.js'
+import type { Database, Queryable } from '../database/database.js'
 import {
   CREATE_API_KEY,
   CREATE_PROJECT,
@@ -9,11 +9,11 @@ import {
   RESTORE_OWN_API_KEY,
   REVOKE_API_KEY,
   REVOKE_OTHER_OWN_API_KEYS,
-} from './database/queries/projects.js'
-import { AnnalsError } from './errors.js'
-import { newId } from './ids.js'
-import { hashToken, mintToken } from './tokens/token.js'
-import type { Scope } from './tokens/token_directory.js'
+} from '../database/queries/projects.js'
+import { AnnalsError, notFound } from '../errors.js'
+import { newId } from '../ids.js'
+import { hashToken, mintToken } from '../tokens/token.js'
+import type { Scope } from '../tokens/token_directory.js'
 
 /** A project as JSON, and the secret of its first token, which is nowhere else. */
 export interface NewProject {
@@ -81,7 +81,7 @@ export async function revokeToken(
   token_id: string,
 ): Promise<string> {
   const [row] = await database.query(REVOKE_API_KEY, [project_id, token_id])
-  if (!row) throw new AnnalsError('token_not_found', 'There is no such token in this project.')
+  if (!row) throw notFound('token')
   return row.json!
 }
 

@@ -1,17 +1,21 @@
-import { createOnce } from './create_once.js'
-import type { Database, Queryable } from './database/database.js'
-import type { ListPosition } from './database/queries/keyset.js'
+import type { Queryable } from '../database/database.js'
+import type { ListPosition } from '../database/queries/keyset.js'
 import {
   COMPARE_SESSION,
+  COPY_SESSION,
   CREATE_SESSION,
-  DELETE_SESSION,
   listSessions,
+  MERGE_CONFIGS,
   READ_SESSION,
-} from './database/queries/sessions.js'
-import { FIND_USER } from './database/queries/users.js'
-import { AnnalsError } from './errors.js'
-import { newId } from './ids.js'
-import type { IdempotencyKey } from './log/append_request.js'
+  REPLACE_CONFIGS,
+} from '../database/queries/sessions.js'
+import { AnnalsError, notFound } from '../errors.js'
+import { newId } from '../ids.js'
+import { MERGED_BYTES_MAX } from '../limits.js'
+import type { IdempotencyKey } from '../log/append_request.js'
+import { type Created, createOnce } from './create_once.js'
+import type { Listed } from './listed.js'
+import { findOwner } from './users.js'
 
 /** What a caller asks for when creating a session. `body` is the JSON as sent: configs are taken from it. */
 export interface SessionRequest {
@@ -27,7 +31,7 @@ export interface SessionRequest {
  * @throws AnnalsError session_exists, idempotency_key_reused
  */
 export async function createSession(
-  database: Database,
+  database: Queryable,
   request: SessionRequest,
 ): Promise<{ json: string; replayed: boolean; existed: boolean }> {
   const { project_id, use_uuid, user, body, idempotency } = request
@@ -79,37 +83,61 @@ export async function readSession(
   session_id: string,
 ): Promise<string> {
   const [row] = await database.query(READ_SESSION, [project_id, session_id])
-  if (!row) throw sessionNotFound()
+  if (!row) throw notFound('session')
   return row.json!
 }
 
-/** Deletes a session with its log. @throws AnnalsError session_not_found */
-export async function deleteSession(
-  database: Database,
+/** Replaces a session's configs with those in the body. @throws AnnalsError session_not_found */
+export async function replaceConfigs(
+  database: Queryable,
   project_id: string,
   session_id: string,
+  body: string,
 ): Promise<void> {
-  await database.transaction(async (connection) => {
-    const session = [project_id, session_id]
-    await connection.query(DELETE_SESSION.entries, session)
-    const heads = await connection.query(DELETE_SESSION.head, session)
-    if (heads.length === 0) throw sessionNotFound()
-    await connection.query(DELETE_SESSION.entries, session)
-    await connection.query(DELETE_SESSION.keys, session)
-    await connection.query(DELETE_SESSION.session, session)
+  const rows = await database.query(REPLACE_CONFIGS, [project_id, session_id, body])
+  if (rows.length === 0) throw notFound('session')
+}
+
+/**
+ * Merges the body's configs into a session's: the top level, null deletes a key. Gives them after the merge.
+ * @throws AnnalsError session_not_found, payload_too_large
+ */
+export async function mergeConfigs(
+  database: Queryable,
+  project_id: string,
+  session_id: string,
+  body: string,
+): Promise<string> {
+  const [row] = await database.query(MERGE_CONFIGS, [project_id, session_id, body, MERGED_BYTES_MAX])
+  if (!row) throw notFound('session')
+  if (row.stored !== 't') throw mergedTooLarge('configs')
+  return row.configs!
+}
+
+/**
+ * Copies a session with its log. Gives `{ old_session_id, new_session_id }` as JSON.
+ * @throws AnnalsError session_not_found, idempotency_key_reused
+ */
+export function copySession(
+  database: Queryable,
+  project_id: string,
+  session_id: string,
+  idempotency: IdempotencyKey | undefined,
+): Promise<Created> {
+  return createOnce(database, project_id, idempotency, async () => {
+    const key = [idempotency?.key ?? null, idempotency?.request_hash ?? null]
+    const [row] = await database.query(COPY_SESSION, [project_id, session_id, newId(), ...key])
+    if (!row) throw notFound('session')
+    return row.json!
   })
 }
 
-/** The answer for a session that does not exist, and for one of another project. */
-export function sessionNotFound(): AnnalsError {
-  return new AnnalsError('session_not_found', 'There is no such session in this project.')
-}
-
-/** One row of a list: the resource as JSON, and where it stands in the list's order. */
-export interface Listed {
-  json: string
-  created_at: string
-  id: string
+/** What a merge would make is larger than may be stored. */
+export function mergedTooLarge(field: string): AnnalsError {
+  return new AnnalsError(
+    'payload_too_large',
+    `After the merge ${field} would have more than ${MERGED_BYTES_MAX} bytes. Delete keys first.`,
+  )
 }
 
 /** A page of sessions, one more than `limit` if there are more. */
@@ -122,14 +150,4 @@ export async function findSessions(
   if (user === 'nobody') return []
   const { statement, parameters } = listSessions({ ...filter, user_id: user?.id }, position)
   return (await database.query(statement, parameters)) as unknown as Listed[]
-}
-
-/** The user that a list is filtered by: undefined when it is not, `nobody` when no user has the identifier. */
-export async function findOwner(
-  database: Queryable,
-  filter: { project_id: string; user?: string | undefined },
-): Promise<{ id: string } | undefined | 'nobody'> {
-  if (filter.user === undefined) return undefined
-  const [row] = await database.query(FIND_USER, [filter.project_id, filter.user])
-  return row ? { id: row.id! } : 'nobody'
 }

@@ -1,0 +1,83 @@
+import Type from 'typebox'
+import { responses } from '../../contract/responses.js'
+import { Empty, NoQuery } from '../../contract/schema.js'
+import { ConfigsBody, MergedConfigs, SessionParams } from '../../contract/session.js'
+import { mergeConfigs, readSession, replaceConfigs } from '../../resources/sessions.js'
+import { answer } from '../answer.js'
+import type { AppParts, AppServer } from '../app_parts.js'
+import { checkObjectBytes } from '../json_parameters.js'
+
+const PATH = '/session/:session_id/configs'
+const SHARED = { tags: ['Sessions'], params: SessionParams, querystring: NoQuery }
+
+/** A session's configs: read, replace, merge. */
+export function configsRoutes(app: AppServer, { database }: AppParts): void {
+  app.get(
+    PATH,
+    {
+      schema: {
+        ...SHARED,
+        operationId: 'getConfigs',
+        summary: "Read a session's configs",
+        description: 'The session, which its configs are part of.',
+        response: responses({
+          description: 'The session.',
+          data: Type.Ref('Session'),
+          errors: ['session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) =>
+      answer(reply, await readSession(database, request.project_id, request.params.session_id)),
+  )
+
+  app.put(
+    PATH,
+    {
+      schema: {
+        ...SHARED,
+        operationId: 'replaceConfigs',
+        summary: "Replace a session's configs",
+        body: ConfigsBody,
+        response: responses({
+          description: 'They are replaced.',
+          data: Empty,
+          body: true,
+          errors: ['session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      checkObjectBytes('/configs', request.body.configs, request.bodyText)
+      await replaceConfigs(database, request.project_id, request.params.session_id, request.bodyText)
+      return answer(reply, '{}')
+    },
+  )
+
+  app.patch(
+    PATH,
+    {
+      schema: {
+        ...SHARED,
+        operationId: 'mergeConfigs',
+        summary: "Merge into a session's configs",
+        description: 'The top level is merged; a null deletes its key. Two merges at once lose nothing.',
+        body: ConfigsBody,
+        response: responses({
+          description: 'The configs after the merge.',
+          data: MergedConfigs,
+          body: true,
+          errors: ['session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      checkObjectBytes('/configs', request.body.configs, request.bodyText)
+      const { project_id, params, bodyText } = request
+      return answer(
+        reply,
+        `{"configs":${await mergeConfigs(database, project_id, params.session_id, bodyText)}}`,
+      )
+    },
+  )
+}

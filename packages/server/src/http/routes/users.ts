@@ -1,0 +1,90 @@
+import Type from 'typebox'
+import { responses } from '../../contract/responses.js'
+import { NoQuery, PageOf } from '../../contract/schema.js'
+import { ErasedUser, ListUsersQuery, ResourceCounts, UserParams } from '../../contract/user.js'
+import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
+import { eraseUser } from '../../resources/erasure.js'
+import { countResources, findUsers } from '../../resources/users.js'
+import { answer } from '../answer.js'
+import type { AppParts, AppServer } from '../app_parts.js'
+import { Cursors } from '../cursor.js'
+import { answerList, readListCursor } from './page_answer.js'
+
+/** Users: list, count what they have, erase. */
+export function userRoutes(app: AppServer, { database }: AppParts): void {
+  app.get(
+    '/user/ls',
+    {
+      schema: {
+        operationId: 'listUsers',
+        summary: "List the project's users",
+        description: 'In order of first use.',
+        tags: ['Users'],
+        querystring: ListUsersQuery,
+        response: responses({
+          description: 'A page of users.',
+          data: PageOf(Type.Ref('User')),
+          errors: ['invalid_cursor'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const cursors = new Cursors('users', request.project_id, time_desc)
+      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
+      return answerList(reply, cursors, await findUsers(database, request.project_id, position), limit)
+    },
+  )
+
+  app.get(
+    '/user/:identifier/resources',
+    {
+      schema: {
+        operationId: 'countUserResources',
+        summary: 'Count what a user has',
+        tags: ['Users'],
+        params: UserParams,
+        querystring: NoQuery,
+        response: responses({ description: 'The counts.', data: ResourceCounts, errors: ['user_not_found'] }),
+      },
+    },
+    async (request, reply) => {
+      const { sessions, learning_spaces } = await countResources(
+        database,
+        request.project_id,
+        request.params.identifier,
+      )
+      const counts = {
+        sessions_count: sessions,
+        learning_spaces_count: learning_spaces,
+        disks_count: 0,
+        skills_count: 0,
+      }
+      return answer(reply, JSON.stringify({ counts }))
+    },
+  )
+
+  app.delete(
+    '/user/:identifier',
+    {
+      schema: {
+        operationId: 'eraseUser',
+        summary: 'Erase a user',
+        description:
+          "Removes the user and everything of the user's: sessions with their logs, learning spaces, remembered answers.",
+        tags: ['Users'],
+        params: UserParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'What was removed.',
+          data: ErasedUser,
+          errors: ['user_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const deleted = await eraseUser(database, request.project_id, request.params.identifier)
+      return answer(reply, JSON.stringify({ deleted }))
+    },
+  )
+}

@@ -1,0 +1,80 @@
+import type { Queryable } from '../database/database.js'
+import type { ListPosition } from '../database/queries/keyset.js'
+import {
+  CREATE_LEARNING_SPACE,
+  listLearningSpaces,
+  MERGE_META,
+  READ_LEARNING_SPACE,
+} from '../database/queries/learning_spaces.js'
+import { notFound } from '../errors.js'
+import { newId } from '../ids.js'
+import { MERGED_BYTES_MAX } from '../limits.js'
+import type { IdempotencyKey } from '../log/append_request.js'
+import { type Created, createOnce } from './create_once.js'
+import type { Listed } from './listed.js'
+import { mergedTooLarge } from './sessions.js'
+import { findOwner } from './users.js'
+
+/** What a caller asks for when creating a learning space. `body` is the JSON as sent: meta is taken from it. */
+export interface LearningSpaceRequest {
+  project_id: string
+  user: string | undefined
+  body: string
+  idempotency: IdempotencyKey | undefined
+}
+
+/** Creates a learning space, and its user on first use. @throws AnnalsError idempotency_key_reused */
+export function createLearningSpace(database: Queryable, request: LearningSpaceRequest): Promise<Created> {
+  const { project_id, user, body, idempotency } = request
+  return createOnce(database, project_id, idempotency, async () => {
+    const [row] = await database.query(CREATE_LEARNING_SPACE, [
+      project_id,
+      newId(),
+      user ?? null,
+      newId(),
+      body,
+      idempotency?.key ?? null,
+      idempotency?.request_hash ?? null,
+    ])
+    return row?.json ?? undefined
+  })
+}
+
+/** A learning space as JSON text. @throws AnnalsError learning_space_not_found */
+export async function readLearningSpace(
+  database: Queryable,
+  project_id: string,
+  id: string,
+): Promise<string> {
+  const [row] = await database.query(READ_LEARNING_SPACE, [project_id, id])
+  if (!row) throw notFound('learning_space')
+  return row.json!
+}
+
+/**
+ * Merges the body's meta into a space's: the top level, null deletes a key. Gives the space after the merge.
+ * @throws AnnalsError learning_space_not_found, payload_too_large
+ */
+export async function mergeMeta(
+  database: Queryable,
+  project_id: string,
+  id: string,
+  body: string,
+): Promise<string> {
+  const [row] = await database.query(MERGE_META, [project_id, id, body, MERGED_BYTES_MAX])
+  if (!row) throw notFound('learning_space')
+  if (row.json === null) throw mergedTooLarge('meta')
+  return row.json!
+}
+
+/** A page of learning spaces, one more than `limit` if there are more. */
+export async function findLearningSpaces(
+  database: Queryable,
+  filter: { project_id: string; user?: string | undefined; meta?: string | undefined },
+  position: ListPosition,
+): Promise<Listed[]> {
+  const user = await findOwner(database, filter)
+  if (user === 'nobody') return []
+  const { statement, parameters } = listLearningSpaces({ ...filter, user_id: user?.id }, position)
+  return (await database.query(statement, parameters)) as unknown as Listed[]
+}
