@@ -118,6 +118,14 @@ const SETTINGS = {
     min: 0,
     max: 4_500,
   },
+  feed_poll_ms: {
+    variable: 'ANNALS_FEED_POLL_MS',
+    meaning: 'how often live tails look at the database by themselves, should a notification be lost',
+    unit: 'ms',
+    default: 3_000,
+    min: 100,
+    max: 60_000,
+  },
   drain_ms_max: {
     variable: 'ANNALS_DRAIN_MS_MAX',
     meaning: 'how long SIGTERM waits for requests under way',

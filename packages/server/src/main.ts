@@ -6,7 +6,10 @@ import { type Database, openDatabase } from './database/database.js'
 import { migrate } from './database/migrator.js'
 import { StartError } from './errors.js'
 import { buildApp } from './http/app.js'
+import { Heartbeat } from './http/heartbeat.js'
 import { Appender } from './log/appender.js'
+import { PostgresBell } from './log/bell.js'
+import { Feed } from './log/feed.js'
 import { forgetOldKeys } from './resources/forget_old_keys.js'
 import { ensureDefaultProject } from './resources/projects.js'
 import { TokenDirectory } from './tokens/token_directory.js'
@@ -70,14 +73,33 @@ export async function startService(config: Config, onProgress: (sentence: string
     })
     undo.push(() => appendDatabase.close())
     const api_key = await ensureDefaultProject(database, config.api_key)
-    const appender = new Appender({ ...config, wait_ms_max, database: appendDatabase })
+    const bell = new PostgresBell(target)
+    undo.push(() => bell.close())
+    const feed = new Feed(database, bell, config.feed_poll_ms)
+    const heartbeat = new Heartbeat()
+    undo.push(() => heartbeat.close())
+    const appender = new Appender({
+      ...config,
+      wait_ms_max,
+      database: appendDatabase,
+      onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
+    })
     undo.push(() => appender.close())
     const housekeeping = forgetOldKeys(database, logger)
     undo.push(() => housekeeping.stop())
 
     let serving = true
     const tokens = new TokenDirectory(database, config.token_cache_ms)
-    const app = await buildApp({ config, logger, database, appender, tokens, isServing: () => serving })
+    const app = await buildApp({
+      config,
+      logger,
+      database,
+      appender,
+      tokens,
+      feed,
+      heartbeat,
+      isServing: () => serving,
+    })
     undo.push(() =>
       closeWithin(
         config.drain_ms_max,
@@ -175,6 +197,8 @@ export async function describeApiAsJson(): Promise<string> {
     database: unused,
     appender: unused,
     tokens: unused,
+    feed: unused,
+    heartbeat: unused,
     isServing: () => false,
   })
   await app.ready()

@@ -145,3 +145,13 @@ function describeStatus(status: number, names: ErrorName[]): unknown {
     },
   }
 }
+
+/** Adds the form that the answer takes as a stream of server-sent events. */
+export function streamResponse(documented: Record<string, unknown>): Record<string, unknown> {
+  const success = documented[200] as { content: Record<string, unknown> }
+  const content = {
+    ...success.content,
+    'text/event-stream': { schema: Type.String({ description: 'Server-sent events.' }) },
+  }
+  return { ...documented, 200: { ...success, content } }
+}

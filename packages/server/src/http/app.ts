@@ -14,9 +14,11 @@ import { configsRoutes } from './routes/configs.js'
 import { docsRoutes } from './routes/docs.js'
 import { eventRoutes } from './routes/events.js'
 import { learningSpaceRoutes } from './routes/learning_spaces.js'
+import { messageRoutes } from './routes/messages.js'
 import { operationRoutes } from './routes/operation.js'
 import { pingRoutes } from './routes/ping.js'
 import { sessionRoutes } from './routes/sessions.js'
+import { timelineRoutes } from './routes/timeline.js'
 import { userRoutes } from './routes/users.js'
 import { validateRequests } from './validate.js'
 
@@ -58,6 +60,8 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
       sessionRoutes(authenticated, parts)
       configsRoutes(authenticated, parts)
       eventRoutes(authenticated, parts)
+      messageRoutes(authenticated, parts)
+      timelineRoutes(authenticated, parts)
       learningSpaceRoutes(authenticated, parts)
       userRoutes(authenticated, parts)
     },
@@ -73,6 +77,9 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
       { prefix: '/admin/v1' },
     )
   }
+
+  // An open tail would keep a stopping service from ever being done.
+  app.addHook('preClose', async () => parts.feed.close())
 
   operationRoutes(app, parts)
   docsRoutes(app)

@@ -10,7 +10,9 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.js'
 import type { Database } from '../database/database.js'
 import type { Appender } from '../log/appender.js'
+import type { Feed } from '../log/feed.js'
 import type { TokenDirectory } from '../tokens/token_directory.js'
+import type { Heartbeat } from './heartbeat.js'
 
 /** What the HTTP side is made of; main.ts constructs the parts. */
 export interface AppParts {
@@ -19,6 +21,8 @@ export interface AppParts {
   database: Database
   appender: Appender
   tokens: TokenDirectory
+  feed: Feed
+  heartbeat: Heartbeat
   /** Whether the service takes requests: false from SIGTERM on. */
   isServing: () => boolean
 }

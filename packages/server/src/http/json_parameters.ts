@@ -31,8 +31,8 @@ export function parseFilter(name: string, text: string | undefined): string | un
  * needs no look; otherwise the object is measured without its insignificant space.
  * @throws AnnalsError payload_too_large
  */
-export function checkObjectBytes(pointer: string, value: object | null | undefined, bodyText: string): void {
-  if (!value || bodyText.length * 3 <= OBJECT_BYTES_MAX) return
+export function checkObjectBytes(pointer: string, value: object | null | undefined, bodyText?: string): void {
+  if (!value || (bodyText !== undefined && bodyText.length * 3 <= OBJECT_BYTES_MAX)) return
   const bytes = Buffer.byteLength(JSON.stringify(value))
   if (bytes > OBJECT_BYTES_MAX) {
     throw new AnnalsError(

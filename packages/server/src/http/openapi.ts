@@ -1,6 +1,8 @@
 import swagger from '@fastify/swagger'
+import { TimelineEvent, TimelineItem, TimelineMessage } from '../contract/entry.js'
 import { SessionEvent } from '../contract/event.js'
 import { LearningSpace } from '../contract/learning_space.js'
+import { Message } from '../contract/message.js'
 import { Project, Token } from '../contract/project.js'
 import { ErrorAnswer } from '../contract/responses.js'
 import { Session } from '../contract/session.js'
@@ -10,7 +12,19 @@ import type { AppServer } from './app_parts.js'
 
 /** Describes the API as OpenAPI 3.1, from the same schemas that validate it. Call it before the routes. */
 export async function describeApi(app: AppServer): Promise<void> {
-  for (const schema of [Session, SessionEvent, LearningSpace, User, Project, Token, ErrorAnswer])
+  for (const schema of [
+    Session,
+    SessionEvent,
+    Message,
+    TimelineMessage,
+    TimelineEvent,
+    TimelineItem,
+    LearningSpace,
+    User,
+    Project,
+    Token,
+    ErrorAnswer,
+  ])
     app.addSchema(schema)
   // Responses are JSON text by the time they are sent; their schemas are there to be read.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))

@@ -22,6 +22,9 @@ interface SchemaView {
   items?: SchemaView
   required?: string[]
   properties?: Record<string, SchemaView>
+  'x-discriminator'?: string
+  /** The alternative that a value at a path was found to be. */
+  at?: { path: string; schema: SchemaView }
 }
 
 /** Where a value came from, and how a place in it is called in a message. */
@@ -82,6 +85,8 @@ interface SchemaError {
 }
 
 function describeFirst(schema: SchemaView, errors: SchemaError[], value: unknown, part: Part): AnnalsError {
+  const inBranch = describeInBranch(schema, errors, value, part)
+  if (inBranch) return inBranch
   const unknown = errors.find((error) => error.keyword === 'additionalProperties')
   const extra = unknown && (unknown.params.additionalProperties as string[] | undefined)?.[0]
   if (unknown && extra !== undefined) {
@@ -101,9 +106,45 @@ function describeFirst(schema: SchemaView, errors: SchemaError[], value: unknown
   return refuse(`${placeOf(part, path)} must be ${takes(schemaAt(schema, path))}`)
 }
 
+/**
+ * Where a schema has alternatives that a member tells apart (`x-discriminator`), the errors of all of them say
+ * little: the value is looked at again by the one that it names.
+ */
+function describeInBranch(
+  schema: SchemaView,
+  errors: SchemaError[],
+  value: unknown,
+  part: Part,
+): AnnalsError | undefined {
+  for (const { keyword, instancePath } of errors) {
+    const here = schemaAt(schema, instancePath)
+    const name = here['x-discriminator']
+    if (keyword !== 'anyOf' || name === undefined || !here.anyOf) continue
+    const at = valueAt(value, instancePath) as Record<string, unknown> | null
+    const kinds = here.anyOf.map((option) => option.properties?.[name]?.const)
+    const branch = here.anyOf[kinds.indexOf(at?.[name])]
+    if (!branch)
+      return refuse(`${placeOf(part, `${instancePath}/${name}`)} must be one of ${kinds.join(', ')}`)
+    const found = Compile(branch as TSchema).Errors(at) as SchemaError[]
+    const moved = found.map((error) => ({ ...error, instancePath: instancePath + error.instancePath }))
+    return describeFirst({ ...schema, at: { path: instancePath, schema: branch } }, moved, value, part)
+  }
+  return undefined
+}
+
+function valueAt(value: unknown, path: string): unknown {
+  let at = value
+  for (const key of path.split('/').slice(1)) at = (at as Record<string, unknown> | undefined)?.[key]
+  return at
+}
+
 function schemaAt(schema: SchemaView, path: string): SchemaView {
-  let at: SchemaView | undefined = schema
-  for (const key of path.split('/').slice(1)) {
+  const chosen = schema.at && path.startsWith(schema.at.path) ? schema.at : undefined
+  let at: SchemaView | undefined = chosen?.schema ?? schema
+  for (const key of path
+    .slice(chosen?.path.length ?? 0)
+    .split('/')
+    .slice(1)) {
     const here: SchemaView | undefined = at?.anyOf?.find((option) => option.type !== 'null') ?? at
     at =
       here?.type === 'array'

@@ -13,6 +13,8 @@ export interface AppenderOptions {
   queue_bytes_max: number
   /** Flushes in flight at once, over all projects; a project has one at most. */
   flushes_max: number
+  /** Told which sessions of a project may have new entries, as soon as they are durable. */
+  onAppended?: (project_id: string, session_ids: ReadonlySet<string>) => void
   /** How long a request waits for its flush to begin, and a flush for the database's answer, in ms. */
   wait_ms_max: number
 }
@@ -116,6 +118,7 @@ export class Appender {
     if (taken.length > 0) {
       this.flushesInFlight += 1
       await flush(this.options.database, taken, this.options.wait_ms_max)
+      this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
       this.flushesInFlight -= 1
     }
     if (lane.waiting.length > 0) this.ready.push(lane)

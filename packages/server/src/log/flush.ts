@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, DatabaseAway, type Parameter, type Row } from '../database/database.js'
 import { isTransient, isUniqueViolation, isUnstorable } from '../database/database_errors.js'
-import { APPEND_ENTRIES } from '../database/queries/entries.js'
+import { APPEND_ENTRIES } from '../database/queries/append_entries.js'
 import { AnnalsError } from '../errors.js'
 import { AppendInDoubt, type AppendRequest } from './append_request.js'
 import type { PendingAppend } from './pending_append.js'
@@ -34,11 +34,10 @@ interface FlushState {
 async function store(database: Database, batch: PendingAppend[], state: FlushState): Promise<void> {
   for (let collisions = 0; ; ) {
     const repeated = state.sent
+    let rows: Row[]
     try {
       state.sent = true
-      const rows = await database.query(APPEND_ENTRIES, parametersOf(batch, repeated))
-      await answer(database, batch, rows)
-      return
+      rows = await database.query(APPEND_ENTRIES, parametersOf(batch, repeated))
     } catch (error) {
       if (error instanceof DatabaseAway) {
         state.sent = repeated || error.sent
@@ -51,6 +50,7 @@ async function store(database: Database, batch: PendingAppend[], state: FlushSta
       if ((isUniqueViolation(error) || isTransient(error)) && ++collisions < COLLISIONS_MAX) continue
       return storeApart(database, batch, state, error)
     }
+    return answer(database, batch, rows)
   }
 }
 
@@ -63,8 +63,10 @@ async function storeApart(
 ): Promise<void> {
   if (batch.length > 1) {
     const middle = batch.length >> 1
-    await store(database, batch.slice(0, middle), { ...state })
-    await store(database, batch.slice(middle), { ...state })
+    const { sent } = state
+    await store(database, batch.slice(0, middle), state)
+    state.sent = sent
+    await store(database, batch.slice(middle), state)
     return
   }
   const reason = isUnstorable(error)

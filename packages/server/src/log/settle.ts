@@ -1,5 +1,5 @@
 import type { Database, Row } from '../database/database.js'
-import { READ_APPENDED_ENTRIES } from '../database/queries/entries.js'
+import { READ_APPENDED_ENTRIES } from '../database/queries/append_entries.js'
 import { AnnalsError, keyReused, notFound } from '../errors.js'
 import { type AppendAnswer, AppendInDoubt, type AppendOutcome } from './append_request.js'
 import type { PendingAppend } from './pending_append.js'

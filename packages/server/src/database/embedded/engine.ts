@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import { StartError } from '../../errors.js'
 import type { Account } from './account.js'
 import { codeOf, type DataDirectory } from './data_directory.js'
-import { copyIn, copyPackage, homesForCopy, removeOldCopies } from './engine_copy.js'
+import { copyIn, copyPackage, homesForCopy, isFitForCopy, removeOldCopies } from './engine_copy.js'
 import { runProgram } from './run_program.js'
 
 /** PostgreSQL's programs, checked to run here under the account that will run them. */
@@ -90,10 +90,11 @@ async function attemptCopies(
 ): Promise<Engine | Problem> {
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
   let found: Engine | Problem = inPlace
-  const homes = await homesForCopy(directory, account)
+  const homes = homesForCopy(directory)
   for (const home of homes) {
     const copy = copyIn(home, version)
     try {
+      if (!(await isFitForCopy(home, account))) continue
       await removeOldCopies(home, copy, home === directory.path)
       found = await attemptCopy(root, copy, account, say)
     } catch (error) {

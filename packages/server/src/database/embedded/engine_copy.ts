@@ -10,25 +10,25 @@ const COPY = 'postgresql-'
 const UNFINISHED = 'copying-'
 const UNFINISHED_MAX_AGE_MS = 3_600_000
 
+const CACHE = '/var/cache/annals'
+
 /**
  * Where a copy of PostgreSQL may lie: with the data, or, for root, in the cache of the machine, which the
  * account that runs PostgreSQL reaches also when the data is below /root.
  */
-export async function homesForCopy(
-  directory: DataDirectory,
-  account: Account | undefined,
-): Promise<string[]> {
-  if (!isRoot()) return [directory.path]
-  const cache = '/var/cache/annals'
-  const created = await mkdir(cache, { recursive: true }).catch(() => undefined)
-  if (created !== undefined) await chmod(cache, 0o755)
-  const cacheIsOurs = (await stat(cache).catch(() => undefined))?.uid === 0
-  const homes: string[] = []
-  for (const home of cacheIsOurs ? [directory.path, cache] : [directory.path]) {
-    const { code } = await runProgram('/bin/sh', ['-c', 'test -x "$0"', home], { account })
-    if (code === 0) homes.push(home)
+export function homesForCopy(directory: DataDirectory): string[] {
+  return isRoot() ? [directory.path, CACHE] : [directory.path]
+}
+
+/** Whether `account` can reach what is in `home`; the cache of the machine is created if it is missing. */
+export async function isFitForCopy(home: string, account: Account | undefined): Promise<boolean> {
+  if (home === CACHE) {
+    const created = await mkdir(CACHE, { recursive: true })
+    if (created !== undefined) await chmod(CACHE, 0o755)
+    if ((await stat(CACHE)).uid !== 0) return false
   }
-  return homes
+  if (!account) return true
+  return (await runProgram('/bin/sh', ['-c', 'test -x "$0"', home], { account })).code === 0
 }
 
 /** The name of a copy of this version of the npm package. */

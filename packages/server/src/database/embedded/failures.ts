@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname, isAbsolute } from 'node:path'
 import { StartError } from '../../errors.js'
-import { nameOf } from './account.js'
+import { isRoot, nameOf } from './account.js'
 import { codeOf } from './data_directory.js'
 
 /** What a full disk or an exhausted quota is called by the programs that we run. */
@@ -40,6 +40,14 @@ export async function asStartError(error: unknown, dataDir: string): Promise<Sta
 async function noPermission(error: unknown, dataDir: string): Promise<StartError> {
   const named = (error as { path?: unknown }).path
   const { path, uid } = await nearestVisible(typeof named === 'string' && isAbsolute(named) ? named : dataDir)
+  if (isRoot()) {
+    const sentence = 'as happens in a container with few capabilities and on network file systems'
+    return new StartError(
+      `Root is refused access to ${path} (${codeOf(error)}), ${sentence}: run as an ordinary user, set ` +
+        'ANNALS_DATA_DIR to a directory on a local disk, or set DATABASE_URL to a server.',
+      { cause: error },
+    )
+  }
   const own = process.getuid?.() ?? -1
   const me = await nameOf(own)
   const hint = `set ANNALS_DATA_DIR to a directory that ${me} may write to.`

@@ -7,10 +7,11 @@ import { newId } from '../../ids.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../../limits.js'
 import { readLastSeq, readLog } from '../../log/read_log.js'
 import { answer } from '../answer.js'
+import { answerChunks } from '../answer_chunks.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
 import { Cursors } from '../cursor.js'
-import { answerEntries } from './page_answer.js'
+import { entriesPage, readSeqCursor } from './page_answer.js'
 
 /** Events of a session: add, list. */
 export function eventRoutes(app: AppServer, { database, appender }: AppParts): void {
@@ -86,7 +87,7 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
         time_desc,
         limit: limit + 1,
       }
-      return answerEntries(reply, cursors, readLog(database, page, 'event'), limit)
+      return answerChunks(reply, entriesPage(readLog(database, page, 'event'), limit, cursors))
     },
   )
 }

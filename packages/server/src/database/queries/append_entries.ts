@@ -1,5 +1,4 @@
-import type { Parameter } from '../database.js'
-import { prepared, type Statement } from '../statement.js'
+import { prepared } from '../statement.js'
 import { appendedMessageJson, entryItemJson, eventJson } from './resource_json.js'
 
 /** What an append is answered with: the resource itself for a single one, a timeline item in a batch. */
@@ -55,7 +54,7 @@ WITH request AS MATERIALIZED (
       CASE WHEN c.kind = 'event' THEN s.source ->> 'type' END AS type,
       CASE WHEN c.kind = 'message' THEN coalesce(s.source ->> 'format', 'openai') END AS format,
       s.source -> CASE WHEN c.kind = 'event' THEN 'data' ELSE 'blob' END AS data,
-      CASE WHEN c.kind = 'message' THEN coalesce(s.source -> 'meta', '{}') END AS meta
+      CASE WHEN c.kind = 'message' THEN coalesce(nullif(s.source -> 'meta', 'null'), '{}') END AS meta
     FROM request r
     CROSS JOIN LATERAL jsonb_array_elements(
       CASE WHEN r.kind = 'entries' THEN r.body -> 'entries' ELSE jsonb_build_array(r.body) END
@@ -137,61 +136,3 @@ JOIN entries e ON e.project_id = $1 AND e.session_id = $2 AND e.seq = w.seq
 JOIN sessions s ON s.project_id = $1 AND s.id = $2
 ORDER BY w.ord`,
 )
-
-/** Which entries of a session a page shows, and from where on. */
-export interface EntryPage {
-  project_id: string
-  session_id: string
-  kind?: 'event' | 'message' | undefined
-  /** Type of an event. */
-  type?: string | undefined
-  /** Only entries behind this seq, in the page's direction. */
-  after_seq?: number | undefined
-  time_desc: boolean
-  limit: number
-}
-
-/** How a page writes its entries. */
-export type EntryView = 'event' | 'item'
-
-/**
- * Composes a page of entries in order of seq, cut off where the entries' JSON passes `bytes_max`, but never
- * before the first: so a page of large entries is read in pieces. Rows: seq, json.
- */
-export function readEntries(
-  page: EntryPage,
-  view: EntryView,
-  bytes_max: number,
-): { statement: Statement; parameters: Parameter[] } {
-  const parameters: Parameter[] = [page.project_id, page.session_id, page.limit, bytes_max]
-  const bind = (value: Parameter) => `$${parameters.push(value)}`
-  const direction = page.time_desc ? 'DESC' : 'ASC'
-  const conditions = ['e.project_id = $1', 'e.session_id = $2']
-  if (page.after_seq !== undefined)
-    conditions.push(`e.seq ${page.time_desc ? '<' : '>'} ${bind(page.after_seq)}`)
-  if (page.kind !== undefined) conditions.push(`e.kind = ${bind(page.kind)}`)
-  if (page.type !== undefined) conditions.push(`e.type = ${bind(page.type)}`)
-  const text = `
-SELECT e.seq, ${view === 'event' ? eventJson('e') : entryItemJson('e', 's')} AS json
-FROM (
-  SELECT e.*, sum(e.bytes) OVER (ORDER BY e.seq ${direction} ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
-  FROM (
-    SELECT e.* FROM entries e
-    WHERE ${conditions.join(' AND ')}
-    ORDER BY e.seq ${direction}
-    LIMIT $3
-  ) e
-) e
-${view === 'event' ? '' : 'JOIN sessions s ON s.project_id = $1 AND s.id = $2'}
-WHERE e.bytes_before < $4
-ORDER BY e.seq ${direction}`
-  const name = [
-    'read_entries',
-    view,
-    page.time_desc ? 'desc' : 'asc',
-    page.after_seq !== undefined && 'after',
-    page.kind && 'kind',
-    page.type && 'type',
-  ]
-  return { statement: prepared(name.filter(Boolean).join('_'), text), parameters }
-}

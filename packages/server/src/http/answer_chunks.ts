@@ -1,0 +1,34 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { answer } from './answer.js'
+
+/** An answer up to this length is sent whole, with its length; a longer one is streamed as it is made. */
+const WHOLE_LENGTH_MAX = 1024 * 1024
+
+/**
+ * Answers with a resource whose JSON text comes in chunks, so that it is never in memory at once. An error before
+ * the first chunks went out is answered as an error; a later one cuts the connection, and the JSON stays
+ * unfinished.
+ */
+export async function answerChunks(
+  reply: FastifyReply,
+  chunks: AsyncGenerator<string>,
+): Promise<FastifyReply> {
+  let text = ''
+  for (;;) {
+    const next = await chunks.next()
+    if (next.done) return answer(reply, text)
+    text += next.value
+    if (text.length > WHOLE_LENGTH_MAX) break
+  }
+  return reply
+    .code(200)
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(Readable.from(enveloped(text, chunks)))
+}
+
+async function* enveloped(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield `{"code":0,"error":"","msg":"ok","data":${first}`
+  yield* rest
+  yield '}'
+}

@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Queryable } from '../database/database.js'
+import type { EntryPage } from '../database/queries/read_entries.js'
+import { AnnalsError } from '../errors.js'
+import type { Feed, Subscription } from '../log/feed.js'
+import { type ReadEntry, readLastSeq, readLog } from '../log/read_log.js'
+import type { Heartbeat } from './heartbeat.js'
+
+/** A reader that takes nothing for this long is cut off; it can resume where it was. */
+const STALL_MS_MAX = 20_000
+const RETRY_PAUSE_MS = 500
+const UNLIMITED = Number.MAX_SAFE_INTEGER
+
+/** What a tail shows: the entries behind `after_seq`, perhaps of one kind or type only. */
+export interface TailRequest {
+  project_id: string
+  session_id: string
+  kind?: EntryPage['kind']
+  type?: string | undefined
+  after_seq: number
+}
+
+/**
+ * Streams a session's log as server-sent events: what is stored behind `after_seq`, then each new entry, once and
+ * in order. The stream holds one piece of the log at a time and waits for a slow reader; a reader that stops
+ * reading, a session that goes, a token that is revoked, or a shutdown ends it.
+ */
+export async function streamTail(
+  parts: { database: Queryable; feed: Feed; heartbeat: Heartbeat; isAuthorized: () => Promise<boolean> },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  tail: TailRequest,
+): Promise<void> {
+  reply.hijack()
+  const { raw } = reply
+  const subscription = parts.feed.subscribe(tail.project_id, tail.session_id, tail.after_seq)
+  const stop = parts.heartbeat.add({
+    beat: () => {
+      if (raw.writableLength === 0) raw.write(': heartbeat\n\n')
+    },
+    check: async () => {
+      if (!(await parts.isAuthorized())) subscription.end()
+    },
+  })
+  raw.on('close', () => subscription.end())
+  raw.on('error', () => subscription.end())
+  raw.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+    'x-request-id': request.id,
+  })
+  raw.write('retry: 1000\n\n')
+  try {
+    await follow(parts.database, subscription, tail, (entries) => write(raw, entries, subscription))
+  } catch (error) {
+    request.log.warn({ err: error }, 'a tail ended with an error')
+  } finally {
+    stop()
+    subscription.close()
+    raw.end()
+    // A reader that is stuck never sees the end; it must not keep the connection.
+    if (raw.writableNeedDrain) raw.destroy()
+  }
+}
+
+/** Reads what is there, waits until there is more, and so on, until the subscription ends or the session goes. */
+async function follow(
+  database: Queryable,
+  subscription: Subscription,
+  tail: TailRequest,
+  write: (entries: ReadEntry[]) => Promise<void>,
+): Promise<void> {
+  while (!subscription.ended) {
+    try {
+      const last_seq = await readLastSeq(database, tail.project_id, tail.session_id)
+      const page = {
+        ...tail,
+        above_seq: subscription.seen_seq,
+        below_seq: last_seq + 1,
+        time_desc: false,
+        limit: UNLIMITED,
+      }
+      for await (const entries of readLog(database, page, 'item')) {
+        await write(entries)
+        if (subscription.ended) return
+        subscription.seen_seq = entries.at(-1)!.seq
+      }
+      // Entries that a filter left out were looked at and need no second look.
+      subscription.seen_seq = Math.max(subscription.seen_seq, last_seq)
+    } catch (error) {
+      const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
+      if (name === 'session_not_found') return
+      if (name !== 'unavailable') throw error
+      await sleep(RETRY_PAUSE_MS)
+      continue
+    }
+    await subscription.changed()
+  }
+}
+
+/** Writes entries one by one, waiting while the reader is behind. One that stays behind too long is cut off. */
+async function write(raw: ServerResponse, entries: ReadEntry[], subscription: Subscription): Promise<void> {
+  for (const { seq, kind, json } of entries) {
+    if (subscription.ended) return
+    if (!raw.write(`id: ${seq}\nevent: ${kind}\ndata: ${json}\n\n`)) await drained(raw, subscription)
+  }
+}
+
+async function drained(raw: ServerResponse, subscription: Subscription): Promise<void> {
+  const stalled = AbortSignal.timeout(STALL_MS_MAX)
+  try {
+    await once(raw, 'drain', { signal: AbortSignal.any([stalled, subscription.signal]) })
+  } catch {
+    subscription.end()
+  }
+}

@@ -1,0 +1,41 @@
+const CHECK_MS = 2_000
+const BEAT_EVERY_CHECKS = 5
+
+/** What an open stream does from time to time. */
+export interface Beating {
+  /** Shows the reader, and whatever stands between, that the stream lives; every 10 s. */
+  beat(): void
+  /** Looks whether the stream may go on; every 2 s. */
+  check(): Promise<void>
+}
+
+/** One clock for all open streams: a timer each would be a thousand timers for a thousand idle tails. */
+export class Heartbeat {
+  private readonly streams = new Set<Beating>()
+  private readonly timer: NodeJS.Timeout
+  private checks = 0
+
+  constructor() {
+    this.timer = setInterval(() => this.tick(), CHECK_MS)
+    this.timer.unref()
+  }
+
+  /** Adds a stream; the function that it gives back removes it. */
+  add(stream: Beating): () => void {
+    this.streams.add(stream)
+    return () => this.streams.delete(stream)
+  }
+
+  close(): void {
+    clearInterval(this.timer)
+  }
+
+  private tick(): void {
+    this.checks += 1
+    for (const stream of this.streams) {
+      if (this.checks % BEAT_EVERY_CHECKS === 0) stream.beat()
+      // A token that cannot be checked because the database is away is checked again at the next tick.
+      stream.check().catch(() => {})
+    }
+  }
+}

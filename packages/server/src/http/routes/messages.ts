@@ -1,0 +1,199 @@
+import Type from 'typebox'
+import { AppendHeaders } from '../../contract/event.js'
+import {
+  AddMessageBody,
+  ListMessagesQuery,
+  MergedMeta,
+  MessagePage,
+  MessageParams,
+  PatchMetaBody,
+  TokenCounts,
+} from '../../contract/message.js'
+import type { MessageFormatName } from '../../contract/message_format.js'
+import { responses } from '../../contract/responses.js'
+import { NoQuery } from '../../contract/schema.js'
+import { SessionParams } from '../../contract/session.js'
+import { newId } from '../../ids.js'
+import type { AppendAnswer } from '../../log/append_request.js'
+import { readLastSeq } from '../../log/read_log.js'
+import { messageEntry } from '../../messages/message_entry.js'
+import { parseJson, readMessage, writeJson } from '../../messages/message_format.js'
+import type { Part } from '../../messages/parts.js'
+import { countSessionTokens, mergeMessageMeta } from '../../resources/messages.js'
+import { answer } from '../answer.js'
+import { answerChunks } from '../answer_chunks.js'
+import type { AppParts, AppServer } from '../app_parts.js'
+import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
+import { Cursors } from '../cursor.js'
+import { checkObjectBytes } from '../json_parameters.js'
+import { messagePage } from '../message_page.js'
+import { readSeqCursor } from './page_answer.js'
+
+const TAGS = { tags: ['Messages'] }
+
+/** Messages of a session: add, list in any format, patch meta, count tokens. */
+export function messageRoutes(app: AppServer, parts: AppParts): void {
+  addRoute(app, parts)
+  listRoute(app, parts)
+  metaAndTokenRoutes(app, parts)
+}
+
+function addRoute(app: AppServer, { appender }: AppParts): void {
+  app.post(
+    '/session/:session_id/messages',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'addMessage',
+        summary: 'Add a message to a session',
+        description:
+          "`blob` is one whole message in the provider's own format; read in that format it comes back equal.",
+        params: SessionParams,
+        querystring: NoQuery,
+        headers: AppendHeaders,
+        body: AddMessageBody,
+        response: responses({
+          status: 201,
+          description: 'The message as it is stored.',
+          data: Type.Ref('Message'),
+          body: true,
+          idempotent: true,
+          errors: ['session_not_found', 'seq_conflict', 'overloaded'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { format = 'openai', meta } = request.body
+      checkObjectBytes('/meta', meta, request.bodyText)
+      const id = newId()
+      const { role, parts, tokens } = messageEntry(
+        format as MessageFormatName,
+        exactBlob(request),
+        id,
+        '/blob',
+      )
+      const bytes = Buffer.byteLength(request.bodyText)
+      const outcome = await appender.append({
+        project_id: request.project_id,
+        session_id: request.params.session_id,
+        kind: 'message',
+        body: request.bodyText,
+        entries: [{ id, id_given: false, bytes, tokens, role }],
+        if_match: ifMatchOf(request),
+        idempotency: idempotencyOf(request),
+      })
+      markReplayed(reply, outcome.replayed)
+      return answer(reply, withParts(outcome.entries[0]!, parts), 201)
+    },
+  )
+}
+
+/** The blob with every digit of its numbers: what Fastify parsed has doubles. */
+function exactBlob(request: { bodyText: string }): unknown {
+  return (parseJson(request.bodyText) as AddMessageBody).blob
+}
+
+/** The message as answered: with the parts of its blob. One that was read back brings its own blob. */
+function withParts(entry: AppendAnswer, parts: Part[]): string {
+  const { blob, format, json } = entry
+  if (blob === undefined) return `{"parts":${writeJson(parts)},${json.slice(1)}`
+  const { id } = JSON.parse(json) as { id: string }
+  const own = readMessage(format as MessageFormatName, parseJson(blob), { id })
+  return `{"parts":${writeJson(own.parts)},${json.slice(1)}`
+}
+
+function listRoute(app: AppServer, { database }: AppParts): void {
+  app.get(
+    '/session/:session_id/messages',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'listMessages',
+        summary: "List a session's messages in a format",
+        description:
+          "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. A tool result that another format keeps in a message of its own makes several items of one message; `ids` and `metas` repeat accordingly. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
+        params: SessionParams,
+        querystring: ListMessagesQuery,
+        response: responses({
+          description: 'A page of messages, or all of them.',
+          data: MessagePage,
+          errors: ['invalid_cursor', 'session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { format = 'openai', limit, cursor, time_desc = false, with_events = false } = request.query
+      const { project_id } = request
+      const { session_id } = request.params
+      const cursors = new Cursors('messages', project_id, session_id, time_desc, format, with_events)
+      const from = readSeqCursor(cursors, cursor, time_desc)
+      const last_seq = await readLastSeq(database, project_id, session_id)
+      const page = {
+        project_id,
+        session_id,
+        limit,
+        time_desc,
+        with_events,
+        from,
+        last_seq,
+        format: format as MessageFormatName,
+      }
+      return answerChunks(reply, messagePage(database, page, cursors))
+    },
+  )
+}
+
+function metaAndTokenRoutes(app: AppServer, { database }: AppParts): void {
+  app.patch(
+    '/session/:session_id/messages/:message_id/meta',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'mergeMessageMeta',
+        summary: "Merge into a message's meta",
+        description: 'The top level is merged; a null deletes its key. Two merges at once lose nothing.',
+        params: MessageParams,
+        querystring: NoQuery,
+        body: PatchMetaBody,
+        response: responses({
+          description: 'The meta after the merge.',
+          data: MergedMeta,
+          body: true,
+          errors: ['session_not_found', 'message_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      checkObjectBytes('/meta', request.body.meta, request.bodyText)
+      const { session_id, message_id } = request.params
+      const meta = await mergeMessageMeta(
+        database,
+        request.project_id,
+        session_id,
+        message_id,
+        request.bodyText,
+      )
+      return answer(reply, `{"meta":${meta}}`)
+    },
+  )
+
+  app.get(
+    '/session/:session_id/token_counts',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'countTokens',
+        summary: "Count the tokens of a session's messages",
+        description:
+          'In o200k_base, over text, tool calls and tool results. Kept with the session, not counted anew.',
+        params: SessionParams,
+        querystring: NoQuery,
+        response: responses({ description: 'The count.', data: TokenCounts, errors: ['session_not_found'] }),
+      },
+    },
+    async (request, reply) => {
+      const total_tokens = await countSessionTokens(database, request.project_id, request.params.session_id)
+      return answer(reply, JSON.stringify({ total_tokens }))
+    },
+  )
+}

@@ -1,0 +1,142 @@
+import Type from 'typebox'
+import { AppendEntriesBody, AppendedEntries, TailHeaders, TimelineQuery } from '../../contract/entry.js'
+import { AppendHeaders } from '../../contract/event.js'
+import { responses, streamResponse } from '../../contract/responses.js'
+import { NoQuery, PageOf } from '../../contract/schema.js'
+import { SessionParams } from '../../contract/session.js'
+import { AnnalsError } from '../../errors.js'
+import { ENTRY_PAGE_LIMIT_DEFAULT } from '../../limits.js'
+import { readLastSeq, readLog } from '../../log/read_log.js'
+import { answer } from '../answer.js'
+import { answerChunks } from '../answer_chunks.js'
+import type { AppParts, AppServer } from '../app_parts.js'
+import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
+import { bearerToken } from '../authenticate.js'
+import { batchEntries } from '../batch_entries.js'
+import { Cursors } from '../cursor.js'
+import { streamTail } from '../event_stream.js'
+import { entriesPage, readSeqCursor } from './page_answer.js'
+
+/** The whole log of a session: a page of it, its live tail, and atomic batches. */
+export function timelineRoutes(app: AppServer, parts: AppParts): void {
+  const { database, appender, feed, heartbeat, tokens } = parts
+  app.get(
+    '/session/:session_id/timeline',
+    {
+      schema: {
+        operationId: 'readTimeline',
+        summary: "Read a session's log, or tail it",
+        description:
+          'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path sends what is stored behind `after_seq` (or `Last-Event-ID`) and then each new entry, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`.',
+        tags: ['Timeline'],
+        params: SessionParams,
+        querystring: TimelineQuery,
+        headers: TailHeaders,
+        response: streamResponse(
+          responses({
+            description: 'A page of entries.',
+            data: PageOf(Type.Ref('TimelineItem')),
+            errors: ['invalid_cursor', 'session_not_found'],
+          }),
+        ),
+      },
+    },
+    async (request, reply) => {
+      const {
+        kind,
+        type,
+        after_seq = 0,
+        cursor,
+        limit = ENTRY_PAGE_LIMIT_DEFAULT,
+        time_desc = false,
+      } = request.query
+      const { project_id } = request
+      const { session_id } = request.params
+      const log = { project_id, session_id, kind, type }
+      if (acceptsStream(request.headers.accept)) {
+        refuseForStream(request.query)
+        await readLastSeq(database, project_id, session_id)
+        const token = bearerToken(request)!
+        const isAuthorized = async () => (await tokens.find(token))?.scopes.has('read') === true
+        const last_event_id = request.headers['last-event-id'] as string | undefined
+        const tail = { ...log, after_seq: last_event_id === undefined ? after_seq : Number(last_event_id) }
+        return streamTail({ database, feed, heartbeat, isAuthorized }, request, reply, tail)
+      }
+      const cursors = new Cursors(
+        'timeline',
+        project_id,
+        session_id,
+        time_desc,
+        kind,
+        type,
+        String(after_seq),
+      )
+      const from = { above_seq: after_seq, ...readSeqCursor(cursors, cursor, time_desc) }
+      await readLastSeq(database, project_id, session_id)
+      return answerChunks(
+        reply,
+        entriesPage(
+          readLog(database, { ...log, ...from, time_desc, limit: limit + 1 }, 'item'),
+          limit,
+          cursors,
+        ),
+      )
+    },
+  )
+
+  app.post(
+    '/session/:session_id/entries',
+    {
+      schema: {
+        operationId: 'appendEntries',
+        summary: 'Append a batch of entries, all or nothing',
+        description:
+          'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent by itself: sent again, it is answered and not stored again.',
+        tags: ['Timeline'],
+        params: SessionParams,
+        querystring: NoQuery,
+        headers: AppendHeaders,
+        body: AppendEntriesBody,
+        response: responses({
+          status: 201,
+          description: 'The entries as they are stored, in order.',
+          data: AppendedEntries,
+          body: true,
+          idempotent: true,
+          errors: ['session_not_found', 'seq_conflict', 'overloaded'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const outcome = await appender.append({
+        project_id: request.project_id,
+        session_id: request.params.session_id,
+        kind: 'entries',
+        body: request.bodyText,
+        entries: batchEntries(request.body),
+        if_match: ifMatchOf(request),
+        idempotency: idempotencyOf(request),
+      })
+      markReplayed(reply, outcome.replayed)
+      return answer(reply, `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`, 201)
+    },
+  )
+}
+
+/** Whether a caller asks for the stream: named as such, not only by a wildcard. */
+function acceptsStream(accept: string | undefined): boolean {
+  return (
+    accept?.split(',').some((range) => range.trim().split(';')[0]!.toLowerCase() === 'text/event-stream') ??
+    false
+  )
+}
+
+function refuseForStream(query: TimelineQuery): void {
+  const paged = (['limit', 'cursor', 'time_desc'] as const).find((name) => query[name] !== undefined)
+  if (paged) {
+    throw new AnnalsError(
+      'invalid_request',
+      `Query parameter ${paged} pages a list; a stream takes kind, type and after_seq.`,
+    )
+  }
+}

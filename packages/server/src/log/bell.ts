@@ -1,0 +1,152 @@
+import pg from 'pg'
+import type { ConnectionTarget } from '../database/database.js'
+
+const CHANNEL = 'annals_log'
+const RECONNECT_MS = 1_000
+/** How long a node rings after it last heard that somebody listens, and how often a listener says so. */
+const INTEREST_MS = 30_000
+const ANNOUNCE_MS = 10_000
+/** NOTIFY takes payloads up to 8,000 bytes; an id takes 37. */
+const SESSIONS_A_RING_MAX = 150
+
+type OnRing = (project_id: string, session_ids: string[]) => void
+
+/** Tells other nodes on the same database that logs have grown, over LISTEN and NOTIFY. Only ever a hint. */
+export interface Bell {
+  /** Tells the other nodes, if one of them has said that it listens. */
+  ring(project_id: string, session_ids: ReadonlySet<string>): void
+  /** Whether this node wants to hear. */
+  listen(wanted: boolean): void
+  onRing(listener: OnRing): void
+  /** Called when the other nodes have heard that this one listens: from now on they ring. */
+  onHeard(listener: () => void): void
+  close(): Promise<void>
+}
+
+/**
+ * A bell on a connection of its own.
+ *
+ *   disconnected ── connect, LISTEN ──▶ connected ── error ──▶ disconnected (tries again every second)
+ *
+ * A node that tails announces its interest; the others ring for a while after they heard that. So a service
+ * without tails pays nothing for them: a NOTIFY is a commit of its own.
+ */
+export class PostgresBell implements Bell {
+  private client: pg.Client | undefined
+  private onRingListener: OnRing = () => {}
+  private onHeardListener: () => void = () => {}
+  private readonly waiting = new Map<string, Set<string>>()
+  private wanted = false
+  private somebodyListensUntil = 0
+  private sending = false
+  private closed = false
+  private readonly node = Math.random().toString(36).slice(2)
+  private readonly announcements: NodeJS.Timeout
+
+  constructor(private readonly target: ConnectionTarget) {
+    void this.connect()
+    this.announcements = setInterval(() => this.announce(), ANNOUNCE_MS)
+    this.announcements.unref()
+  }
+
+  onRing(listener: OnRing): void {
+    this.onRingListener = listener
+  }
+
+  onHeard(listener: () => void): void {
+    this.onHeardListener = listener
+  }
+
+  listen(wanted: boolean): void {
+    if (wanted && !this.wanted) {
+      this.wanted = true
+      this.announce()
+    }
+    this.wanted = wanted
+  }
+
+  ring(project_id: string, session_ids: ReadonlySet<string>): void {
+    if (performance.now() > this.somebodyListensUntil) return
+    const sessions = this.waiting.get(project_id) ?? new Set<string>()
+    this.waiting.set(project_id, sessions)
+    for (const session_id of session_ids) sessions.add(session_id)
+    void this.send()
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    clearInterval(this.announcements)
+    await this.client?.end().catch(() => {})
+  }
+
+  private async connect(): Promise<void> {
+    const client = new pg.Client({
+      ...this.target,
+      application_name: 'annals bell',
+      keepAlive: true,
+      connectionTimeoutMillis: 5_000,
+    })
+    let lost = false
+    const reconnect = () => {
+      if (lost) return
+      lost = true
+      if (this.client === client) this.client = undefined
+      void client.end().catch(() => {})
+      if (!this.closed) setTimeout(() => void this.connect(), RECONNECT_MS).unref()
+    }
+    client.on('error', reconnect)
+    client.on('end', reconnect)
+    client.on('notification', ({ payload }) => this.hear(payload ?? ''))
+    try {
+      await client.connect()
+      // A ring need not survive a crash, so its commit does not wait for the disk.
+      await client.query('SET synchronous_commit = off')
+      await client.query(`LISTEN ${CHANNEL}`)
+      this.client = client
+      if (this.wanted) this.announce()
+    } catch {
+      reconnect()
+    }
+    if (this.closed) await client.end().catch(() => {})
+  }
+
+  private announce(): void {
+    if (this.wanted) void this.notify(`listening ${this.node}`)
+  }
+
+  private hear(payload: string): void {
+    const [what, subject, list] = payload.split(' ')
+    if (what === 'listening') {
+      if (subject === this.node) this.onHeardListener()
+      else this.somebodyListensUntil = performance.now() + INTEREST_MS
+    } else if (what === this.node) {
+      return
+    } else if (subject && list) {
+      this.onRingListener(subject, list.split(','))
+    }
+  }
+
+  /** Sends what waits. What arrives meanwhile goes with the next one: no timer, as with appends. */
+  private async send(): Promise<void> {
+    if (this.sending) return
+    this.sending = true
+    for (const [project_id, sessions] of this.waiting) {
+      this.waiting.delete(project_id)
+      const ids = [...sessions]
+      for (let from = 0; from < ids.length; from += SESSIONS_A_RING_MAX) {
+        await this.notify(
+          `${this.node} ${project_id} ${ids.slice(from, from + SESSIONS_A_RING_MAX).join(',')}`,
+        )
+      }
+    }
+    this.sending = false
+  }
+
+  private async notify(payload: string): Promise<void> {
+    try {
+      await this.client?.query('SELECT pg_notify($1, $2)', [CHANNEL, payload])
+    } catch {
+      // The connection broke: its own error handler makes a new one, and polling covers what was missed.
+    }
+  }
+}

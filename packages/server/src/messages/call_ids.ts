@@ -1,0 +1,107 @@
+/**
+ * Tool-call ids where a format has none. Gemini's `functionCall.id` is optional, and OpenAI's old
+ * `function_call` has no id at all; the other formats tie a result to its call by the id alone.
+ *
+ * The rule: the n-th call without an id (from 0) of the message with the id M is `call_M_n`, M without its
+ * dashes. So the id is the same on every page and in every format, unique in the conversation, and within the
+ * 40 characters that OpenAI takes. A result without an id belongs to the first call of its name that is still
+ * open, in the latest message that has one. Where the run holds no such call, the call was on an earlier page:
+ * then the result is taken to answer the message before it (`parent_id`), the n-th result the n-th call, which
+ * is right whenever the results stand in one message behind that of the calls.
+ */
+
+/** Where a message stands in its session. */
+export interface MessagePlace {
+  /** The message's id. */
+  id: string
+  /** The id of the message before it, if there is one and it is known. */
+  parent_id?: string | null
+}
+
+/** The calls of one name in one message that wait for a result. */
+interface OpenCalls {
+  ids: string[]
+  next: number
+  message: number
+}
+
+/**
+ * Follows the calls and results of one conversation, message by message, oldest first. It holds the calls that
+ * have no result yet and nothing else, so a session of any length can go through it.
+ */
+export class CallIds {
+  private readonly openNames = new Map<string, string>()
+  private readonly openByName = new Map<string, OpenCalls[]>()
+  private readonly derived = new Set<string>()
+  private place: MessagePlace | undefined
+  private message = 0
+  private callsWithoutId = 0
+  private resultsWithoutId = 0
+
+  /** Goes on to the next message. Without a place, its ids are derived as if its id were `0`. */
+  enter(place?: MessagePlace): void {
+    this.place = place
+    this.message++
+    this.callsWithoutId = 0
+    this.resultsWithoutId = 0
+  }
+
+  /** The id of a call that the message makes: its own, or the one derived for it. */
+  ofCall(id: string | undefined, name: string): string {
+    const known = id ?? derive(this.place?.id, this.callsWithoutId++)
+    if (id === undefined) this.derived.add(known)
+    this.openNames.set(known, name)
+    this.groupOf(name).ids.push(known)
+    return known
+  }
+
+  /** The call that a result answers, and its name where one of the two says it. */
+  ofResult(id: string | undefined, name: string | undefined): { id: string; name: string | undefined } {
+    if (id !== undefined && this.openNames.has(id)) return this.close(id, name)
+    if (name !== undefined) {
+      const open = this.firstOpen(name)
+      // A result may bring an id that its call, stored without one, never had.
+      if (open !== undefined && (id === undefined || this.derived.has(open))) return this.close(open, name)
+    }
+    const nth = id === undefined ? this.resultsWithoutId++ : 0
+    return { id: id ?? derive(this.place?.parent_id ?? undefined, nth), name }
+  }
+
+  private close(id: string, name: string | undefined): { id: string; name: string | undefined } {
+    const known = this.openNames.get(id)
+    this.openNames.delete(id)
+    this.derived.delete(id)
+    return { id, name: name ?? known }
+  }
+
+  /** The calls of that name in this message. */
+  private groupOf(name: string): OpenCalls {
+    const latest = this.openByName.get(name)?.at(-1)
+    if (latest?.message === this.message) return latest
+    this.firstOpen(name) // drops the groups that are answered, so that they do not pile up
+    const group = { ids: [], next: 0, message: this.message }
+    const groups = this.openByName.get(name)
+    if (groups === undefined) this.openByName.set(name, [group])
+    else groups.push(group)
+    return group
+  }
+
+  /** The first call of that name without a result, in the latest message that has one. */
+  private firstOpen(name: string): string | undefined {
+    const groups = this.openByName.get(name)
+    while (groups !== undefined && groups.length > 0) {
+      const group = groups.at(-1) as OpenCalls
+      for (; group.next < group.ids.length; group.next++) {
+        const id = group.ids[group.next] as string
+        if (this.openNames.get(id) === name) return id
+      }
+      groups.pop()
+    }
+    this.openByName.delete(name)
+    return undefined
+  }
+}
+
+function derive(messageId: string | undefined, nth: number): string {
+  return `call_${(messageId ?? '0').replaceAll('-', '')}_${nth}`
+}

@@ -1,0 +1,152 @@
+import { nestsTooDeep } from '../json/find_unstorable.js'
+import { JSON_DEPTH_MAX } from '../limits.js'
+
+/**
+ * JSON whose numbers keep their value. Ids of 18 and 19 digits are common in tool arguments and do not fit a
+ * double: read with `JSON.parse`, 1234567890123456789 comes back as 1234567890123456800.
+ */
+
+/**
+ * A number that no double holds, by its digits. `JSON.stringify` writes the nearest double; `writeJson` writes
+ * the digits.
+ */
+export class ExactNumber {
+  constructor(readonly digits: string) {}
+
+  toJSON(): number {
+    return Number(this.digits)
+  }
+}
+
+/** A number that a double might not hold has at least 16 digits or an exponent; most texts have neither. */
+const SUSPECT_NUMBER = /[\d.]{16}|\d[eE][+-]?\d/
+
+/**
+ * Reads JSON as `JSON.parse` does, but a number that no double holds becomes an `ExactNumber`. Tool arguments
+ * are text, so the check of a request body has not looked into them; V8 parses any depth, but writing the value
+ * again overflows the stack.
+ * @throws SyntaxError if the text is not JSON, RangeError if it nests deeper than `JSON_DEPTH_MAX`.
+ */
+export function parseJson(text: string): unknown {
+  if (nestsTooDeep(text, JSON_DEPTH_MAX)) throw new RangeError(`nested deeper than ${JSON_DEPTH_MAX}`)
+  const value: unknown = JSON.parse(text)
+  return SUSPECT_NUMBER.test(text) ? new ExactReader(text).read() : value
+}
+
+/** Writes JSON as `JSON.stringify` does, but with the digits of each `ExactNumber`. */
+export function writeJson(value: unknown): string {
+  if (value instanceof ExactNumber) return value.digits
+  if (Array.isArray(value)) return `[${value.map((item) => writeJson(item ?? null)).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const members: string[] = []
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${writeJson(member)}`)
+  }
+  return `{${members.join(',')}}`
+}
+
+/** Whether the double nearest to the number has the number's own value. */
+function fitsDouble(token: string): boolean {
+  const nearest = Number(token)
+  return Number.isFinite(nearest) && canonical(token) === canonical(String(nearest))
+}
+
+/** One spelling for each value: the digits without the zeros around them, and the power of ten. */
+function canonical(token: string): string {
+  const [mantissa = '', exponent = '0'] = token.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
+  const digits = `${whole}${fraction}`.replace(/^0+/, '')
+  const significant = trimZeros(digits)
+  if (significant === '') return '0'
+  const power = Number(exponent) - fraction.length + (digits.length - significant.length)
+  return `${token.startsWith('-') ? '-' : ''}${significant}e${power}`
+}
+
+/** A loop, as the pattern /0+$/ takes quadratic time on a long run of zeros. */
+function trimZeros(digits: string): string {
+  let end = digits.length
+  while (end > 0 && digits[end - 1] === '0') end--
+  return digits.slice(0, end)
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const SPACE = 0x20
+
+/** The place behind the string that opens at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === BACKSLASH) at++
+    else if (char === QUOTE) return at + 1
+  }
+  return text.length
+}
+
+/** Reads a text that `JSON.parse` has accepted, so it checks nothing. */
+class ExactReader {
+  private at = 0
+
+  constructor(private readonly text: string) {}
+
+  read(): unknown {
+    const char = this.next()
+    if (char === QUOTE) return this.string()
+    if (char === OPEN_BRACE) return this.object()
+    if (char === OPEN_BRACKET) return this.array()
+    const start = this.at
+    while (this.at < this.text.length && !this.isDelimiter()) this.at++
+    const token = this.text.slice(start, this.at)
+    if (token === 'true' || token === 'false' || token === 'null') return JSON.parse(token)
+    return fitsDouble(token) ? Number(token) : new ExactNumber(token)
+  }
+
+  /** The first character from here that is not insignificant space, without passing it. */
+  private next(): number {
+    while (this.text.charCodeAt(this.at) <= SPACE) this.at++
+    return this.text.charCodeAt(this.at)
+  }
+
+  private isDelimiter(): boolean {
+    const char = this.text.charCodeAt(this.at)
+    return char <= SPACE || char === COMMA || char === CLOSE_BRACKET || char === CLOSE_BRACE
+  }
+
+  private string(): string {
+    const start = this.at
+    this.at = endOfString(this.text, start)
+    return JSON.parse(this.text.slice(start, this.at)) as string
+  }
+
+  private array(): unknown[] {
+    const items: unknown[] = []
+    this.at++
+    while (this.next() !== CLOSE_BRACKET) {
+      if (this.next() === COMMA) this.at++
+      items.push(this.read())
+    }
+    this.at++
+    return items
+  }
+
+  private object(): Record<string, unknown> {
+    const members: [string, unknown][] = []
+    this.at++
+    while (this.next() !== CLOSE_BRACE) {
+      if (this.next() === COMMA) this.at++
+      this.next()
+      const key = this.string()
+      if (this.next() === COLON) this.at++
+      members.push([key, this.read()])
+    }
+    this.at++
+    // Not by assignment: the key `__proto__` is a member like any other.
+    return Object.fromEntries(members)
+  }
+}

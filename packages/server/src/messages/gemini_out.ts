@@ -1,0 +1,124 @@
+import { audioBytes, bytesOf, fileBytes, fileName, type MediaBytes, mediaTypeOf } from './media.js'
+import type { FilePart, MediaMeta, NeutralMessage, Part, ToolCallMeta, ToolResultPart } from './parts.js'
+import { argumentsAsObject } from './tool_arguments.js'
+import { NO_CONTENT, turnsOf } from './turns.js'
+
+/**
+ * What Google says to send with a function call that Gemini did not make: from Gemini 3 on, a call in the turn
+ * at hand is refused without a signature. It goes with the first call of a message, as Gemini's own does.
+ */
+export const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'
+
+type GeminiPart =
+  | { text: string; thought?: boolean; thoughtSignature?: string }
+  | { inlineData: { mimeType: string; data: string } }
+  | { fileData: { fileUri: string; mimeType?: string } }
+  | {
+      functionCall: { id: string; name: string; args: Record<string, unknown> }
+      thoughtSignature?: string
+    }
+  | { functionResponse: { id: string; name: string; response: Record<string, unknown> } }
+
+/** A message as the renderer writes it: a subset of the SDK's `Content`. */
+export interface GeminiMessage {
+  role: 'user' | 'model'
+  parts: GeminiPart[]
+}
+
+/**
+ * Writes a message for Gemini. It becomes several only where one message holds what both sides said.
+ *
+ * System and developer messages become the user's, their text untouched: `contents` has no such role. A result
+ * is `{ output: text }`, or `{ error: text }` for an error. Its function's name is needed: where the call is not
+ * in the run and the result does not say it, the call's id stands for it.
+ *
+ * Left out: empty text, which the API refuses; `redacted_thinking`; `data`; files in another provider's store;
+ * names; what a spoken reply sounded like (its transcript is kept); refusals are kept as plain text; cache marks.
+ */
+export function writeGemini(message: NeutralMessage): GeminiMessage[] {
+  const messages: GeminiMessage[] = []
+  for (const turn of turnsOf(message)) {
+    const parts = writeParts(turn.parts)
+    if (parts.length > 0) messages.push({ role: turn.role === 'assistant' ? 'model' : 'user', parts })
+  }
+  if (messages.length > 0) return messages
+  return [{ role: message.role === 'assistant' ? 'model' : 'user', parts: [{ text: NO_CONTENT }] }]
+}
+
+function writeParts(parts: Part[]): GeminiPart[] {
+  const written: GeminiPart[] = []
+  let calls = 0
+  for (const part of parts) {
+    if (part.type === 'tool-call') written.push(writeCall(part.meta, calls++ === 0))
+    else {
+      const piece = writePart(part)
+      if (piece !== null) written.push(piece)
+    }
+  }
+  return written
+}
+
+function writeCall(call: ToolCallMeta, isFirst: boolean): GeminiPart {
+  const { id, name } = call
+  const signature = call.thought_signature ?? (isFirst ? FOREIGN_SIGNATURE : undefined)
+  return {
+    functionCall: { id, name, args: argumentsAsObject(call.arguments) },
+    ...(signature !== undefined && { thoughtSignature: signature }),
+  }
+}
+
+function writePart(part: Part): GeminiPart | null {
+  switch (part.type) {
+    case 'text': {
+      const signature = part.meta?.thought_signature
+      // A signature may come with no text at all, and is wanted back.
+      if (signature !== undefined) return { text: part.text, thoughtSignature: signature }
+      return part.text === '' ? null : { text: part.text }
+    }
+    case 'thinking':
+      return writeThinking(part.text, part.meta?.type === 'thought' ? part.meta.signature : undefined)
+    case 'image':
+      return writeMedium(bytesOf(part.meta, 'image/png'), part.meta)
+    case 'video':
+      return writeMedium(bytesOf(part.meta, 'video/mp4'), part.meta)
+    case 'audio':
+      // OpenAI does not say what format a reply's sound has, so its transcript goes in its place.
+      if (part.text && part.meta.id !== undefined) return { text: part.text }
+      return writeMedium(audioBytes(part.meta), part.meta)
+    case 'file':
+      return writeFile(part)
+    case 'tool-result':
+      return writeResult(part)
+    default:
+      return null
+  }
+}
+
+function writeThinking(text: string, signature: string | undefined): GeminiPart | null {
+  if (signature !== undefined) return { text, thought: true, thoughtSignature: signature }
+  return text === '' ? null : { text, thought: true }
+}
+
+function writeResult({ meta, text }: ToolResultPart): GeminiPart {
+  const name = meta.name ?? meta.tool_call_id
+  return {
+    functionResponse: {
+      id: meta.tool_call_id,
+      name,
+      response: meta.is_error === true ? { error: text } : { output: text },
+    },
+  }
+}
+
+function writeFile(file: FilePart): GeminiPart | null {
+  const bytes = fileBytes(file)
+  const hint = file.meta.media_type || mediaTypeOf(fileName(file) ?? '')
+  return writeMedium(bytes, hint ? { ...file.meta, media_type: hint } : file.meta)
+}
+
+function writeMedium(bytes: MediaBytes | null, meta: MediaMeta): GeminiPart | null {
+  if (bytes !== null) return { inlineData: { mimeType: bytes.media_type, data: bytes.data } }
+  if (meta.url === undefined || /^data:/i.test(meta.url)) return null
+  const mimeType = meta.media_type || mediaTypeOf(meta.url)
+  return { fileData: { fileUri: meta.url, ...(mimeType && { mimeType }) } }
+}

@@ -1,0 +1,114 @@
+import type { AudioMeta, FileMeta, FilePart, MediaMeta } from './parts.js'
+
+/** Bytes in base64, and what they are. */
+export interface MediaBytes {
+  media_type: string
+  data: string
+}
+
+const MEDIA_TYPES_BY_EXTENSION: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  gif: 'image/gif',
+  htm: 'text/html',
+  html: 'text/html',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  json: 'application/json',
+  md: 'text/markdown',
+  mov: 'video/quicktime',
+  mp3: 'audio/mpeg',
+  mp4: 'video/mp4',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  txt: 'text/plain',
+  wav: 'audio/wav',
+  webm: 'video/webm',
+  webp: 'image/webp',
+}
+
+/** The media type that the extension of a file name or the path of a URL stands for. */
+export function mediaTypeOf(name: string): string | undefined {
+  const path = name.slice(0, 2048).split(/[?#]/, 1)[0] ?? ''
+  const dot = path.lastIndexOf('.')
+  return dot < 0 ? undefined : MEDIA_TYPES_BY_EXTENSION[path.slice(dot + 1).toLowerCase()]
+}
+
+/** The bytes of a `data:` URL, or null where the URL is none or is broken. */
+export function parseDataUrl(url: string): MediaBytes | null {
+  const comma = url.indexOf(',')
+  if (comma < 0 || url.slice(0, 5).toLowerCase() !== 'data:') return null
+  const [media_type, ...parameters] = url.slice(5, comma).split(';')
+  const body = url.slice(comma + 1)
+  if (parameters.at(-1)?.trim().toLowerCase() === 'base64') {
+    return { media_type: media_type || 'text/plain', data: body }
+  }
+  try {
+    return { media_type: media_type || 'text/plain', data: base64(decodeURIComponent(body)) }
+  } catch {
+    return null // a stray percent sign
+  }
+}
+
+export function dataUrl(bytes: MediaBytes): string {
+  return `data:${bytes.media_type};base64,${bytes.data}`
+}
+
+export function base64(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64')
+}
+
+export function textOfBase64(data: string): string {
+  return Buffer.from(data, 'base64').toString('utf8')
+}
+
+/** Gemini's file store answers only the key that filled it. */
+const PRIVATE_STORE = /^https:\/\/generativelanguage\.googleapis\.com\//i
+
+/** The URL where any provider can fetch it; null for `gs://` and the like. */
+export function publicUrl(meta: MediaMeta): string | null {
+  const { url } = meta
+  return url !== undefined && /^https?:\/\//i.test(url) && !PRIVATE_STORE.test(url) ? url : null
+}
+
+/** The bytes that a part holds, or null where it only points at them. `fallback` is their type if none is told. */
+export function bytesOf(meta: MediaMeta, fallback: string): MediaBytes | null {
+  if (meta.data !== undefined) {
+    const data = meta.type === 'text' ? base64(meta.data) : meta.data
+    return { media_type: meta.media_type || fallback, data }
+  }
+  return meta.url === undefined ? null : parseDataUrl(meta.url)
+}
+
+/** The bytes of a file: as `bytesOf`, or OpenAI's `file_data`, whose media type may only be in the file's name. */
+export function fileBytes(file: FilePart): MediaBytes | null {
+  const { meta } = file
+  const fallback = mediaTypeOf(fileName(file) ?? '') ?? 'application/octet-stream'
+  if (meta.file_data === undefined) return bytesOf(meta, fallback)
+  return parseDataUrl(meta.file_data) ?? { media_type: fallback, data: meta.file_data }
+}
+
+export function fileName(file: FilePart): string | undefined {
+  return file.filename ?? file.meta.filename
+}
+
+/** The bytes of a sound, whose media type may only be in its `format`. */
+export function audioBytes(meta: AudioMeta): MediaBytes | null {
+  return bytesOf(meta, meta.format === 'mp3' ? 'audio/mpeg' : `audio/${meta.format ?? 'wav'}`)
+}
+
+/** The short name of a sound's media type, as OpenAI writes it: `wav`, `mp3`, … */
+export function audioFormat(media_type: string): string {
+  const subtype = media_type.slice(media_type.indexOf('/') + 1).split(';', 1)[0] ?? ''
+  if (subtype === 'mpeg' || subtype === 'mpeg3' || subtype === 'x-mp3') return 'mp3'
+  return subtype === 'x-wav' || subtype === 'wave' || subtype === 'vnd.wave' ? 'wav' : subtype
+}
+
+/** A file that has neither bytes nor a place to get them from. */
+export function isEmptyFile(meta: FileMeta): boolean {
+  return (
+    meta.file_data === undefined &&
+    meta.file_id === undefined &&
+    meta.data === undefined &&
+    meta.url === undefined
+  )
+}

@@ -1,0 +1,164 @@
+import {
+  asObject,
+  InvalidMessage,
+  type JsonObject,
+  objectAt,
+  optionalArrayAt,
+  optionalObjectAt,
+  optionalTextAt,
+  roleAt,
+  textAt,
+} from './blob_fields.js'
+import type { CallIds } from './call_ids.js'
+import { writeJson } from './exact_json.js'
+import { isEmptyFile, parseDataUrl } from './media.js'
+import {
+  type AudioMeta,
+  type FileMeta,
+  type ImageMeta,
+  type NeutralMessage,
+  type Part,
+  part,
+} from './parts.js'
+
+/**
+ * Reads a Chat Completions message: one that goes into a request (`ChatCompletionMessageParam`) or one that
+ * came out of a response (`choices[i].message`).
+ *
+ * | in the message | part |
+ * |---|---|
+ * | `content` text, text blocks | `text` |
+ * | `refusal`, refusal blocks | `text` with `is_refusal` |
+ * | `image_url`, `input_audio`, `file` blocks | `image`, `audio`, `file` |
+ * | `audio` of a reply | `audio`; its text is the transcript |
+ * | `tool_calls`, `function_call` | `tool-call`; a custom tool's free text is `{"input": …}` |
+ * | a `tool` or `function` message | one `tool-result`; text blocks are joined by line feeds |
+ * | any other block | `data` |
+ */
+export function readOpenAi(value: unknown, ids: CallIds): NeutralMessage {
+  const blob = asObject(value, '')
+  const role = roleAt(blob, ['system', 'developer', 'user', 'assistant', 'tool', 'function'])
+  const name = optionalTextAt(blob, 'name', '') ?? null
+  switch (role) {
+    case 'assistant':
+      return { role, provider_role: null, name, parts: readReply(blob, ids) }
+    case 'tool':
+    case 'function':
+      return { role: 'user', provider_role: role, name: null, parts: readResult(blob, role, ids) }
+    default: {
+      const parts = readContent(blob, 'required')
+      return { role: 'user', provider_role: role === 'user' ? null : role, name, parts }
+    }
+  }
+}
+
+function readReply(blob: JsonObject, ids: CallIds): Part[] {
+  const parts = readContent(blob, 'optional')
+  const refusal = optionalTextAt(blob, 'refusal', '')
+  if (refusal !== undefined) parts.push(part('text', refusal, { is_refusal: true }))
+  const audio = optionalObjectAt(blob, 'audio', '')
+  if (audio !== undefined) parts.push(readSpokenReply(audio))
+  const calls = optionalArrayAt(blob, 'tool_calls', '') ?? []
+  for (const [i, call] of calls.entries()) parts.push(readCall(call, `/tool_calls/${i}`, ids))
+  const call = optionalObjectAt(blob, 'function_call', '')
+  if (call !== undefined) parts.push(readFunction(call, undefined, '/function_call', ids))
+  return parts
+}
+
+function readSpokenReply(audio: JsonObject): Part {
+  const meta: AudioMeta = { id: textAt(audio, 'id', '/audio') }
+  const data = optionalTextAt(audio, 'data', '/audio')
+  if (data !== undefined) meta.data = data
+  return part('audio', optionalTextAt(audio, 'transcript', '/audio') ?? null, meta)
+}
+
+function readCall(value: unknown, at: string, ids: CallIds): Part {
+  const call = asObject(value, at)
+  const type = optionalTextAt(call, 'type', at) ?? 'function'
+  if (type === 'function')
+    return readFunction(objectAt(call, 'function', at), textAt(call, 'id', at), at, ids)
+  if (type !== 'custom') return readUnknown(call, type)
+  const custom = objectAt(call, 'custom', at)
+  const name = textAt(custom, 'name', `${at}/custom`)
+  const input = textAt(custom, 'input', `${at}/custom`)
+  const id = ids.ofCall(textAt(call, 'id', at), name)
+  return part('tool-call', null, { id, name, arguments: writeJson({ input }), type })
+}
+
+function readFunction(called: JsonObject, id: string | undefined, at: string, ids: CallIds): Part {
+  const place = id === undefined ? at : `${at}/function`
+  const name = textAt(called, 'name', place)
+  const text = textAt(called, 'arguments', place)
+  return part('tool-call', null, { id: ids.ofCall(id, name), name, arguments: text, type: 'function' })
+}
+
+function readResult(blob: JsonObject, role: 'tool' | 'function', ids: CallIds): Part[] {
+  const isFunction = role === 'function'
+  const name = isFunction ? textAt(blob, 'name', '') : optionalTextAt(blob, 'name', '')
+  const id = isFunction ? undefined : textAt(blob, 'tool_call_id', '')
+  const content = readContent(blob, isFunction ? 'optional' : 'required')
+  const texts: string[] = []
+  const rest: Part[] = []
+  for (const piece of content) {
+    if (piece.type === 'text') texts.push(piece.text)
+    else rest.push(piece)
+  }
+  const call = ids.ofResult(id, name)
+  const meta = { tool_call_id: call.id, ...(call.name !== undefined && { name: call.name }) }
+  return [part('tool-result', texts.join('\n'), meta), ...rest]
+}
+
+function readContent(blob: JsonObject, presence: 'required' | 'optional'): Part[] {
+  const content = blob.content
+  if (typeof content === 'string') return [part('text', content, null)]
+  if (Array.isArray(content)) return content.map((block, i) => readBlock(block, `/content/${i}`))
+  if (presence === 'optional' && content == null) return []
+  const missing = content === undefined ? 'is required and ' : ''
+  throw new InvalidMessage('/content', `${missing}must be a string or an array of content parts`)
+}
+
+function readBlock(value: unknown, at: string): Part {
+  const block = asObject(value, at)
+  const type = textAt(block, 'type', at)
+  switch (type) {
+    case 'text':
+      return part('text', textAt(block, 'text', at), null)
+    case 'refusal':
+      return part('text', textAt(block, 'refusal', at), { is_refusal: true })
+    case 'image_url':
+      return readImage(objectAt(block, 'image_url', at), `${at}/image_url`)
+    case 'input_audio':
+      return readAudio(objectAt(block, 'input_audio', at), `${at}/input_audio`)
+    case 'file':
+      return readFile(objectAt(block, 'file', at), `${at}/file`)
+    default:
+      return readUnknown(block, type)
+  }
+}
+
+function readImage(image: JsonObject, at: string): Part {
+  const url = textAt(image, 'url', at)
+  const meta: ImageMeta = parseDataUrl(url) ?? { url }
+  const detail = optionalTextAt(image, 'detail', at)
+  if (detail !== undefined) meta.detail = detail
+  return part('image', null, meta)
+}
+
+function readAudio(audio: JsonObject, at: string): Part {
+  return part('audio', null, { data: textAt(audio, 'data', at), format: textAt(audio, 'format', at) })
+}
+
+function readFile(file: JsonObject, at: string): Part {
+  const meta: FileMeta = {}
+  for (const key of ['file_id', 'file_data', 'filename'] as const) {
+    const field = optionalTextAt(file, key, at)
+    if (field !== undefined) meta[key] = field
+  }
+  if (isEmptyFile(meta)) return part('data', null, { ...file, data_type: 'file' })
+  return part('file', null, meta, meta.filename ?? null)
+}
+
+function readUnknown(block: JsonObject, type: string): Part {
+  const { type: _, ...fields } = block
+  return part('data', null, { ...fields, data_type: type })
+}

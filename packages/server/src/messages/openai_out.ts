@@ -1,0 +1,168 @@
+import { audioFormat, bytesOf, dataUrl, fileBytes, fileName, publicUrl } from './media.js'
+import type { AudioMeta, FilePart, ImageMeta, NeutralMessage, Part, ToolCallMeta } from './parts.js'
+import { parseObject } from './tool_arguments.js'
+import { type Turn, turnsOf } from './turns.js'
+
+interface TextContent {
+  type: 'text'
+  text: string
+}
+interface RefusalContent {
+  type: 'refusal'
+  refusal: string
+}
+type UserContent =
+  | TextContent
+  | { type: 'image_url'; image_url: { url: string; detail?: 'auto' | 'low' | 'high' } }
+  | { type: 'input_audio'; input_audio: { data: string; format: 'wav' | 'mp3' } }
+  | { type: 'file'; file: { file_id: string } | { file_data: string; filename: string } }
+type ToolCall =
+  | { id: string; type: 'function'; function: { name: string; arguments: string } }
+  | { id: string; type: 'custom'; custom: { name: string; input: string } }
+
+/** A message as the renderer writes it: a subset of the SDK's `ChatCompletionMessageParam`. */
+export type OpenAiMessage =
+  | { role: 'system' | 'developer'; content: string | TextContent[]; name?: string }
+  | { role: 'user'; content: string | UserContent[]; name?: string }
+  | {
+      role: 'assistant'
+      content: string | (TextContent | RefusalContent)[] | null
+      tool_calls?: ToolCall[]
+      audio?: { id: string }
+      name?: string
+    }
+  | { role: 'tool'; tool_call_id: string; content: string }
+
+/**
+ * Writes a message for Chat Completions. One message becomes several where it holds results: each is a `tool`
+ * message of its own, ahead of what else the user said.
+ *
+ * Left out: thinking; `data`; what is not text in a reply or an instruction; video; sound other than wav and
+ * mp3; files and images in another provider's store; files behind a URL; that a result is an error; cache marks
+ * and signatures.
+ */
+export function writeOpenAi(message: NeutralMessage): OpenAiMessage[] {
+  const messages: OpenAiMessage[] = []
+  for (const turn of turnsOf(message)) {
+    if (turn.role === 'assistant') {
+      const reply = writeReply(turn.parts, message.name)
+      if (reply !== null) messages.push(reply)
+    } else writeUserTurn(turn, message, messages)
+  }
+  if (messages.length === 0) {
+    const name = message.name === null ? {} : { name: message.name }
+    messages.push({ role: instructionRole(message, []) ?? message.role, content: '', ...name })
+  }
+  return messages
+}
+
+function writeReply(parts: Part[], name: string | null): OpenAiMessage | null {
+  const texts: (TextContent | RefusalContent)[] = []
+  const tool_calls: ToolCall[] = []
+  let audio: { id: string } | undefined
+  for (const part of parts) {
+    if (part.type === 'text') texts.push(...writeText(part.text, part.meta?.is_refusal === true))
+    else if (part.type === 'tool-call') undefined
+    else if (part.type === 'audio') {
+      // The transcript first: OpenAI forgets a spoken reply after an hour, and then refuses its id.
+      if (part.text) texts.push({ type: 'text', text: part.text })
+      else if (part.meta.id !== undefined) audio = { id: part.meta.id }
+    }
+  }
+  if (texts.length === 0 && tool_calls.length === 0 && audio === undefined) return null
+  return {
+    role: 'assistant',
+    content: texts.length === 0 ? null : unwrapped(texts),
+    ...(tool_calls.length > 0 && { tool_calls }),
+    ...(audio !== undefined && { audio }),
+    ...(name !== null && { name }),
+  }
+}
+
+function writeText(text: string, isRefusal: boolean): (TextContent | RefusalContent)[] {
+  if (text === '') return []
+  return [isRefusal ? { type: 'refusal', refusal: text } : { type: 'text', text }]
+}
+
+function writeCall(call: ToolCallMeta): ToolCall {
+  if (call.type === 'custom') {
+    const given = parseObject(call.arguments)
+    const input = given !== undefined && Object.keys(given).length === 1 ? given.input : undefined
+    if (typeof input === 'string') return { id: call.id, type: 'custom', custom: { name: call.name, input } }
+  }
+  return { id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } }
+}
+
+function writeUserTurn(turn: Turn, message: NeutralMessage, messages: OpenAiMessage[]): void {
+  const content: UserContent[] = []
+  for (const part of turn.parts) {
+    if (part.type === 'tool-result') {
+      messages.push({ role: 'tool', tool_call_id: part.meta.tool_call_id, content: part.text })
+    } else {
+      const written = writeContent(part)
+      if (written !== null) content.push(written)
+    }
+  }
+  if (content.length === 0) return
+  const name = message.name === null ? {} : { name: message.name }
+  const role = instructionRole(message, content)
+  if (role === null) messages.push({ role: 'user', content: unwrapped(content), ...name })
+  else messages.push({ role, content: unwrapped(content.filter(isText)), ...name })
+}
+
+/** System and developer messages hold text alone; with anything else in it, the message is the user's. */
+function instructionRole(message: NeutralMessage, content: UserContent[]): 'system' | 'developer' | null {
+  const role = message.provider_role
+  return (role === 'system' || role === 'developer') && content.every(isText) ? role : null
+}
+
+function isText(content: { type: string }): content is TextContent {
+  return content.type === 'text'
+}
+
+/** One text is written as a string, which every service that speaks this format understands. */
+function unwrapped<Content extends { type: string }>(content: Content[]): string | Content[] {
+  const [only] = content
+  return content.length === 1 && only !== undefined && isText(only) ? only.text : content
+}
+
+function writeContent(part: Part): UserContent | null {
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? null : { type: 'text', text: part.text }
+    case 'image':
+      return writeImage(part.meta)
+    case 'audio':
+      return writeAudio(part.meta) ?? (part.text ? { type: 'text', text: part.text } : null)
+    case 'file':
+      return writeFile(part)
+    default:
+      return null
+  }
+}
+
+function writeImage(meta: ImageMeta): UserContent | null {
+  const bytes = bytesOf(meta, 'image/png')
+  const url = bytes === null ? publicUrl(meta) : dataUrl(bytes)
+  if (url === null) return null
+  const { detail } = meta
+  if (detail !== 'auto' && detail !== 'low' && detail !== 'high')
+    return { type: 'image_url', image_url: { url } }
+  return { type: 'image_url', image_url: { url, detail } }
+}
+
+function writeAudio(meta: AudioMeta): UserContent | null {
+  if (meta.data === undefined) return null
+  const format = meta.format ?? audioFormat(meta.media_type ?? '')
+  if (format !== 'wav' && format !== 'mp3') return null
+  return { type: 'input_audio', input_audio: { data: meta.data, format } }
+}
+
+function writeFile(file: FilePart): UserContent | null {
+  const { file_id, type } = file.meta
+  if (file_id !== undefined && type !== 'file') return { type: 'file', file: { file_id } }
+  const bytes = fileBytes(file)
+  if (bytes === null) return null
+  const filename = fileName(file) ?? (bytes.media_type === 'application/pdf' ? 'file.pdf' : 'file')
+  return { type: 'file', file: { file_data: dataUrl(bytes), filename } }
+}

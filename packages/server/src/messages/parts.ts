@@ -1,0 +1,162 @@
+/**
+ * The neutral form of a message: who spoke, and the parts that the message is made of. It is derived from the
+ * stored blob, never the other way round, so it may leave out what no other format could carry.
+ *
+ * Every part has the same five fields, because clients of this interface read them all. `asset` is always null:
+ * bytes stay where the message had them, in `meta.data` or behind `meta.url`.
+ */
+interface PartOf<Type extends string, Text, Meta> {
+  type: Type
+  text: Text
+  asset: null
+  filename: string | null
+  meta: Meta
+}
+
+/** A prompt-cache mark, which only Anthropic knows. */
+export interface CacheControl {
+  type: 'ephemeral'
+  ttl?: '5m' | '1h'
+}
+
+/** `thought_signature` is Gemini's, and goes back to Gemini alone. `type`, `title` and `source` mark a search result. */
+export interface TextMeta {
+  is_refusal?: boolean
+  cache_control?: CacheControl
+  thought_signature?: string
+  type?: string
+  title?: string
+  source?: string
+}
+
+/**
+ * Where the bytes of an image, a video, a sound or a file are: in `data` (base64, or plain text where `type` is
+ * `text`), behind `url`, or in the provider's own store under `file_id`. `type` is Anthropic's source type; a
+ * `file_id` with `type: 'file'` is an Anthropic file, any other `file_id` an OpenAI one. `tool_call_id` says that
+ * the medium came inside the result of that call.
+ */
+export interface MediaMeta {
+  url?: string
+  media_type?: string
+  data?: string
+  file_id?: string
+  type?: string
+  tool_call_id?: string
+  cache_control?: CacheControl
+}
+
+export interface ImageMeta extends MediaMeta {
+  detail?: string
+}
+
+/** `id` names a reply that OpenAI spoke and keeps; its transcript, where known, is the part's text. */
+export interface AudioMeta extends MediaMeta {
+  format?: string
+  id?: string
+}
+
+/** `file_data` is OpenAI's: a data URL, or bare base64. */
+export interface FileMeta extends MediaMeta {
+  file_data?: string
+  filename?: string
+}
+
+/** `arguments` is the text that the model wrote: a JSON object as a rule, but models also write broken ones. */
+export interface ToolCallMeta {
+  id: string
+  name: string
+  arguments: string
+  type?: string
+  thought_signature?: string
+  cache_control?: CacheControl
+}
+
+export interface ToolResultMeta {
+  tool_call_id: string
+  name?: string
+  is_error?: boolean
+  cache_control?: CacheControl
+}
+
+/** A block that has no neutral form: its type in the provider's words, and its fields. */
+export interface DataMeta {
+  data_type: string
+  [field: string]: unknown
+}
+
+/** `type: 'thought'` marks a Gemini thought, whose signature is of no use to Anthropic, nor the reverse. */
+export interface ThinkingMeta {
+  signature?: string
+  type?: string
+}
+
+export type TextPart = PartOf<'text', string, TextMeta | null>
+export type ImagePart = PartOf<'image', null, ImageMeta>
+export type AudioPart = PartOf<'audio', string | null, AudioMeta>
+export type VideoPart = PartOf<'video', null, MediaMeta>
+export type FilePart = PartOf<'file', null, FileMeta>
+export type ToolCallPart = PartOf<'tool-call', null, ToolCallMeta>
+export type ToolResultPart = PartOf<'tool-result', string, ToolResultMeta>
+export type DataPart = PartOf<'data', null, DataMeta>
+export type ThinkingPart = PartOf<'thinking', string, ThinkingMeta | null>
+export type RedactedThinkingPart = PartOf<'redacted_thinking', null, { data: string }>
+
+/** One content block of a message, in the form that no provider owns. */
+export type Part =
+  | TextPart
+  | ImagePart
+  | AudioPart
+  | VideoPart
+  | FilePart
+  | ToolCallPart
+  | ToolResultPart
+  | DataPart
+  | ThinkingPart
+  | RedactedThinkingPart
+
+export type PartType = Part['type']
+
+export const PART_TYPES = [
+  'text',
+  'image',
+  'audio',
+  'video',
+  'file',
+  'tool-call',
+  'tool-result',
+  'data',
+  'thinking',
+  'redacted_thinking',
+] as const satisfies readonly PartType[]
+
+/** The stored roles. What a provider calls otherwise is in `NeutralMessage.provider_role`. */
+export type Role = 'user' | 'assistant'
+
+export interface NeutralMessage {
+  role: Role
+  /** The role in the provider's own word, where that is neither `user` nor `assistant`. */
+  provider_role: string | null
+  /** The speaker's name: OpenAI's `name` of a system, developer, user or assistant message. */
+  name: string | null
+  parts: Part[]
+}
+
+/** Makes a part; `meta` must be what the type asks for. */
+export function part<Type extends PartType>(
+  type: Type,
+  text: Extract<Part, { type: Type }>['text'],
+  meta: Extract<Part, { type: Type }>['meta'],
+  filename: string | null = null,
+): Part {
+  return { type, text, asset: null, filename, meta } as Part
+}
+
+/** The text that token counting counts: text, tool calls (name and arguments) and tool results, a line each. */
+export function countedText(parts: readonly Part[]): string {
+  const lines: string[] = []
+  for (const piece of parts) {
+    if (piece.type === 'text' || piece.type === 'tool-result') lines.push(piece.text)
+    else if (piece.type === 'tool-call') lines.push(piece.meta.name, piece.meta.arguments)
+  }
+  return lines.join('\n')
+}

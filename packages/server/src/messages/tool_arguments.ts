@@ -1,0 +1,42 @@
+import { isObject, type JsonObject } from './blob_fields.js'
+import { parseJson, writeJson } from './exact_json.js'
+
+/**
+ * OpenAI keeps a call's arguments as the text that the model wrote; Anthropic and Gemini keep an object. Text
+ * that is no JSON object (models write "", a cut-off `{"a":`, or `[1]`) goes under this key, and comes back from
+ * it as it was.
+ */
+export const UNPARSED_ARGUMENTS = 'unparsed_arguments'
+
+/** Arguments as an object. A number that no double holds is an `ExactNumber`, for `writeJson`. */
+export function argumentsAsObject(text: string): JsonObject {
+  const value = parseObject(text)
+  return value === undefined || unparsed(value) !== undefined ? { [UNPARSED_ARGUMENTS]: text } : value
+}
+
+/** Arguments as text. */
+export function argumentsAsText(value: unknown): string {
+  return unparsed(value) ?? writeJson(value)
+}
+
+/**
+ * The text that `argumentsAsObject` put under the key. Text that is an object was put there only if that object
+ * could itself be taken for one so made; else the key is one of the tool's own.
+ */
+function unparsed(value: unknown): string | undefined {
+  if (!isObject(value) || Object.keys(value).length !== 1) return undefined
+  const text = value[UNPARSED_ARGUMENTS]
+  if (typeof text !== 'string') return undefined
+  const inner = parseObject(text)
+  return inner === undefined || unparsed(inner) !== undefined ? text : undefined
+}
+
+/** The JSON object that the text is, if it is one. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value = parseJson(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
