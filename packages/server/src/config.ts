@@ -166,7 +166,13 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     const text = environment[setting.variable]
     return [key, text === undefined || text === '' ? setting.default : readValue(setting, text)]
   })
-  return Object.freeze(Object.fromEntries(entries)) as Config
+  const config = Object.freeze(Object.fromEntries(entries)) as Config
+  if (config.flushes_max >= config.database_connections_max) {
+    throw new StartError(
+      'ANNALS_FLUSHES_MAX must be smaller than ANNALS_DATABASE_CONNECTIONS_MAX: flushes use connections of their own, and reads need at least one.',
+    )
+  }
+  return config
 }
 
 function readValue(setting: Setting, text: string): string | number {

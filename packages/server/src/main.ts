@@ -1,14 +1,15 @@
 import { performance } from 'node:perf_hooks'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { type Config, readConfig } from './config.js'
 import { locateDatabase } from './database/connection_target.js'
-import { type Database, openDatabase } from './database/database.js'
+import { type ConnectionTarget, type Database, openDatabase } from './database/database.js'
+import { describeError } from './database/database_errors.js'
 import { migrate } from './database/migrator.js'
+import { PostgresBell } from './database/postgres_bell.js'
 import { StartError } from './errors.js'
 import { buildApp } from './http/app.js'
 import { Heartbeat } from './http/heartbeat.js'
 import { Appender } from './log/appender.js'
-import { PostgresBell } from './log/bell.js'
 import { Feed } from './log/feed.js'
 import { forgetOldKeys } from './resources/forget_old_keys.js'
 import { ensureDefaultProject } from './resources/projects.js'
@@ -43,63 +44,23 @@ export interface Service {
 export async function startService(config: Config, onProgress: (sentence: string) => void): Promise<Service> {
   const destination = pino.destination({ dest: 2, sync: false })
   const logger = pino({ level: config.log_level, base: { pid: process.pid } }, destination)
-  const location = await locateDatabase(config, onProgress)
-  const undo: Array<() => Promise<unknown> | unknown> = [() => location.release()]
+  const undo: Undo = [() => destination.flushSync()]
   const unwind = async () => {
     for (const step of undo.splice(0).reverse()) await step()
   }
   try {
+    const location = await locateDatabase(config, onProgress)
+    undo.push(() => location.release())
     await migrate(location.target, onProgress)
-    const onIdleError = (error: Error) => logger.warn({ err: error }, 'lost an idle connection')
-    const { target } = location
-    const wait_ms_max = config.database_wait_ms_max
-    const { statement_ms_max, flushes_max, database_connections_max } = config
-    const database = openDatabase({
-      target,
-      wait_ms_max,
-      statement_ms_max,
-      onIdleError,
-      connections_max: Math.max(database_connections_max - flushes_max, 1),
-    })
-    undo.push(() => database.close())
-    // Appends have connections of their own, so that no number of slow lists keeps them waiting.
-    const appendDatabase = openDatabase({
-      target,
-      wait_ms_max,
-      statement_ms_max,
-      onIdleError,
-      connections_max: flushes_max,
-      settings: APPEND_SETTINGS,
-    })
-    undo.push(() => appendDatabase.close())
+    const { database, appendDatabase } = openPools(config, location.target, logger, undo)
     const api_key = await ensureDefaultProject(database, config.api_key)
-    const bell = new PostgresBell(target)
-    undo.push(() => bell.close())
-    const feed = new Feed(database, bell, config.feed_poll_ms)
-    const heartbeat = new Heartbeat()
-    undo.push(() => heartbeat.close())
-    const appender = new Appender({
-      ...config,
-      wait_ms_max,
-      database: appendDatabase,
-      onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
-    })
-    undo.push(() => appender.close())
+    const log = openLog(config, database, appendDatabase, location.target, undo)
     const housekeeping = forgetOldKeys(database, logger)
     undo.push(() => housekeeping.stop())
 
     let serving = true
     const tokens = new TokenDirectory(database, config.token_cache_ms)
-    const app = await buildApp({
-      config,
-      logger,
-      database,
-      appender,
-      tokens,
-      feed,
-      heartbeat,
-      isServing: () => serving,
-    })
+    const app = await buildApp({ config, logger, database, tokens, ...log, isServing: () => serving })
     undo.push(() =>
       closeWithin(
         config.drain_ms_max,
@@ -108,22 +69,67 @@ export async function startService(config: Config, onProgress: (sentence: string
       ),
     )
     const url = await listen(app, config)
+    const stop = () => {
+      serving = false
+      return unwind()
+    }
     return {
       url,
       database: location.description,
       api_key,
       ready_after_ms: Math.round(performance.now()),
-      stop: async () => {
-        serving = false
-        await unwind()
-        logger.flush()
-        destination.flushSync()
-      },
+      stop,
     }
   } catch (error) {
     await unwind()
     throw error
   }
+}
+
+/** What stops the parts that were started, last one first. */
+type Undo = Array<() => unknown>
+
+function openPools(config: Config, target: ConnectionTarget, logger: Logger, undo: Undo) {
+  const {
+    statement_ms_max,
+    flushes_max,
+    database_connections_max,
+    database_wait_ms_max: wait_ms_max,
+  } = config
+  const shared = {
+    target,
+    wait_ms_max,
+    statement_ms_max,
+    onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),
+  }
+  const database = openDatabase({ ...shared, connections_max: database_connections_max - flushes_max })
+  undo.push(() => database.close())
+  // Appends have connections of their own, so that no number of slow lists keeps them waiting.
+  const appendDatabase = openDatabase({ ...shared, connections_max: flushes_max, settings: APPEND_SETTINGS })
+  undo.push(() => appendDatabase.close())
+  return { database, appendDatabase }
+}
+
+function openLog(
+  config: Config,
+  database: Database,
+  appendDatabase: Database,
+  target: ConnectionTarget,
+  undo: Undo,
+) {
+  const bell = new PostgresBell(target)
+  undo.push(() => bell.close())
+  const feed = new Feed(database, bell, config.feed_poll_ms)
+  const heartbeat = new Heartbeat()
+  undo.push(() => heartbeat.close())
+  const appender = new Appender({
+    ...config,
+    wait_ms_max: config.database_wait_ms_max,
+    database: appendDatabase,
+    onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
+  })
+  undo.push(() => appender.close())
+  return { feed, heartbeat, appender }
 }
 
 async function listen(app: Awaited<ReturnType<typeof buildApp>>, config: Config): Promise<string> {

@@ -45,7 +45,7 @@ function banner({ url, database, api_key, ready_after_ms }: Service): string {
     )
   } else {
     lines.push(
-      'Another API key: annals token create --project default --name NAME. Is it there?',
+      'Another API key: npx annals token create --project default --name NAME. Is it there?',
       '',
       `curl -s ${url}/ready`,
     )

@@ -27,7 +27,6 @@ export const ListLearningSpacesQuery = Strict({
   user: Type.Optional(UserIdentifier),
   filter_by_meta: Type.Optional(
     Type.String({
-      minLength: 2,
       contentMediaType: 'application/json',
       description: 'A JSON object, URL-encoded. Only spaces whose `meta` contains it. `{}` filters nothing.',
       examples: ['{"topic":"refunds"}'],

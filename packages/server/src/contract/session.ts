@@ -35,7 +35,6 @@ export const ListSessionsQuery = Strict({
   user: Type.Optional(UserIdentifier),
   filter_by_configs: Type.Optional(
     Type.String({
-      minLength: 2,
       contentMediaType: 'application/json',
       description:
         'A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing.',

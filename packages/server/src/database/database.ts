@@ -61,6 +61,9 @@ export function openDatabase(options: DatabaseOptions): Database {
       query_timeout: options.statement_ms_max + 1_000,
     }),
   })
+  // A connection in use reports its end to the statement on it; without a listener of its own, an error that
+  // comes twice, or between two statements, would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
   return {
     query: (statement, parameters) => runOnPool(pool, statement, parameters),
@@ -114,7 +117,8 @@ async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
   } catch (error) {
-    throw isUnavailable(error) || !(error instanceof Error) ? new DatabaseAway(false, error) : error
+    // Whatever keeps a connection from being made: nothing was sent, and the caller can only wait.
+    throw new DatabaseAway(false, error)
   }
 }
 
@@ -149,24 +153,18 @@ async function transaction<T>(pool: pg.Pool, work: (connection: Queryable) => Pr
 
 async function transactionOnce<T>(pool: pg.Pool, work: (connection: Queryable) => Promise<T>): Promise<T> {
   const client = await connect(pool)
-  let broken: Error | undefined
-  // Without a listener an error between two statements would be an uncaught exception.
-  const onError = (error: Error) => {
-    broken = error
-  }
-  client.on('error', onError)
+  let broken = false
   try {
     await run(client, BEGIN, [])
     const result = await work({ query: (statement, parameters) => run(client, statement, parameters) })
     await run(client, COMMIT, [])
     return result
   } catch (error) {
-    await client.query('ROLLBACK').catch((failure: Error) => {
-      broken = failure
+    await client.query('ROLLBACK').catch(() => {
+      broken = true
     })
     throw error
   } finally {
-    client.removeListener('error', onError)
     client.release(broken)
   }
 }

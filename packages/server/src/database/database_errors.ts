@@ -56,3 +56,23 @@ export function isConnectionLoss(error: unknown): boolean {
   if (state !== undefined) return /^(08|57P)/.test(state)
   return LOSS.test(error.message)
 }
+
+/**
+ * What the log keeps of an error. PostgreSQL's detail, where and query may quote what a caller stored, and so may
+ * the message of a data error, so of its errors only the SQLSTATE, the severity and the statement's name are kept,
+ * and the message where it cannot quote.
+ */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { statement, cause } = error as Error & { statement?: string; cause?: unknown }
+  const sqlstate = sqlStateOf(error)
+  const quotes = isUnstorable(error) || isUniqueViolation(error) || sqlstate?.startsWith('23')
+  return {
+    type: error.name,
+    message: quotes ? '(left out: it may quote stored data)' : error.message,
+    ...(sqlstate !== undefined && { sqlstate }),
+    ...(statement !== undefined && { statement }),
+    ...(sqlstate === undefined && { stack: error.stack }),
+    ...(cause !== undefined && { cause: describeError(cause) }),
+  }
+}

@@ -42,6 +42,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
     forceCloseConnections: 'idle',
     // Sent by the errors' own code, in the envelope, wherever they arise.
     frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id)
       void app.errorHandler(error, request, reply)
     },
   }).withTypeProvider<TypeBoxTypeProvider>()

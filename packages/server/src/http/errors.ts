@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { DatabaseAway } from '../database/database.js'
-import { isUnstorable } from '../database/database_errors.js'
+import { describeError, isUnstorable } from '../database/database_errors.js'
 import { AnnalsError } from '../errors.js'
 import { AppendInDoubt } from '../log/append_request.js'
 import { answerError } from './answer.js'
@@ -11,8 +11,9 @@ export function answerErrors(app: AppServer): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (isInDoubt(error, request)) return hangUp(request, reply, error)
     const known = toAnnalsError(error, request)
-    if (known.error === 'internal_error') request.log.error({ err: error }, 'request failed')
-    else if (known.error === 'unavailable') request.log.warn({ err: known.cause ?? known }, 'database away')
+    if (known.error === 'internal_error') request.log.error({ err: describeError(error) }, 'request failed')
+    else if (known.error === 'unavailable')
+      request.log.warn({ err: describeError(known.cause ?? known) }, 'database away')
     return answerError(reply, known)
   })
   app.setNotFoundHandler((request, reply) =>
@@ -33,7 +34,7 @@ function isInDoubt(error: Error, request: FastifyRequest): boolean {
 
 /** Nobody knows whether the write took effect, so no status would be true: the connection ends unanswered. */
 function hangUp(request: FastifyRequest, reply: FastifyReply, error: Error): void {
-  request.log.error({ err: error }, 'write in doubt: closed the connection without an answer')
+  request.log.error({ err: describeError(error) }, 'write in doubt: closed the connection without an answer')
   reply.hijack()
   request.raw.socket.destroy()
 }

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Queryable } from '../database/database.js'
+import { describeError } from '../database/database_errors.js'
 import type { EntryPage } from '../database/queries/read_entries.js'
 import { AnnalsError } from '../errors.js'
 import type { Feed, Subscription } from '../log/feed.js'
@@ -57,7 +58,7 @@ export async function streamTail(
   try {
     await follow(parts.database, subscription, tail, (entries) => write(raw, entries, subscription))
   } catch (error) {
-    request.log.warn({ err: error }, 'a tail ended with an error')
+    request.log.warn({ err: describeError(error) }, 'a tail ended with an error')
   } finally {
     stop()
     subscription.close()

@@ -2,7 +2,7 @@ import type { MessageFormatName } from '../contract/message_format.js'
 import type { Queryable } from '../database/database.js'
 import type { EntryPage, EntryView } from '../database/queries/read_entries.js'
 import { type ReadEntry, readLog } from '../log/read_log.js'
-import { renderStored, type StoredText } from '../messages/render_stored.js'
+import { StoredRenderer, type StoredText } from '../messages/stored_renderer.js'
 import type { Cursors } from './cursor.js'
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER
@@ -30,6 +30,8 @@ interface Kept {
   items: number
 }
 
+type Walk = (view: EntryView, page: Partial<EntryPage>) => AsyncGenerator<ReadEntry[]>
+
 /**
  * A page of messages as JSON, in chunks. `items`, `ids` and `metas` run in step, and each is a list of its own,
  * so a long page is walked once for each: nothing but counts is kept from one walk to the next. The walks agree,
@@ -40,108 +42,136 @@ export async function* messagePage(
   request: MessagePageRequest,
   cursors: Cursors,
 ): AsyncGenerator<string> {
-  const { time_desc, limit = UNLIMITED, from, last_seq } = request
+  const { project_id, session_id, time_desc, from, last_seq } = request
   const bounds = {
     above_seq: from.above_seq ?? 0,
     below_seq: Math.min(from.below_seq ?? UNLIMITED, last_seq + 1),
   }
-  const walk = (view: EntryView, page: Partial<EntryPage>) => {
-    const { project_id, session_id } = request
-    return readLog(
-      database,
-      { project_id, session_id, time_desc, limit: UNLIMITED, ...bounds, ...page },
-      view,
-    )
-  }
-
-  let kept: Kept[] | undefined = []
-  let keptLength = 0
-  let shown = 0
-  let tokens = 0
-  let next_seq: number | undefined
-  const severalItems = new Map<number, number>()
+  const walk: Walk = (view, page) =>
+    readLog(database, { project_id, session_id, time_desc, limit: UNLIMITED, ...bounds, ...page }, view)
+  const page = new MessageWalk(database, request, walk)
   yield '{"items":['
-  for await (const messages of walk('message', {
-    kind: 'message',
-    limit: limit === UNLIMITED ? UNLIMITED : limit + 1,
-  })) {
-    const fitting = messages.slice(0, limit - shown)
-    if (fitting.length < messages.length) next_seq = messages[fitting.length]!.seq
-    const rendered = await renderPiece(database, request, fitting)
-    const texts = rendered.flat()
-    if (texts.length > 0) yield (shown > 0 ? ',' : '') + texts.join(',')
-    fitting.forEach((message, index) => {
-      const items = rendered[index]!.length
-      if (items !== 1) severalItems.set(message.seq, items)
-      tokens += message.tokens!
-      keptLength += message.meta!.length
-      kept?.push({ id: message.id!, meta: message.meta!, items })
-    })
-    if (kept && (kept.length > KEPT_MESSAGES_MAX || keptLength > KEPT_LENGTH_MAX)) kept = undefined
-    shown += fitting.length
-    if (next_seq !== undefined) break
-  }
-
-  // The page ends before the first message of the next one; events in between belong to this page.
-  const ownBounds =
-    next_seq === undefined ? {} : time_desc ? { above_seq: next_seq } : { below_seq: next_seq }
-  const repeat = (seq: number, text: string) =>
-    Array<string>(severalItems.get(seq) ?? 1)
-      .fill(text)
-      .join(',')
-  const list = async function* (name: 'id' | 'meta') {
-    if (kept) {
-      const texts = kept.map((message) =>
-        Array<string>(message.items)
-          .fill(name === 'id' ? `"${message.id}"` : message.meta)
-          .join(','),
-      )
-      yield texts.join(',')
-      return
-    }
-    const quoted = (json: string) => (name === 'id' ? `"${json}"` : json)
-    yield* joined(walk(`message_${name}`, { kind: 'message', ...ownBounds }), ({ seq, json }) =>
-      repeat(seq, quoted(json)),
-    )
-  }
+  yield* page.items()
   yield '],"ids":['
-  yield* list('id')
+  yield* page.ids()
   yield '],"metas":['
-  yield* list('meta')
+  yield* page.metas()
+  const { next_seq, tokens } = page
+  // Exclusive bounds on either side: the next page begins with the message that this one left out.
   const next_cursor =
     next_seq === undefined ? '' : cursors.write(String(time_desc ? next_seq + 1 : next_seq - 1))
   yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","this_time_tokens":${tokens}`
   if (request.with_events) {
     yield ',"events":['
-    yield* joined(walk('event', { kind: 'event', ...ownBounds }), ({ json }) => json)
+    yield* joined(walk('event', { kind: 'event', ...page.ownBounds() }), ({ json }) => json)
     yield ']'
   }
   yield '}'
 }
 
-/** The items that each message becomes. Where messages are converted, the one before them is looked at as well. */
-async function renderPiece(
-  database: Queryable,
-  request: MessagePageRequest,
-  messages: ReadEntry[],
-): Promise<string[][]> {
-  const { project_id, session_id, format, time_desc } = request
-  const chronological = (time_desc ? messages.toReversed() : messages).map(toStored)
-  const oldest = time_desc ? messages.at(-1) : messages[0]
-  let before: ReadEntry | undefined
-  if (oldest && chronological.some((message) => message.format !== format)) {
-    const page = {
-      project_id,
-      session_id,
-      kind: 'message' as const,
-      below_seq: oldest.seq,
-      time_desc: true,
-      limit: 1,
-    }
-    for await (const [entry] of readLog(database, page, 'message')) before = entry
+/** The walks over the messages of one page. `items` comes first; the others rest on what it has seen. */
+class MessageWalk {
+  tokens = 0
+  /** The first message of the next page. */
+  next_seq: number | undefined
+  private kept: Kept[] | undefined = []
+  private keptLength = 0
+  private readonly severalItems = new Map<number, number>()
+  private readonly renderer: StoredRenderer
+  /** The renderer has seen the message before the ones that come next. */
+  private following = false
+
+  constructor(
+    private readonly database: Queryable,
+    private readonly request: MessagePageRequest,
+    private readonly walk: Walk,
+  ) {
+    this.renderer = new StoredRenderer(request.format)
   }
-  const rendered = renderStored(chronological, format, before && toStored(before))
-  return time_desc ? rendered.toReversed() : rendered
+
+  async *items(): AsyncGenerator<string> {
+    const { limit = UNLIMITED } = this.request
+    let shown = 0
+    const probe = Math.min(limit + 1, UNLIMITED)
+    for await (const messages of this.walk('message', { kind: 'message', limit: probe })) {
+      const fitting = messages.slice(0, limit - shown)
+      if (fitting.length < messages.length) this.next_seq = messages[fitting.length]!.seq
+      const rendered = await this.render(fitting)
+      const text = rendered.flat().join(',')
+      if (text !== '') yield (shown > 0 ? ',' : '') + text
+      for (const [index, message] of fitting.entries()) this.note(message, rendered[index]!.length)
+      shown += fitting.length
+      if (this.next_seq !== undefined) return
+    }
+  }
+
+  async *ids(): AsyncGenerator<string> {
+    yield* this.inStep(
+      'message_id',
+      ({ id }) => id,
+      (id) => `"${id}"`,
+    )
+  }
+
+  async *metas(): AsyncGenerator<string> {
+    yield* this.inStep(
+      'message_meta',
+      ({ meta }) => meta,
+      (meta) => meta,
+    )
+  }
+
+  /** The page ends before the first message of the next one; events in between belong to this page. */
+  ownBounds(): { above_seq?: number; below_seq?: number } {
+    if (this.next_seq === undefined) return {}
+    return this.request.time_desc ? { above_seq: this.next_seq } : { below_seq: this.next_seq }
+  }
+
+  private note(message: ReadEntry, items: number): void {
+    const { seq, id, meta, tokens } = message
+    this.tokens += tokens!
+    this.keptLength += meta!.length
+    if (items !== 1) this.severalItems.set(seq, items)
+    this.kept?.push({ id: id!, meta: meta!, items })
+    if (this.kept && (this.kept.length > KEPT_MESSAGES_MAX || this.keptLength > KEPT_LENGTH_MAX))
+      this.kept = undefined
+  }
+
+  private async *inStep(
+    view: EntryView,
+    of: (message: Kept) => string,
+    write: (text: string) => string,
+  ): AsyncGenerator<string> {
+    const times = (items: number, text: string) => Array<string>(items).fill(write(text)).join(',')
+    if (this.kept) {
+      yield this.kept.map((message) => times(message.items, of(message))).join(',')
+      return
+    }
+    const pieces = this.walk(view, { kind: 'message', ...this.ownBounds() })
+    yield* joined(pieces, ({ seq, json }) => times(this.severalItems.get(seq) ?? 1, json))
+  }
+
+  /**
+   * The items that each message becomes. A conversion follows tool calls to their results, so it goes through the
+   * session in its own order, beginning with the message before the page.
+   */
+  private async render(messages: ReadEntry[]): Promise<string[][]> {
+    const { project_id, session_id, format, time_desc } = this.request
+    if (messages.every((message) => message.format === format)) {
+      this.following = false
+      return messages.map(({ json }) => [json])
+    }
+    const chronological = time_desc ? messages.toReversed() : messages
+    if (!this.following || time_desc) {
+      const below_seq = chronological[0]!.seq
+      const page = { project_id, session_id, kind: 'message' as const, below_seq, time_desc: true, limit: 1 }
+      for await (const [before] of readLog(this.database, page, 'message'))
+        this.renderer.render(toStored(before!))
+    }
+    this.following = true
+    const rendered = chronological.map((message) => this.renderer.render(toStored(message)))
+    return time_desc ? rendered.toReversed() : rendered
+  }
 }
 
 function toStored({ id, parent_id, format, json }: ReadEntry): StoredText {

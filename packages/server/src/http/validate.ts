@@ -56,7 +56,7 @@ function readTexts(
 ): Record<string, unknown> | AnnalsError {
   const values: Record<string, unknown> = {}
   for (const [name, raw] of Object.entries(input)) {
-    const property = schema.properties?.[name]
+    const property = Object.hasOwn(schema.properties ?? {}, name) ? schema.properties?.[name] : undefined
     if (!property) {
       if (part === 'headers') continue
       return refuse(`${placeOf(part, name)} is not a parameter here${suggest(schema)}`)

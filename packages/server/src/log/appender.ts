@@ -56,7 +56,7 @@ export class Appender {
    * cannot be stored), overloaded, unavailable; AppendInDoubt.
    */
   append(request: AppendRequest): Promise<AppendOutcome> {
-    const bytes = request.body.length
+    const bytes = request.entries.reduce((sum, entry) => sum + entry.bytes, 0)
     if (
       this.waitingRequests >= this.options.queue_requests_max ||
       this.waitingBytes + bytes > this.options.queue_bytes_max

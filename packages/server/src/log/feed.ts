@@ -1,6 +1,6 @@
+import type { Bell } from '../database/bell.js'
 import type { Queryable } from '../database/database.js'
 import { READ_HEADS } from '../database/queries/read_entries.js'
-import type { Bell } from './bell.js'
 
 /**
  * Wakes those who tail a session when its log grows. What they then read is the log itself, by seq: a wake-up

@@ -62,7 +62,7 @@ function writeReply(parts: Part[], name: string | null): OpenAiMessage | null {
   let audio: { id: string } | undefined
   for (const part of parts) {
     if (part.type === 'text') texts.push(...writeText(part.text, part.meta?.is_refusal === true))
-    else if (part.type === 'tool-call') undefined
+    else if (part.type === 'tool-call') tool_calls.push(writeCall(part.meta))
     else if (part.type === 'audio') {
       // The transcript first: OpenAI forgets a spoken reply after an hour, and then refuses its id.
       if (part.text) texts.push({ type: 'text', text: part.text })

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Database } from '../database/database.js'
+import { describeError } from '../database/database_errors.js'
 import { FORGET_IDEMPOTENCY_KEYS } from '../database/queries/idempotency_keys.js'
 import { LIST_PROJECTS } from '../database/queries/projects.js'
 import { IDEMPOTENCY_KEPT_HOURS } from '../limits.js'
@@ -25,7 +26,7 @@ export function forgetOldKeys(database: Database, logger: Logger): { stop(): Pro
         }
       }
     } catch (error) {
-      logger.warn({ err: error }, 'old idempotency keys could not be dropped; will try again')
+      logger.warn({ err: describeError(error) }, 'old idempotency keys could not be dropped; will try again')
     }
   }
   const timer = setInterval(() => {

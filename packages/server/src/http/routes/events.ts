@@ -76,16 +76,16 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
       const { project_id } = request
       const { session_id } = request.params
       const cursors = new Cursors('events', project_id, session_id, time_desc, type)
-      const after_seq = cursor === undefined ? undefined : Number(cursors.read(cursor))
+      const from = readSeqCursor(cursors, cursor, time_desc)
       await readLastSeq(database, project_id, session_id)
       const page = {
         project_id,
         session_id,
         kind: 'event' as const,
         type,
-        after_seq,
         time_desc,
         limit: limit + 1,
+        ...from,
       }
       return answerChunks(reply, entriesPage(readLog(database, page, 'event'), limit, cursors))
     },

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import type { ConnectionTarget } from '../database/database.js'
+import type { Bell, OnRing } from './bell.js'
+import type { ConnectionTarget } from './database.js'
 
 const CHANNEL = 'annals_log'
 const RECONNECT_MS = 1_000
@@ -8,20 +9,6 @@ const INTEREST_MS = 30_000
 const ANNOUNCE_MS = 10_000
 /** NOTIFY takes payloads up to 8,000 bytes; an id takes 37. */
 const SESSIONS_A_RING_MAX = 150
-
-type OnRing = (project_id: string, session_ids: string[]) => void
-
-/** Tells other nodes on the same database that logs have grown, over LISTEN and NOTIFY. Only ever a hint. */
-export interface Bell {
-  /** Tells the other nodes, if one of them has said that it listens. */
-  ring(project_id: string, session_ids: ReadonlySet<string>): void
-  /** Whether this node wants to hear. */
-  listen(wanted: boolean): void
-  onRing(listener: OnRing): void
-  /** Called when the other nodes have heard that this one listens: from now on they ring. */
-  onHeard(listener: () => void): void
-  close(): Promise<void>
-}
 
 /**
  * A bell on a connection of its own.

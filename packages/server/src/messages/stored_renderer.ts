@@ -1,0 +1,28 @@
+import type { MessageFormatName } from '../contract/message_format.js'
+import { ConversationRenderer, parseJson, writeJson } from './message_format.js'
+
+/** A message as it is stored: its blob as JSON text. */
+export interface StoredText {
+  id: string
+  parent_id: string | null
+  format: MessageFormatName
+  blob: string
+}
+
+/** Writes stored messages in a format, one after the other, oldest first, as JSON texts. */
+export class StoredRenderer {
+  private readonly conversation: ConversationRenderer
+
+  constructor(private readonly format: MessageFormatName) {
+    this.conversation = new ConversationRenderer(format)
+  }
+
+  /**
+   * The items that a message becomes. One that is in the format already is the text that was stored, untouched,
+   * digits and all; it goes through the conversation nevertheless, which so learns of its tool calls.
+   */
+  render(message: StoredText): string[] {
+    const items = this.conversation.render({ ...message, blob: parseJson(message.blob) })
+    return message.format === this.format ? [message.blob] : items.map(writeJson)
+  }
+}

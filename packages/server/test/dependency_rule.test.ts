@@ -1,0 +1,233 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { describe, expect, it } from 'vitest'
+
+const SRC = fileURLToPath(new URL('../src', import.meta.url))
+const FILE_LINES_MAX = 250
+const FUNCTION_LINES_MAX = 70
+
+/** What stands below everything else: facts of the product, without state. */
+const BASICS = ['errors', 'ids', 'limits', 'version']
+
+/**
+ * The layers, from the bottom up, and which others each may import. A layer is a directory of src, or a file
+ * that stands there by itself. Data flows one way: HTTP → log and resources → queries → database.
+ */
+const MAY_IMPORT: Record<string, string[]> = {
+  errors: BASICS,
+  ids: BASICS,
+  limits: BASICS,
+  version: BASICS,
+  config: BASICS,
+  contract: BASICS,
+  json: BASICS,
+  messages: ['contract', 'json', ...BASICS],
+  database: ['config', ...BASICS],
+  tokens: ['database', ...BASICS],
+  log: ['database', 'json', 'messages', ...BASICS],
+  resources: ['log', 'tokens', 'database', 'json', 'messages', ...BASICS],
+  http: ['log', 'resources', 'tokens', 'database', 'contract', 'json', 'messages', 'config', ...BASICS],
+  main: ['http', 'log', 'resources', 'tokens', 'database', 'config', ...BASICS],
+  cli: ['main', 'resources', 'tokens', 'database', 'contract', 'config', ...BASICS],
+}
+
+/** Packages that belong to one concern, and the layers that may know of it. */
+const MAY_USE_PACKAGE: Array<{ package: RegExp; layers: string[] }> = [
+  { package: /^(fastify|@fastify\/|@scalar\/)/, layers: ['http'] },
+  { package: /^pg$/, layers: ['database'] },
+  { package: /^sql-template-tag$/, layers: ['database'] },
+  { package: /^commander$/, layers: ['cli'] },
+]
+
+/** What only main.ts makes, and where else it may be named: it is defined, or wrapped for main.ts, there. */
+const CONSTRUCTED = [
+  { construction: /\bnew Appender\b/, also: [] },
+  { construction: /\bnew TokenDirectory\b/, also: [] },
+  { construction: /\bnew Feed\b/, also: [] },
+  { construction: /\bnew PostgresBell\b/, also: [] },
+  { construction: /\bnew Heartbeat\b/, also: [] },
+  { construction: /(?<!function )\bopenDatabase\(/, also: [] },
+  { construction: /(?<!function )\bbuildApp\(/, also: [] },
+  { construction: /(?<!function )\bstartEmbeddedPostgres\(/, also: ['database/connection_target.ts'] },
+]
+
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .sort()
+  .map((name) => {
+    const text = readFileSync(join(SRC, name), 'utf8')
+    return { name, text, source: ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true) }
+  })
+
+describe('the dependency rule', () => {
+  it('knows every layer', () => {
+    expect(files.map(({ name }) => layerOf(name)).filter((layer) => !(layer in MAY_IMPORT))).toEqual([])
+  })
+
+  it('lets each layer import only those below it', () => {
+    const wrong = files.flatMap(({ name, source }) =>
+      ownImports(name, source)
+        .filter((imported) => !mayImport(layerOf(name), layerOf(imported)))
+        .map((imported) => `${name} imports ${imported}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('has no circle between files, types aside', () => {
+    const imports = new Map(files.map(({ name, source }) => [name, ownImports(name, source, isTypeOnly)]))
+    expect(findCircle(imports)).toBeUndefined()
+  })
+
+  it('keeps each package to the layer that it is for', () => {
+    const wrong = files.flatMap(({ name, source }) =>
+      importsOf(source)
+        .filter((specifier) =>
+          MAY_USE_PACKAGE.some(
+            (rule) => rule.package.test(specifier) && !rule.layers.includes(layerOf(name)),
+          ),
+        )
+        .map((specifier) => `${name} imports ${specifier}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('constructs only in main.ts', () => {
+    const wrong = files.flatMap(({ name, text }) =>
+      CONSTRUCTED.filter(
+        ({ construction, also }) =>
+          construction.test(text) && name !== 'main.ts' && !(also as string[]).includes(name),
+      ).map(({ construction }) => `${name} contains ${construction.source}`),
+    )
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('the sizes and names of source files', () => {
+  it(`has no file over ${FILE_LINES_MAX} lines`, () => {
+    expect(files.filter(({ text }) => linesIn(text) > FILE_LINES_MAX).map(({ name }) => name)).toEqual([])
+  })
+
+  it(`has no function over ${FUNCTION_LINES_MAX} lines, the schemas of routes aside`, () => {
+    const long = files.flatMap(({ name, source }) =>
+      functionsIn(source)
+        .map((found) => ({ place: `${name}: ${nameOf(found)}`, lines: linesOf(found, source) }))
+        .filter(({ lines }) => lines > FUNCTION_LINES_MAX)
+        .map(({ place, lines }) => `${place} has ${lines} lines`),
+    )
+    expect(long).toEqual([])
+  })
+
+  it('names no file after what it lacks a name for', () => {
+    const vague = /utils?|helpers?|manager|common/i
+    expect(files.map(({ name }) => name).filter((name) => vague.test(name))).toEqual([])
+  })
+})
+
+/** The layer of a file: its directory under src, or its own name if it stands there by itself. */
+function layerOf(name: string): string {
+  return name.includes('/') ? name.slice(0, name.indexOf('/')) : basename(name, '.ts')
+}
+
+function mayImport(layer: string, imported: string): boolean {
+  return layer === imported || (MAY_IMPORT[layer]?.includes(imported) ?? false)
+}
+
+/** What a file imports, at its top or later by `import()`, except what `skip` says. */
+function importsOf(source: ts.SourceFile, skip: (node: ts.Node) => boolean = () => false): string[] {
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (skip(node)) return
+    const specifier =
+      ts.isImportDeclaration(node) || ts.isExportDeclaration(node)
+        ? node.moduleSpecifier
+        : ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword
+          ? node.arguments[0]
+          : ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)
+            ? node.argument.literal
+            : undefined
+    if (specifier && ts.isStringLiteral(specifier)) found.push(specifier.text)
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+/** Whether an import leaves nothing behind when it is compiled. */
+function isTypeOnly(node: ts.Node): boolean {
+  if (ts.isImportTypeNode(node)) return true
+  if (!ts.isImportDeclaration(node) || !node.importClause) return false
+  if (node.importClause.phaseModifier === ts.SyntaxKind.TypeKeyword) return true
+  const { name, namedBindings } = node.importClause
+  return (
+    !name &&
+    !!namedBindings &&
+    ts.isNamedImports(namedBindings) &&
+    namedBindings.elements.every((one) => one.isTypeOnly)
+  )
+}
+
+/** The files of ours that a file imports, as names below src. */
+function ownImports(name: string, source: ts.SourceFile, skip?: (node: ts.Node) => boolean): string[] {
+  return importsOf(source, skip)
+    .filter((specifier) => specifier.startsWith('.'))
+    .map((specifier) => relative('.', join(dirname(name), specifier)).replace(/\.js$/, '.ts'))
+}
+
+/** A circle of imports, as the files on it; undefined when there is none. */
+function findCircle(imports: Map<string, string[]>): string[] | undefined {
+  const done = new Set<string>()
+  const follow = (name: string, path: string[]): string[] | undefined => {
+    if (path.includes(name)) return [...path.slice(path.indexOf(name)), name]
+    if (done.has(name)) return undefined
+    for (const imported of imports.get(name) ?? []) {
+      const circle = follow(imported, [...path, name])
+      if (circle) return circle
+    }
+    done.add(name)
+    return undefined
+  }
+  for (const name of imports.keys()) {
+    const circle = follow(name, [])
+    if (circle) return circle
+  }
+  return undefined
+}
+
+function linesIn(text: string): number {
+  return text.trimEnd().split('\n').length
+}
+
+function functionsIn(source: ts.SourceFile): ts.FunctionLikeDeclaration[] {
+  const found: ts.FunctionLikeDeclaration[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionLike(node) && 'body' in node && node.body) found.push(node as ts.FunctionLikeDeclaration)
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+function nameOf(node: ts.FunctionLikeDeclaration): string {
+  return node.name?.getText() ?? 'an anonymous function'
+}
+
+/**
+ * Lines of a function. A route's schema stands where the route is registered and is a declaration, not
+ * something that the function does: its lines do not count.
+ */
+function linesOf(node: ts.Node, source: ts.SourceFile): number {
+  const span = (part: ts.Node) =>
+    source.getLineAndCharacterOfPosition(part.end).line -
+    source.getLineAndCharacterOfPosition(part.getStart()).line +
+    1
+  let lines = span(node)
+  const visit = (inner: ts.Node): void => {
+    const isSchema = ts.isPropertyAssignment(inner) && inner.name.getText() === 'schema'
+    if (isSchema) lines -= span(inner)
+    else ts.forEachChild(inner, visit)
+  }
+  visit(node)
+  return lines
+}

@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Row } from '../../src/database/database.ts'
+import type { AppendRequest } from '../../src/log/append_request.ts'
+import { Appender, type AppenderOptions } from '../../src/log/appender.ts'
+import { FakeDatabase, type Flush } from './fake_database.ts'
+import { anEvent } from './requests.ts'
+
+const WAIT_MS = 1_000
+
+const appenders: Appender[] = []
+afterEach(() => {
+  for (const appender of appenders.splice(0)) appender.close()
+  vi.useRealTimers()
+})
+
+function appenderOn(database: FakeDatabase, options: Partial<AppenderOptions> = {}): Appender {
+  const appender = new Appender({
+    database,
+    queue_requests_max: 100,
+    queue_bytes_max: 100_000,
+    flushes_max: 4,
+    wait_ms_max: WAIT_MS,
+    ...options,
+  })
+  appenders.push(appender)
+  return appender
+}
+
+/** A database that answers when it is told to. */
+function pausedDatabase(): { database: FakeDatabase; answerNext: () => void } {
+  const held: Array<() => void> = []
+  const hold = (flush: Flush) => new Promise<Row[]>((resolve) => held.push(() => resolve(flush.rows)))
+  return { database: new FakeDatabase(hold), answerNext: () => held.shift()!() }
+}
+
+/** How an append ended: `stored`, or the name of its error. */
+function ending(appender: Appender, request: AppendRequest): Promise<string> {
+  return appender.append(request).then(
+    () => 'stored',
+    (error: { error?: string; name: string }) => error.error ?? error.name,
+  )
+}
+
+describe('group commit', () => {
+  it('sends the first append at once and those that arrive meanwhile together in the next flush', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database)
+    const first = ending(appender, anEvent())
+    const others = Array.from({ length: 20 }, () => ending(appender, anEvent()))
+    expect(database.flushes.map((flush) => flush.session_ids.length)).toEqual([1])
+    answerNext()
+    expect(await first).toBe('stored')
+    await vi.waitFor(() => expect(database.flushes.map((flush) => flush.session_ids.length)).toEqual([1, 20]))
+    answerNext()
+    expect(new Set(await Promise.all(others))).toEqual(new Set(['stored']))
+  })
+
+  it('keeps the order of a session’s requests', async () => {
+    const database = new FakeDatabase()
+    const appender = appenderOn(database)
+    await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        appender.append(
+          anEvent({ session_id: 's', body: `{"n":${n}}`, if_match: n % 7 === 0 ? n : undefined }),
+        ),
+      ),
+    )
+    expect(database.flushes.flatMap((flush) => flush.bodies)).toEqual(
+      Array.from({ length: 50 }, (_, n) => ({ n })),
+    )
+  })
+
+  it('has one flush in flight a project, and no more than allowed over all projects', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database, { flushes_max: 2 })
+    const endings = ['p1', 'p1', 'p2', 'p3', 'p1', 'p3'].map((project_id) =>
+      ending(appender, anEvent({ project_id })),
+    )
+    for (let answered = 0; answered < 4; answered++) {
+      await vi.waitFor(() => expect(database.inFlight).toBeGreaterThan(0))
+      answerNext()
+      await Promise.resolve()
+    }
+    expect(await Promise.all(endings)).toEqual(Array(6).fill('stored'))
+    expect(database.inFlightMax).toBe(2)
+    expect(database.flushes.map((flush) => flush.project_id)).toEqual(['p1', 'p2', 'p3', 'p1'])
+    await vi.waitFor(() => expect(appender.load()).toEqual({ requests: 0, bytes: 0, flushes: 0 }))
+  })
+
+  it('lets a repetition share the fate of the request that it repeats', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database)
+    const blocker = appender.append(anEvent())
+    const request = anEvent({ idempotency: { key: 'k', request_hash: 'h' } })
+    const answers = [request, request, request].map((one) => appender.append(one))
+    answerNext()
+    await blocker
+    await vi.waitFor(() => expect(database.flushes[1]?.session_ids).toHaveLength(1))
+    answerNext()
+    expect((await Promise.all(answers)).map((answer) => answer.replayed)).toEqual([false, true, true])
+  })
+})
+
+describe('a queue that is full', () => {
+  it('by count is refused as overloaded, and takes requests again when there is room', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database, { queue_requests_max: 3 })
+    const inFlight = ending(appender, anEvent())
+    const waiting = [1, 2, 3].map(() => ending(appender, anEvent()))
+    expect(await ending(appender, anEvent())).toBe('overloaded')
+    expect(appender.load().requests).toBe(3)
+    answerNext()
+    expect(await inFlight).toBe('stored')
+    await vi.waitFor(() => expect(database.flushes).toHaveLength(2))
+    const later = ending(appender, anEvent())
+    answerNext()
+    expect(await Promise.all(waiting)).toEqual(['stored', 'stored', 'stored'])
+    await vi.waitFor(() => expect(database.flushes).toHaveLength(3))
+    answerNext()
+    expect(await later).toBe('stored')
+  })
+
+  it('by bytes is refused as overloaded, while a smaller request still fits', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database, { queue_bytes_max: 1_000 })
+    const body = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2))
+    const inFlight = ending(appender, anEvent({ body: body(900) }))
+    const waiting = ending(appender, anEvent({ body: body(900) }))
+    expect(await ending(appender, anEvent({ body: body(101) }))).toBe('overloaded')
+    const small = ending(appender, anEvent({ body: body(100) }))
+    expect(appender.load().bytes).toBe(1_000)
+    answerNext()
+    await vi.waitFor(() => expect(database.flushes).toHaveLength(2))
+    answerNext()
+    expect(await Promise.all([inFlight, waiting, small])).toEqual(['stored', 'stored', 'stored'])
+    await vi.waitFor(() => expect(appender.load()).toEqual({ requests: 0, bytes: 0, flushes: 0 }))
+  })
+
+  it('counts the repetitions of a request while they wait, and lets them go with it', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database, { queue_requests_max: 2 })
+    const inFlight = ending(appender, anEvent())
+    const request = anEvent({ idempotency: { key: 'k', request_hash: 'h' } })
+    const repeated = [request, request].map((one) => ending(appender, one))
+    expect(await ending(appender, request)).toBe('overloaded')
+    answerNext()
+    await inFlight
+    await vi.waitFor(() => expect(database.flushes).toHaveLength(2))
+    expect(appender.load().requests).toBe(0)
+    answerNext()
+    expect(await Promise.all(repeated)).toEqual(['stored', 'stored'])
+  })
+})
+
+describe('a database that does not answer', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+
+  it('leaves what was sent in doubt and what waits behind it unavailable, each after its time', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database)
+    const ended: string[] = []
+    const watch = (name: string) => ending(appender, anEvent()).then((how) => ended.push(`${name}: ${how}`))
+    const sent = watch('sent')
+    await vi.advanceTimersByTimeAsync(500)
+    const early = watch('early')
+    await vi.advanceTimersByTimeAsync(300)
+    const late = watch('late')
+    await vi.advanceTimersByTimeAsync(200)
+    expect(ended).toEqual(['sent: AppendInDoubt'])
+    await vi.advanceTimersByTimeAsync(700)
+    expect(ended).toEqual(['sent: AppendInDoubt', 'early: unavailable'])
+    expect(appender.load()).toMatchObject({ requests: 1, flushes: 1 })
+    await vi.advanceTimersByTimeAsync(300)
+    expect(ended).toEqual(['sent: AppendInDoubt', 'early: unavailable', 'late: unavailable'])
+    expect(appender.load()).toEqual({ requests: 0, bytes: 0, flushes: 1 })
+    answerNext()
+    await Promise.all([sent, early, late])
+    await vi.advanceTimersByTimeAsync(0)
+    expect(database.flushes).toHaveLength(1)
+    expect(appender.load()).toEqual({ requests: 0, bytes: 0, flushes: 0 })
+  })
+
+  it('is not overtaken: the next flush of the project begins when the last one has ended', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database)
+    const sent = ending(appender, anEvent())
+    await vi.advanceTimersByTimeAsync(WAIT_MS)
+    expect(await sent).toBe('AppendInDoubt')
+    const next = ending(appender, anEvent())
+    await vi.advanceTimersByTimeAsync(WAIT_MS / 2)
+    expect(database.flushes).toHaveLength(1)
+    answerNext()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(database.flushes).toHaveLength(2)
+    answerNext()
+    expect(await next).toBe('stored')
+  })
+})

@@ -1,0 +1,165 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { AppendRequest } from '../../src/log/append_request.ts'
+import { cutFlush } from '../../src/log/cut_flush.ts'
+import type { PendingAppend } from '../../src/log/pending_append.ts'
+import { anEvent, PROJECT } from './requests.ts'
+
+const ENTRIES_MAX = 2_000
+const BYTES_MAX = 4 * 1024 * 1024
+
+function pend(request: AppendRequest, bytes = request.body.length): PendingAppend {
+  return { request, bytes, enqueued_at: 0, followers: [], resolve: () => {}, reject: () => {} }
+}
+
+/** Few sessions, keys and ids, so that they meet often; sizes up to the bounds, so that these are met as well. */
+const pending: fc.Arbitrary<PendingAppend> = fc
+  .record({
+    session: fc.nat(3),
+    if_match: fc.option(fc.nat(3), { freq: 3, nil: undefined }),
+    idempotency: fc.option(
+      fc.record({ key: fc.constantFrom('k1', 'k2', 'k3'), request_hash: fc.constantFrom('h1', 'h2') }),
+      {
+        freq: 2,
+        nil: undefined,
+      },
+    ),
+    given: fc.uniqueArray(fc.constantFrom('i1', 'i2', 'i3', 'i4'), { maxLength: 2 }),
+    others: fc.oneof(
+      { weight: 8, arbitrary: fc.nat(2) },
+      { weight: 1, arbitrary: fc.integer({ min: 300, max: 1_000 }) },
+    ),
+    bytes: fc.oneof(
+      { weight: 8, arbitrary: fc.nat(5_000) },
+      { weight: 1, arbitrary: fc.integer({ min: BYTES_MAX / 4, max: BYTES_MAX + 1_000 }) },
+    ),
+  })
+  .map(({ session, if_match, idempotency, given, others, bytes }) => {
+    const entry = (id: string, id_given: boolean) => ({ id, id_given, bytes: 1, tokens: 0, role: '' })
+    const fresh = Array.from({ length: given.length === 0 ? others + 1 : others }, (_, index) =>
+      entry(`fresh ${index}`, false),
+    )
+    const entries = [...given.map((id) => entry(id, true)), ...fresh]
+    const request: AppendRequest = {
+      project_id: PROJECT,
+      session_id: `s${session}`,
+      kind: 'entries',
+      body: '',
+      entries,
+      if_match,
+      idempotency,
+    }
+    return pend(request, bytes)
+  })
+const queue = fc.array(pending, { maxLength: 40 })
+
+function property(check: (waiting: PendingAppend[], cut: ReturnType<typeof cutFlush>) => void): void {
+  fc.assert(
+    fc.property(queue, (waiting) => check([...waiting], cutFlush(waiting))),
+    { numRuns: 500 },
+  )
+}
+
+describe('the cut of a flush from a queue', () => {
+  it('puts every request in exactly one place: taken, deferred, or following one that is taken', () => {
+    property((waiting, { taken, deferred }) => {
+      const places = [...taken, ...deferred, ...taken.flatMap((leader) => leader.followers)]
+      expect(places).toHaveLength(waiting.length)
+      expect(new Set(places)).toEqual(new Set(waiting))
+      for (const { followers } of deferred) expect(followers).toEqual([])
+    })
+  })
+
+  it('takes something whenever something waits', () => {
+    property((waiting, { taken }) => {
+      expect(taken.length > 0).toBe(waiting.length > 0)
+    })
+  })
+
+  it('keeps the order of the queue, and the order within each session across flushes', () => {
+    property((waiting, { taken, deferred }) => {
+      const placeOf = (one: PendingAppend) => waiting.indexOf(one)
+      expect(taken.map(placeOf)).toEqual(taken.map(placeOf).sort((a, b) => a - b))
+      expect(deferred.map(placeOf)).toEqual(deferred.map(placeOf).sort((a, b) => a - b))
+      for (const late of deferred) {
+        const overtaking = taken.filter(
+          (one) => one.request.session_id === late.request.session_id && placeOf(one) > placeOf(late),
+        )
+        expect(overtaking).toEqual([])
+      }
+    })
+  })
+
+  it('takes a request with If-Match only as the first of its session', () => {
+    property((_waiting, { taken }) => {
+      taken.forEach(({ request }, index) => {
+        if (request.if_match === undefined) return
+        const before = taken.slice(0, index).map((one) => one.request.session_id)
+        expect(before).not.toContain(request.session_id)
+      })
+    })
+  })
+
+  it('takes each idempotency key once, and each given id once a session', () => {
+    property((_waiting, { taken }) => {
+      const keys = taken.flatMap(({ request }) => request.idempotency?.key ?? [])
+      expect(new Set(keys).size).toBe(keys.length)
+      const ids = taken.flatMap(({ request }) =>
+        request.entries.filter((entry) => entry.id_given).map((entry) => `${request.session_id} ${entry.id}`),
+      )
+      expect(new Set(ids).size).toBe(ids.length)
+    })
+  })
+
+  it('lets only repetitions of the same request follow, and only behind it', () => {
+    property((waiting, { taken }) => {
+      for (const leader of taken) {
+        for (const follower of leader.followers) {
+          expect(follower.request.idempotency).toEqual(leader.request.idempotency)
+          expect(waiting.indexOf(follower)).toBeGreaterThan(waiting.indexOf(leader))
+        }
+      }
+    })
+  })
+
+  it('keeps within the bounds of entries and bytes, unless one request alone is larger', () => {
+    property((_waiting, { taken }) => {
+      if (taken.length === 1) return
+      expect(sum(taken, (one) => one.request.entries.length)).toBeLessThanOrEqual(ENTRIES_MAX)
+      expect(sum(taken, (one) => one.bytes)).toBeLessThanOrEqual(BYTES_MAX)
+    })
+  })
+
+  it('takes everything when nothing stands against it', () => {
+    const waiting = Array.from({ length: ENTRIES_MAX }, (_, index) =>
+      pend(anEvent({ session_id: `s${index % 7}` })),
+    )
+    expect(cutFlush(waiting)).toEqual({ taken: waiting, deferred: [] })
+    expect(cutFlush([...waiting, pend(anEvent())]).deferred).toHaveLength(1)
+  })
+
+  it('empties any queue, cut after cut', () => {
+    fc.assert(
+      fc.property(queue, (waiting) => {
+        let rest = waiting
+        let cuts = 0
+        while (rest.length > 0) {
+          rest = cutFlush(rest).deferred
+          cuts += 1
+        }
+        expect(cuts).toBeLessThanOrEqual(waiting.length)
+      }),
+    )
+  })
+
+  it('cuts a long queue of conditional appends to one session without looking at each pair', () => {
+    const waiting = Array.from({ length: 10_000 }, () => pend(anEvent({ session_id: 's', if_match: 1 })))
+    const started = performance.now()
+    expect(cutFlush(waiting).taken).toHaveLength(1)
+    expect(performance.now() - started).toBeLessThan(200)
+  })
+})
+
+function sum(list: PendingAppend[], measure: (one: PendingAppend) => number): number {
+  return list.reduce((total, one) => total + measure(one), 0)
+}

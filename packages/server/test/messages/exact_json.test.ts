@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ExactNumber } from '../../src/messages/exact_json.js'
+import { parseJson, writeJson } from '../../src/messages/message_format.js'
+
+describe('exact JSON', () => {
+  it.each([
+    '{"id":1234567890123456789}',
+    '[0.12345678901234567890123,{"a":[-9007199254740993]}]',
+    '{"a\\"1234567890123456789":[true,false,null,"é 1234567890123456789"],"__proto__":{"b":1e400}}',
+    '12345678901234567890',
+    '{}',
+  ])('keeps every digit of %s', (text) => {
+    expect(writeJson(parseJson(text))).toBe(text)
+  })
+
+  it('has a plain number for each that a double holds', () => {
+    expect(parseJson('[1.0, 1e2, 100000000000000000000, 0.1, -0, 9007199254740992]')).toEqual([
+      1, 100, 100000000000000000000, 0.1, -0, 9007199254740992,
+    ])
+    expect(parseJson('9007199254740993')).toEqual(new ExactNumber('9007199254740993'))
+  })
+
+  it('is written by JSON.stringify to the nearest double', () => {
+    expect(JSON.stringify({ id: parseJson('1234567890123456789') })).toBe('{"id":1234567890123456800}')
+  })
+
+  it('reads and writes what JSON.parse and JSON.stringify do', () => {
+    fc.assert(
+      fc.property(fc.json(), fc.constantFrom('', ' ', '\n\t'), (text, space) => {
+        // A number of many digits sends the text the slow way.
+        const spaced = `[${space}${text}${space},${space}1234567890123456789${space}]`
+        expect((parseJson(spaced) as unknown[])[0]).toEqual(JSON.parse(text))
+        expect(JSON.parse(writeJson(parseJson(text)))).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+
+  it('refuses what is no JSON, or is nested too deep to be written again', () => {
+    expect(() => parseJson('{"a":')).toThrow(SyntaxError)
+    expect(() => parseJson('['.repeat(100_000) + ']'.repeat(100_000))).toThrow(RangeError)
+  })
+})

@@ -1,0 +1,56 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { describeSettings } from '../src/config.ts'
+import { ERROR_NAMES, statusOf } from '../src/errors.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'docs/architecture.md',
+  'docs/api.md',
+  ...readdirSync(join(ROOT, 'docs/decisions')).map((name) => `docs/decisions/${name}`),
+]
+
+/** Where a source file that a page names may be: named from the root, or from the server's src, as its layers are. */
+const HOMES = ['', 'packages/server/src']
+const SOURCE_FILE = /`([\w./-]+\/[\w.-]+\.(?:ts|sql|json))`/g
+const LINK = /\]\((?!https?:)([^)#]+)/g
+
+const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
+
+describe('the README', () => {
+  it('has the settings that there are, with their defaults', () => {
+    const table = /<!-- settings -->\n([\s\S]*?)\n?<!-- \/settings -->/.exec(read('README.md'))?.[1]
+    // Copy what is expected here into the README when a setting changes.
+    expect(table).toBe(settingsTable())
+  })
+})
+
+describe('the reference of what operations share', () => {
+  it('has every error with its status', () => {
+    const rows = [...read('docs/api.md').matchAll(/^\| (\d{3}) \| `(\w+)` \|/gm)]
+    const documented = rows.map(([, status, name]) => `${status} ${name}`).sort()
+    expect(documented).toEqual(ERROR_NAMES.map((name) => `${statusOf(name)} ${name}`).sort())
+  })
+})
+
+describe('every page', () => {
+  it.each(PAGES)('%s links to pages that are there', (page) => {
+    const links = [...read(page).matchAll(LINK)].map(([, link]) => link!)
+    expect(links.filter((link) => !existsSync(join(ROOT, dirname(page), link)))).toEqual([])
+  })
+
+  it.each(PAGES)('%s names source files that are there', (page) => {
+    const names = [...read(page).matchAll(SOURCE_FILE)].map(([, name]) => name!)
+    expect(names.filter((name) => !HOMES.some((home) => existsSync(join(ROOT, home, name))))).toEqual([])
+  })
+})
+
+function settingsTable(): string {
+  const rows = describeSettings().map((row) => `| \`${row.variable}\` | ${row.default} | ${row.meaning} |`)
+  return ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n')
+}

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
+import { apiClient } from '../harness/api_client.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
+import { expectOrderlyEnds } from '../harness/service.ts'
+import { createEmptyDatabase, reasonForNoOwnDatabase, type TestDatabase } from '../harness/test_database.ts'
+
+const API_KEY_LINE = /^API key: (sk-\S+)\s*$/
+
+let database: TestDatabase
+let nodes: AnnalsServer[]
+
+beforeEach(async (context) => {
+  const reason = reasonForNoOwnDatabase()
+  context.skip(reason !== undefined, reason)
+  database = await createEmptyDatabase()
+  nodes = []
+})
+
+afterEach(async () => {
+  const ends = await Promise.all((nodes ?? []).map((node) => node.stop()))
+  await database?.drop()
+  expectOrderlyEnds(ends)
+})
+
+async function start(env: Record<string, string> = {}): Promise<AnnalsServer> {
+  const node = await startServer({ DATABASE_URL: database.url, ...env })
+  nodes.push(node)
+  return node
+}
+const printedKeys = (node: AnnalsServer) => node.lines.flatMap((line) => API_KEY_LINE.exec(line)?.[1] ?? [])
+const listWith = async (node: AnnalsServer, token: string) => {
+  const client = apiClient(node.url, token)
+  const answer = await client.listSessions()
+  client.close()
+  return answer
+}
+
+describe('a first start on an empty database', () => {
+  it('makes the schema and prints one API key, once; later starts print none', async () => {
+    const first = await start()
+    const [key, ...more] = printedKeys(first)
+    expect(more).toEqual([])
+    expectOk(await listWith(first, key!))
+    await first.stop()
+    const later = await start()
+    expect(printedKeys(later)).toEqual([])
+    expectOk(await listWith(later, key!))
+  })
+
+  it('of two nodes at once brings both up, with one API key between them', async () => {
+    const both = await Promise.all([start(), start()])
+    const keys = both.flatMap(printedKeys)
+    expect(keys).toHaveLength(1)
+    for (const node of both) expectOk(await listWith(node, keys[0]!))
+  })
+
+  it('of four migrations at once succeeds for all', async () => {
+    const results = await Promise.all(
+      Array.from({ length: 4 }, () => runAnnals(['migrate'], { DATABASE_URL: database.url })),
+    )
+    expect(results.map((result) => [result.code, result.stderr.includes('error')])).toEqual(
+      Array(4).fill([0, false]),
+    )
+    expect((await runAnnals(['migrate'], { DATABASE_URL: database.url })).code).toBe(0)
+  })
+})
+
+describe('ANNALS_API_KEY', () => {
+  it('is the one token of the project default; another value replaces it', async () => {
+    const [keyA, keyB] = ['a'.repeat(32), `b-${'!~'.repeat(127)}`]
+    const first = await start({ ANNALS_API_KEY: keyA! })
+    expect(printedKeys(first)).toEqual([])
+    expect(first.lines.join('\n')).not.toContain(keyA)
+    expectOk(await listWith(first, keyA!))
+    expectError(await listWith(first, keyB!), 401, 'unauthorized')
+    await first.stop()
+    const second = await start({ ANNALS_API_KEY: keyB! })
+    expectOk(await listWith(second, keyB!))
+    expectError(await listWith(second, keyA!), 401, 'unauthorized')
+  })
+
+  it('replaces the key that the first start made', async () => {
+    const first = await start()
+    const [made] = printedKeys(first)
+    await first.stop()
+    const key = 'c'.repeat(40)
+    const second = await start({ ANNALS_API_KEY: key })
+    expectOk(await listWith(second, key))
+    expectError(await listWith(second, made!), 401, 'unauthorized')
+  })
+})

@@ -1,0 +1,154 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
+import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
+import { type ApiClient, apiClient } from '../harness/api_client.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { expectOrderlyEnds } from '../harness/service.ts'
+
+const KEY = 'key-of-the-embedded-database-tests-0123456789'
+
+let directory: string
+let dataDir: string
+let nodes: AnnalsServer[]
+let clients: ApiClient[]
+
+beforeEach(async (context) => {
+  context.skip(
+    !inject('testServer').embedded,
+    'the embedded PostgreSQL is tested in the run without TEST_DATABASE_URL',
+  )
+  directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
+  dataDir = join(directory, 'data')
+  nodes = []
+  clients = []
+})
+
+afterEach(async () => {
+  for (const client of clients ?? []) client.close()
+  const ends = await Promise.all((nodes ?? []).map((node) => node.stop()))
+  if (directory) await rm(directory, { recursive: true, force: true })
+  expectOrderlyEnds(ends)
+})
+
+async function start(): Promise<{ node: AnnalsServer; api: ApiClient }> {
+  const node = await startServer({ ANNALS_DATA_DIR: dataDir, ANNALS_API_KEY: KEY })
+  const api = apiClient(node.url, KEY)
+  nodes.push(node)
+  clients.push(api)
+  return { node, api }
+}
+
+/** The lines of the PostgreSQL server's postmaster.pid; undefined when there is none. */
+async function postmasterFile(): Promise<string[] | undefined> {
+  const found = (await readdir(directory, { recursive: true })).find(
+    (name) => basename(name) === 'postmaster.pid',
+  )
+  return found === undefined ? undefined : (await readFile(join(directory, found), 'utf8')).split('\n')
+}
+
+/** The process id of the PostgreSQL server that works in the data directory; undefined when none does. */
+async function postmasterPid(): Promise<number | undefined> {
+  const [pid] = (await postmasterFile()) ?? []
+  return pid !== undefined && isAlive(Number(pid)) ? Number(pid) : undefined
+}
+
+/** A process that has ended but that its parent has not yet asked about (a zombie) is not alive. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch (error) {
+    // Without /proc the signal alone decides.
+    return (error as NodeJS.ErrnoException).syscall !== 'kill' && !existsSync('/proc/self')
+  }
+}
+
+async function appendSome(api: ApiClient, sessionId: string, count: number) {
+  const calls = Array.from({ length: count }, (_, index) =>
+    api.appendEvent(sessionId, { type: 'note', data: { index } }),
+  )
+  return (await Promise.all(calls)).map((answer) => expectOk(answer))
+}
+
+describe('the embedded PostgreSQL', () => {
+  it('keeps what was stored from one start to the next, and stops with its service', async () => {
+    const first = await start()
+    const session = expectOk(await first.api.createSession({ user: 'ada' }), 201)
+    const pid = await postmasterPid()
+    expect(pid).toBeDefined()
+    expect((await first.node.stop()).code).toBe(0)
+    expect(isAlive(pid!)).toBe(false)
+    const second = await start()
+    expect(expectOk(await second.api.getSession(session.id))).toEqual(session)
+  })
+
+  it('listens on no TCP port', async () => {
+    await start()
+    const tcpAddress = (await postmasterFile())![5]
+    expect(tcpAddress?.trim()).toBe('')
+  })
+
+  it('is shared by two services on one data directory; the last one out stops it', async () => {
+    const [first, second] = await Promise.all([start(), start()])
+    const session = expectOk(await first.api.createSession({}), 201)
+    expect(expectOk(await second.api.getSession(session.id))).toEqual(session)
+    const pid = await postmasterPid()
+    await first.node.stop()
+    expect(isAlive(pid!)).toBe(true)
+    expectOk(await second.api.getSession(session.id))
+    await second.node.stop()
+    expect(isAlive(pid!)).toBe(false)
+  })
+
+  it('left behind by a killed service is found and used again', async () => {
+    const first = await start()
+    const { id } = expectOk(await first.api.createSession({}), 201)
+    const events = await appendSome(first.api, id, 40)
+    await first.node.kill()
+    const second = await start()
+    const stored = expectOk(await second.api.listEvents(id)).items
+    expect(stored).toEqual([...events].sort((a, b) => a.seq - b.seq))
+    const pid = await postmasterPid()
+    await second.node.stop()
+    expect(isAlive(pid!)).toBe(false)
+  })
+
+  it('killed with kill -9, service and all, has every answered event after a restart', async () => {
+    const first = await start()
+    const { id } = expectOk(await first.api.createSession({}), 201)
+    const events = await appendSome(first.api, id, 40)
+    const pid = await postmasterPid()
+    process.kill(pid!, 'SIGKILL')
+    await first.node.kill()
+    const second = await start()
+    const stored = expectOk(await second.api.listEvents(id)).items
+    expect(stored).toEqual([...events].sort((a, b) => a.seq - b.seq))
+    expect(stored.map((event) => event.seq)).toEqual(stored.map((_, index) => index + 1))
+  })
+
+  it('killed under a running service comes back without a hand', async () => {
+    const { api } = await start()
+    const { id } = expectOk(await api.createSession({}), 201)
+    const [event] = await appendSome(api, id, 1)
+    process.kill((await postmasterPid())!, 'SIGKILL')
+    await vi.waitFor(async () => expectOk(await api.appendEvent(id, { type: 'after', data: {} })), {
+      timeout: 20_000,
+      interval: 200,
+    })
+    const stored = expectOk(await api.listEvents(id)).items
+    expect(stored[0]).toEqual(event)
+    expect(stored.map((item) => item.seq)).toEqual(stored.map((_, index) => index + 1))
+  })
+
+  it('serves the commands while no service runs, and stops after them', async () => {
+    const env = { ANNALS_DATA_DIR: dataDir }
+    const created = await runAnnals(['project', 'create', 'from-the-command-line', '--json'], env)
+    expect(created.code, created.stderr).toBe(0)
+    const listed = await runAnnals(['project', 'list', '--json'], env)
+    expect(listed.stdout).toContain('from-the-command-line')
+    expect(await postmasterPid()).toBeUndefined()
+  })
+})

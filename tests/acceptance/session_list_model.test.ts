@@ -1,0 +1,81 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { ApiClient, Session } from '../harness/api_client.ts'
+import { contains, type Json } from '../harness/containment.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useService } from '../harness/service.ts'
+import { walkPages } from '../harness/walk_pages.ts'
+
+const service = useService()
+
+/** A small vocabulary, so that filters often match. */
+const key = fc.constantFrom('a', 'b', 'ü', '')
+const scalar = fc.constantFrom<Json>(null, true, false, 0, 1, -1.5, '', '1', 'x', '😀')
+const { value } = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    scalar,
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(key, tie('value'), { maxKeys: 3 }),
+  ),
+}))
+const configs = fc.dictionary(key, value, { maxKeys: 3 }) as fc.Arbitrary<{ [key: string]: Json }>
+const user = fc.constantFrom('ada', 'bob', 'Bob', 'é')
+const sent = fc.record({ user: fc.option(user, { nil: undefined }), configs })
+
+/** A filter that is random, or a part of something that was sent, so that it has a chance to match. */
+const query = fc.record({
+  user: fc.option(fc.oneof({ weight: 5, arbitrary: user }, fc.constant('nobody')), { nil: undefined }),
+  filter: fc.option(configs, { nil: undefined }),
+  likeSession: fc.nat(),
+  partly: fc.boolean(),
+  time_desc: fc.option(fc.boolean(), { nil: undefined }),
+  limit: fc.integer({ min: 1, max: 9 }),
+})
+type Sent = { user: string | undefined; configs: { [key: string]: Json } }
+type Asked = typeof query extends fc.Arbitrary<infer T> ? T : never
+
+function filterOf(asked: Asked, sessions: Sent[]): { [key: string]: Json } | undefined {
+  const example = asked.partly ? sessions[asked.likeSession % Math.max(sessions.length, 1)] : undefined
+  if (!example) return asked.filter
+  return Object.fromEntries(Object.entries(example.configs).slice(0, 1))
+}
+
+async function store(
+  api: ApiClient,
+  sessions: Sent[],
+): Promise<Array<Session & { user: string | undefined }>> {
+  const stored = []
+  for (const session of sessions) {
+    stored.push({ ...expectOk(await api.createSession(session), 201), user: session.user })
+  }
+  return stored
+}
+
+describe('the session list', () => {
+  it('gives what a model in memory gives, for random sessions, users, filters and page sizes', async () => {
+    const property = fc.asyncProperty(
+      fc.array(sent, { maxLength: 14 }),
+      fc.array(query, { minLength: 6, maxLength: 12 }),
+      async (sessions, queries) => {
+        const api = await service.newClient()
+        const stored = await store(api, sessions)
+        for (const asked of queries) {
+          const filter = filterOf(asked, sessions)
+          const matching = stored.filter((session) => {
+            const ofUser = asked.user === undefined || session.user === asked.user
+            return ofUser && (filter === undefined || contains(session.configs as Json, filter))
+          })
+          const expected = asked.time_desc ? matching.reverse() : matching
+          const { limit, time_desc } = asked
+          const filter_by_configs = filter && JSON.stringify(filter)
+          const seen = await walkPages((cursor) =>
+            api.listSessions({ user: asked.user, filter_by_configs, limit, time_desc, cursor }),
+          )
+          expect(seen.map((session) => session.id)).toEqual(expected.map((session) => session.id))
+        }
+      },
+    )
+    await fc.assert(property, { numRuns: 40, endOnFailure: false })
+  }, 120_000)
+})

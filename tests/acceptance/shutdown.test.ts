@@ -1,0 +1,123 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
+import { describe, expect, it, vi } from 'vitest'
+import type { ApiClient, SessionEvent } from '../harness/api_client.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { whileSessionIsHeld } from '../harness/held_session.ts'
+import { readAnswer } from '../harness/http_client.ts'
+import { useService } from '../harness/service.ts'
+import { walkPages } from '../harness/walk_pages.ts'
+
+const SHUTDOWN_MS_MAX = 10_000
+
+const service = useService()
+
+/** An append whose headers the server has read: it sent `100 Continue`. The body follows with `send`. */
+async function acceptedAppend(url: string, token: string, sessionId: string, index: number) {
+  const body = JSON.stringify({ type: 'accepted', data: { index } })
+  const target = `${url}/api/v1/session/${sessionId}/events`
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    Expect: '100-continue',
+  }
+  const append: ClientRequest = request(target, { method: 'POST', headers, agent: false })
+  const answered = once(append, 'response').then(([response]) =>
+    readAnswer<SessionEvent>(response as IncomingMessage),
+  )
+  append.flushHeaders()
+  await once(append, 'continue')
+  append.end(body)
+  return { answered }
+}
+
+async function refusesConnections(url: string): Promise<void> {
+  const { hostname, port } = new URL(url)
+  await vi.waitFor(
+    async () => {
+      const socket = connect(Number(port), hostname)
+      const refused = await Promise.race([
+        once(socket, 'connect').then(() => false),
+        once(socket, 'error').then(() => true),
+      ]).catch(() => true)
+      socket.destroy()
+      if (!refused) throw new Error('Connections are still accepted')
+    },
+    { timeout: SHUTDOWN_MS_MAX, interval: 20 },
+  )
+}
+
+/** Appends until the node refuses; gives what was acknowledged. */
+async function appendUntilRefused(client: ApiClient, sessionId: string): Promise<SessionEvent[]> {
+  const acknowledged: SessionEvent[] = []
+  for (;;) {
+    try {
+      const answer = await client.appendEvent(sessionId, { type: 'load', data: {} }, { newConnection: true })
+      if (answer.status === 503) return acknowledged
+      acknowledged.push(expectOk(answer))
+    } catch (error) {
+      if (!(error as NodeJS.ErrnoException).code) throw error
+      return acknowledged
+    }
+  }
+}
+
+describe('SIGTERM', () => {
+  it('ends an idle node with exit code 0', async () => {
+    const node = await service.startNode()
+    const startedAt = Date.now()
+    expect((await node.stop()).code).toBe(0)
+    expect(Date.now() - startedAt).toBeLessThan(SHUTDOWN_MS_MAX)
+  })
+
+  it('is not held up by a kept connection that is idle', async () => {
+    const node = await service.startNode()
+    const client = await service.newClient({ node })
+    expectOk(await client.listSessions())
+    const startedAt = Date.now()
+    expect((await node.stop()).code).toBe(0)
+    expect(Date.now() - startedAt).toBeLessThan(SHUTDOWN_MS_MAX)
+  })
+
+  it('stops accepting, answers every request that was accepted, and exits 0 within ten seconds', async () => {
+    const project = await service.newProject()
+    const api = await service.newClient({ token: project.token })
+    const { id } = expectOk(await api.createSession({}), 201)
+    const node = await service.startNode()
+    await whileSessionIsHeld(service.databaseUrl, project.id, id, async ({ waiting, release }) => {
+      const accepting = Array.from({ length: 16 }, (_, index) =>
+        acceptedAppend(node.url, project.token, id, index),
+      )
+      const accepted = await Promise.all(accepting)
+      await waiting()
+      const startedAt = Date.now()
+      const stopped = node.stop()
+      await refusesConnections(node.url)
+      await release()
+      const answers = await Promise.all(accepted.map((append) => append.answered))
+      const events = answers.map((answer) => expectOk(answer)).sort((a, b) => a.seq - b.seq)
+      expect((await stopped).code).toBe(0)
+      expect(Date.now() - startedAt).toBeLessThan(SHUTDOWN_MS_MAX)
+      expect(expectOk(await api.listEvents(id)).items).toEqual(events)
+    })
+  })
+
+  it('in the middle of a load of 16 appenders loses nothing that was answered', async () => {
+    const project = await service.newProject()
+    const node = await service.startNode()
+    const client = await service.newClient({ token: project.token, node })
+    const api = await service.newClient({ token: project.token })
+    const { id } = expectOk(await api.createSession({}), 201)
+    const appenders = Array.from({ length: 16 }, () => appendUntilRefused(client, id))
+    await vi.waitFor(async () => expect(expectOk(await api.listEvents(id)).has_more).toBe(true), 10_000)
+    const startedAt = Date.now()
+    expect((await node.stop()).code).toBe(0)
+    expect(Date.now() - startedAt).toBeLessThan(SHUTDOWN_MS_MAX)
+    const acknowledged = (await Promise.all(appenders)).flat().sort((a, b) => a.seq - b.seq)
+    const stored = await walkPages((cursor) => api.listEvents(id, { limit: 200, cursor }))
+    expect(stored).toEqual(acknowledged)
+    expect(stored.map((event) => event.seq)).toEqual(stored.map((_, index) => index + 1))
+  })
+})

@@ -1,0 +1,96 @@
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import type { AnnalsServer } from '../harness/annals_process.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
+import { type Project, useService } from '../harness/service.ts'
+import { issueToken } from '../harness/tokens.ts'
+
+const REVOCATION_MS_MAX = 5_000
+
+const service = useService()
+let secondNode: AnnalsServer
+let project: Project
+
+beforeAll(async () => {
+  secondNode = await service.startNode()
+  project = await service.newProject()
+})
+
+const issue = (body: { name: string; scopes?: string[]; expires_at?: string }) =>
+  issueToken(service.adminClient(), project.id, body)
+
+describe('a project with several tokens', () => {
+  it('is reached with each of them, at every node', async () => {
+    const { token } = await issue({ name: 'second' })
+    const first = await service.newClient({ token: project.token })
+    const second = await service.newClient({ token, node: secondNode })
+    const session = expectOk(await first.createSession({}), 201)
+    expect(expectOk(await second.getSession(session.id))).toEqual(session)
+  })
+
+  it('refuses a revoked one within five seconds at every node, and keeps the others', async () => {
+    const { id, token } = await issue({ name: 'to be revoked' })
+    const clients = await Promise.all(
+      [service.node, secondNode].map((node) => service.newClient({ token, node })),
+    )
+    for (const client of clients) expectOk(await client.listSessions())
+    expectOk(await service.adminClient().request('DELETE', `/admin/v1/projects/${project.id}/tokens/${id}`))
+    const revokedAt = Date.now()
+    const refused = clients.map((client) =>
+      vi.waitFor(async () => expectError(await client.listSessions(), 401, 'unauthorized'), {
+        timeout: REVOCATION_MS_MAX,
+        interval: 50,
+      }),
+    )
+    await Promise.all(refused)
+    expect(Date.now() - revokedAt).toBeLessThanOrEqual(REVOCATION_MS_MAX)
+    const kept = await service.newClient({ token: project.token, node: secondNode })
+    expectOk(await kept.listSessions())
+  })
+
+  it('refuses one that expired, with the same answer as an unknown one', async () => {
+    const expires_at = new Date(Date.now() + 3_000).toISOString()
+    const { token } = await issue({ name: 'short-lived', expires_at })
+    const client = await service.newClient({ token })
+    expectOk(await client.listSessions())
+    await vi.waitFor(async () => expectError(await client.listSessions(), 401, 'unauthorized'), {
+      timeout: 15_000,
+      interval: 100,
+    })
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at))
+    const unknown = await service.rawClient('sk-unknown').request('GET', '/api/v1/session')
+    expect((await client.listSessions()).text).toBe(unknown.text)
+  })
+
+  it('accepts one that expires later', async () => {
+    const { token } = await issue({ name: 'later', expires_at: '2999-01-01T00:00:00Z' })
+    expectOk(await (await service.newClient({ token })).listSessions())
+  })
+})
+
+describe('scopes', () => {
+  it('let a read token read and refuse it every write with 403', async () => {
+    const { token } = await issue({ name: 'reader', scopes: ['read'] })
+    const writer = await service.newClient({ token: project.token })
+    const reader = await service.newClient({ token })
+    const session = expectOk(await writer.createSession({}), 201)
+    expectOk(await reader.getSession(session.id))
+    expectOk(await reader.listSessions())
+    expectOk(await reader.listEvents(session.id))
+    expectError(await reader.createSession({}), 403, 'insufficient_scope', 'write')
+    expectError(await reader.createLearningSpace({}), 403, 'insufficient_scope', 'write')
+    expectError(await reader.deleteSession(session.id), 403, 'insufficient_scope', 'write')
+    const body = { type: 'note', data: {} }
+    expectError(await reader.appendEvent(session.id, body), 403, 'insufficient_scope', 'write')
+    expect(expectOk(await writer.listEvents(session.id)).items).toEqual([])
+  })
+
+  it('let a write token write and refuse it every read with 403', async () => {
+    const { token } = await issue({ name: 'writer', scopes: ['write'] })
+    const writer = await service.newClient({ token })
+    const session = expectOk(await writer.createSession({}), 201)
+    expectOk(await writer.appendEvent(session.id, { type: 'note', data: {} }))
+    expectError(await writer.getSession(session.id), 403, 'insufficient_scope', 'read')
+    expectError(await writer.listSessions(), 403, 'insufficient_scope', 'read')
+    expectError(await writer.listEvents(session.id), 403, 'insufficient_scope', 'read')
+  })
+})

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll } from 'vitest'
+import { type Database, openDatabase } from '../../packages/server/src/database/database.ts'
+import type { AppendedEntry, AppendRequest } from '../../packages/server/src/log/append_request.ts'
+import { Appender, type AppenderOptions } from '../../packages/server/src/log/appender.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
+
+/** One stored entry. */
+export interface StoredEntry {
+  seq: number
+  id: string
+  created_at: string
+  data: { mark: string }
+}
+
+/** A database with appenders on it, as several nodes would have, for the tests of one file. */
+export interface LogFixture {
+  readonly url: string
+  /** An appender with connections of its own, as one node has. */
+  newNode(options?: Partial<AppenderOptions>, url?: string): Appender
+  newProject(): Promise<string>
+  newSession(project_id: string, session_id?: string): Promise<string>
+  readSession(project_id: string, session_id: string): Promise<{ last_seq: number; entries: StoredEntry[] }>
+}
+
+/** Registers the hooks that make a database before, and remove it after, the tests of the calling file. */
+export function useLog(): LogFixture {
+  let testDatabase: TestDatabase | undefined
+  let pool: pg.Pool | undefined
+  const databases: Database[] = []
+  const appenders: Appender[] = []
+  beforeAll(async () => {
+    testDatabase = await createTestDatabase()
+    pool = new pg.Pool({ connectionString: testDatabase.url, max: 4 })
+    pool.on('error', () => {})
+  })
+  afterAll(async () => {
+    for (const appender of appenders) appender.close()
+    await Promise.all(databases.map((database) => database.close()))
+    await pool?.end()
+    await testDatabase?.drop()
+  })
+  const run = (statement: string, values: unknown[]) => pool!.query(statement, values)
+  return {
+    get url() {
+      return testDatabase!.url
+    },
+    newNode: (options = {}, url = testDatabase!.url) => {
+      const database = openDatabase({
+        target: { connectionString: url },
+        connections_max: 2,
+        wait_ms_max: 5_000,
+        statement_ms_max: 20_000,
+      })
+      databases.push(database)
+      const limits = { queue_requests_max: 10_000, queue_bytes_max: 1e8, flushes_max: 2, wait_ms_max: 10_000 }
+      const appender = new Appender({ database, ...limits, ...options })
+      appenders.push(appender)
+      return appender
+    },
+    newProject: async () => {
+      const id = randomUUID()
+      await run('INSERT INTO projects (id, name, created_at) VALUES ($1, $2, now())', [id, `project-${id}`])
+      return id
+    },
+    newSession: async (project_id, session_id = randomUUID()) => {
+      await run(
+        `INSERT INTO sessions (project_id, id, configs, disable_task_tracking, created_at) VALUES ($1, $2, '{}', false, now())`,
+        [project_id, session_id],
+      )
+      await run(
+        'INSERT INTO session_heads (project_id, session_id, last_seq, total_tokens, updated_at) VALUES ($1, $2, 0, 0, now())',
+        [project_id, session_id],
+      )
+      return session_id
+    },
+    readSession: async (project_id, session_id) => {
+      const ofSession = [project_id, session_id]
+      const heads = await pool!.query<{ last_seq: string }>(
+        'SELECT last_seq FROM session_heads WHERE project_id = $1 AND session_id = $2',
+        ofSession,
+      )
+      const entries = await pool!.query<Omit<StoredEntry, 'seq'> & { seq: string }>(
+        `SELECT seq, id, extract(epoch FROM created_at)::text AS created_at, data FROM entries
+         WHERE project_id = $1 AND session_id = $2 ORDER BY seq`,
+        ofSession,
+      )
+      return {
+        last_seq: Number(heads.rows[0]?.last_seq),
+        entries: entries.rows.map((entry) => ({ ...entry, seq: Number(entry.seq) })),
+      }
+    },
+  }
+}
+
+/** A request to append one event that can be told from every other by its mark. */
+export function eventRequest(
+  project_id: string,
+  session_id: string,
+  parts: Partial<AppendRequest> = {},
+): AppendRequest {
+  const body = parts.body ?? JSON.stringify({ type: 'marked', data: { mark: randomUUID() } })
+  return { project_id, session_id, kind: 'event', body, entries: [anEntry(body)], ...parts }
+}
+
+/** A request to append a batch of events, with ids of the caller's where they are given. */
+export function batchRequest(
+  project_id: string,
+  session_id: string,
+  marks: string[],
+  ids: string[] = [],
+): AppendRequest {
+  const entries = marks.map((mark, index) => ({
+    kind: 'event',
+    type: 'marked',
+    data: { mark },
+    ...(ids[index] !== undefined && { id: ids[index] }),
+  }))
+  return {
+    project_id,
+    session_id,
+    kind: 'entries',
+    body: JSON.stringify({ entries }),
+    entries: entries.map((entry) => anEntry(JSON.stringify(entry), entry.id)),
+  }
+}
+
+function anEntry(text: string, given?: string): AppendedEntry {
+  return {
+    id: given ?? randomUUID(),
+    id_given: given !== undefined,
+    bytes: Buffer.byteLength(text),
+    tokens: 0,
+    role: '',
+  }
+}

@@ -1,0 +1,134 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+export const ANNALS_BIN = fileURLToPath(new URL('../../packages/server/bin/annals.js', import.meta.url))
+export const ANNALS_CLI = fileURLToPath(new URL('../../packages/server/dist/cli/annals.js', import.meta.url))
+export const ADMIN_TOKEN = 'admin-token-of-the-acceptance-tests-0123456789'
+
+const READY_LINE = /^Annals is ready at (http:\/\/\S+)\s*$/
+const READY_MS_MAX = 25_000
+const EXIT_MS_MAX = 20_000
+
+export interface Finished {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+/** A running `annals serve`. `lines` is what it printed on stdout, `logLines` what it wrote to stderr. */
+export interface AnnalsServer {
+  url: string
+  pid: number
+  lines: string[]
+  logLines: string[]
+  exited: Promise<Finished>
+  /** SIGTERM; resolves when the process is gone, and rejects if it does not go in time. */
+  stop(): Promise<Finished>
+  /** kill -9; resolves when the process is gone. */
+  kill(): Promise<Finished>
+}
+
+const children = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+/** Runs one `annals` command to its end. Only the given variables, and none of this process, configure it. */
+export async function runAnnals(args: string[], env: Record<string, string> = {}): Promise<Finished> {
+  return collect(launch(args, env)).exited
+}
+
+/** Starts `annals serve` on a free port and resolves when it accepts requests. */
+export async function startServer(env: Record<string, string>): Promise<AnnalsServer> {
+  const child = launch(['serve'], {
+    PORT: '0',
+    LOG_LEVEL: 'info',
+    ANNALS_ADMIN_TOKEN: ADMIN_TOKEN,
+    ANNALS_DATABASE_CONNECTIONS_MAX: '8',
+    ...env,
+  })
+  const { stdout, lines, logLines, exited } = collect(child)
+  const signal = async (name: NodeJS.Signals) => {
+    child.kill(name)
+    return within(EXIT_MS_MAX, exited, () => {
+      child.kill('SIGKILL')
+      return `annals did not exit within ${EXIT_MS_MAX} ms of ${name}\n${logLines.slice(-20).join('\n')}`
+    })
+  }
+  const url = await within(READY_MS_MAX, readyUrl(stdout, exited), () => {
+    child.kill('SIGKILL')
+    return `annals was not ready within ${READY_MS_MAX} ms\n${[...lines, ...logLines].slice(-20).join('\n')}`
+  })
+  return {
+    url,
+    pid: child.pid!,
+    lines,
+    logLines,
+    exited,
+    stop: () => signal('SIGTERM'),
+    kill: () => signal('SIGKILL'),
+  }
+}
+
+function launch(args: string[], env: Record<string, string>): ChildProcess {
+  const { PATH = '', HOME = '/' } = process.env
+  const child = spawn(process.execPath, [ANNALS_BIN, ...args], {
+    cwd: tmpdir(),
+    env: { PATH, HOME, NO_COLOR: '1', ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-unused'), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  return child
+}
+
+interface Output {
+  stdout: Interface
+  lines: string[]
+  logLines: string[]
+  exited: Promise<Finished>
+}
+
+function collect(child: ChildProcess): Output {
+  const lines: string[] = []
+  const logLines: string[] = []
+  const stdout = createInterface({ input: child.stdout! }).on('line', (line) => lines.push(line))
+  createInterface({ input: child.stderr! }).on('line', (line) => logLines.push(line))
+  const exited = once(child, 'close').then(([code, signal]) => ({
+    code,
+    signal,
+    stdout: lines.join('\n'),
+    stderr: logLines.join('\n'),
+  }))
+  return { stdout, lines, logLines, exited }
+}
+
+function readyUrl(stdout: Interface, exited: Promise<Finished>): Promise<string> {
+  const ready = new Promise<string>((resolve) => {
+    stdout.on('line', (line) => {
+      const match = READY_LINE.exec(line)
+      if (match) resolve(match[1]!)
+    })
+  })
+  const ended = exited.then((end): never => {
+    throw new Error(`annals serve exited with ${end.code ?? end.signal}:\n${end.stdout}\n${end.stderr}`)
+  })
+  return Promise.race([ready, ended])
+}
+
+async function within<T>(limit_ms: number, promise: Promise<T>, onTimeout: () => string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(onTimeout())), limit_ms)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from 'node:net'
+import pg from 'pg'
+import { withDatabaseHost } from './database_url.ts'
+
+/**
+ * Stands between a node and its database, so that a test can take the database away from that node alone.
+ * States: `up` passes everything on; `refusing` closes every connection and takes none.
+ */
+export interface DatabaseProxy {
+  url: string
+  refuse(): Promise<void>
+  comeBack(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function proxyDatabase(databaseUrl: string): Promise<DatabaseProxy> {
+  const upstream = addressOf(databaseUrl)
+  const sockets = new Set<Socket>()
+  const keep = (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => sockets.delete(socket))
+    return socket
+  }
+  const server = createServer((near) => {
+    const far = keep(connect(upstream))
+    keep(near).pipe(far)
+    far.pipe(near)
+    near.on('close', () => far.destroy())
+    far.on('close', () => near.destroy())
+  })
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  const refuse = async () => {
+    if (!server.listening) return
+    const closed = once(server, 'close')
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  await listen(0)
+  const { port } = server.address() as AddressInfo
+  return {
+    url: withDatabaseHost(databaseUrl, '127.0.0.1', port),
+    refuse,
+    comeBack: async () => {
+      if (!server.listening) await listen(port)
+    },
+    close: refuse,
+  }
+}
+
+/** Where the driver would connect to: a Unix socket or a TCP address. */
+function addressOf(databaseUrl: string): NetConnectOpts {
+  const { host, port } = new pg.Client({ connectionString: databaseUrl })
+  return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
+}

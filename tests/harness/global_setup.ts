@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { ANNALS_CLI, runAnnals } from './annals_process.ts'
+import { socketUrl, withDatabaseName } from './database_url.ts'
+import { execute, queryRows } from './sql.ts'
+
+/**
+ * What the test files get to know about the database server.
+ * `cloned`: each file clones the migrated template. `shared`: the server has Citus, whose databases cannot
+ * be cloned, so every file works in the one database at `serverUrl`, each in projects of its own.
+ */
+export interface TestServer {
+  mode: 'cloned' | 'shared'
+  /** The database that CREATE DATABASE is sent to; in mode `shared` the one that every file works in. */
+  serverUrl: string
+  /** Every database of this run has a name that starts so. */
+  prefix: string
+  template: string
+  embedded: boolean
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    testServer: TestServer
+  }
+}
+
+export default async function prepareDatabases(project: TestProject): Promise<() => Promise<void>> {
+  if (!existsSync(ANNALS_CLI)) throw new Error('The server is not built. Run `npm run build` first.')
+  const given = process.env.TEST_DATABASE_URL
+  const server = given ? { url: given, stop: async () => {} } : await startEmbeddedServer()
+  try {
+    const testServer = await prepareTemplate(server.url, !given)
+    project.provide('testServer', testServer)
+    return async () => {
+      try {
+        await leaveNothingBehind(testServer)
+      } finally {
+        await server.stop()
+      }
+    }
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+}
+
+async function startEmbeddedServer(): Promise<{ url: string; stop(): Promise<void> }> {
+  const { startEmbeddedPostgres } = await import(
+    '../../packages/server/dist/database/embedded/embedded_postgres.js'
+  )
+  const directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
+  const embedded = await startEmbeddedPostgres({ dataDir: join(directory, 'data'), onProgress: () => {} })
+  return {
+    url: socketUrl(embedded.connection),
+    stop: async () => {
+      await embedded.release()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+async function prepareTemplate(serverUrl: string, embedded: boolean): Promise<TestServer> {
+  const prefix = `annals_test_${randomBytes(4).toString('hex')}`
+  const template = `${prefix}_template`
+  const citus = await queryRows(serverUrl, "SELECT 1 FROM pg_extension WHERE extname = 'citus'")
+  const mode = citus.length > 0 ? 'shared' : 'cloned'
+  if (mode === 'cloned') await execute(serverUrl, `CREATE DATABASE ${template}`)
+  await migrate(mode === 'cloned' ? withDatabaseName(serverUrl, template) : serverUrl)
+  return { mode, serverUrl, prefix, template, embedded }
+}
+
+async function migrate(databaseUrl: string): Promise<void> {
+  const result = await runAnnals(['migrate'], { DATABASE_URL: databaseUrl })
+  if (result.code !== 0) throw new Error(`annals migrate failed (${result.code}): ${result.stderr}`)
+}
+
+/** Drops the template, and fails the run if a test file left a database or a connection behind. */
+async function leaveNothingBehind(server: TestServer): Promise<void> {
+  if (server.mode === 'shared') return
+  const left = await queryRows<{ datname: string }>(
+    server.serverUrl,
+    'SELECT datname FROM pg_database WHERE starts_with(datname, $1) ORDER BY datname',
+    [server.prefix],
+  )
+  for (const { datname } of left) await execute(server.serverUrl, `DROP DATABASE ${datname} WITH (FORCE)`)
+  const unexpected = left.map((row) => row.datname).filter((name) => name !== server.template)
+  if (unexpected.length > 0) throw new Error(`Test files left databases behind: ${unexpected.join(', ')}`)
+}

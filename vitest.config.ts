@@ -1,0 +1,31 @@
+import { defineConfig } from 'vitest/config'
+
+/**
+ * Two suites in one run. The unit suite needs nothing; the acceptance suite needs a database server, which
+ * its global setup starts once, or takes from TEST_DATABASE_URL.
+ */
+export default defineConfig({
+  test: {
+    maxWorkers: 2,
+    teardownTimeout: 30_000,
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['packages/*/test/**/*.test.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'acceptance',
+          include: ['tests/**/*.test.ts'],
+          globalSetup: ['tests/harness/global_setup.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+})
