@@ -92,7 +92,10 @@ function exchange<T>(
     const request = httpRequest(target, (response) => {
       readAnswer<T>(response).then(resolve, reject)
     })
-    request.on('error', reject)
+    request.on('error', (cause: NodeJS.ErrnoException) => {
+      const failure = new Error(`${target.method} ${target.path}: ${cause.message}`, { cause })
+      reject(Object.assign(failure, { code: cause.code }))
+    })
     if (Array.isArray(payload)) {
       for (const chunk of payload) request.write(chunk)
       request.end()

@@ -89,7 +89,7 @@ const SETTINGS = {
   },
   database_connections_max: {
     variable: 'ANNALS_DATABASE_CONNECTIONS_MAX',
-    meaning: 'connections that this process keeps to the database',
+    meaning: 'connections for everything but appends, which have one a flush of their own',
     default: 16,
     min: 2,
     max: 1_000,
@@ -166,13 +166,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     const text = environment[setting.variable]
     return [key, text === undefined || text === '' ? setting.default : readValue(setting, text)]
   })
-  const config = Object.freeze(Object.fromEntries(entries)) as Config
-  if (config.flushes_max >= config.database_connections_max) {
-    throw new StartError(
-      'ANNALS_FLUSHES_MAX must be smaller than ANNALS_DATABASE_CONNECTIONS_MAX: flushes use connections of their own, and reads need at least one.',
-    )
-  }
-  return config
+  return Object.freeze(Object.fromEntries(entries)) as Config
 }
 
 function readValue(setting: Setting, text: string): string | number {

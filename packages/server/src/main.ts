@@ -102,7 +102,7 @@ function openPools(config: Config, target: ConnectionTarget, logger: Logger, und
     statement_ms_max,
     onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),
   }
-  const database = openDatabase({ ...shared, connections_max: database_connections_max - flushes_max })
+  const database = openDatabase({ ...shared, connections_max: database_connections_max })
   undo.push(() => database.close())
   // Appends have connections of their own, so that no number of slow lists keeps them waiting.
   const appendDatabase = openDatabase({ ...shared, connections_max: flushes_max, settings: APPEND_SETTINGS })

@@ -10,8 +10,12 @@ export type Parameter = string | number | boolean | null | Buffer | ReadonlyArra
 
 /** What can run a statement: the pool, or one connection inside a transaction. */
 export interface Queryable {
-  /** Runs one statement and gives its rows. @throws AnnalsError `unavailable` when the database is away. */
-  query(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>
+  /**
+   * Runs one statement and gives its rows. `onSending` is called when a connection is there and the statement goes
+   * out: until then nothing can have happened.
+   * @throws DatabaseAway
+   */
+  query(statement: Statement, parameters: readonly Parameter[], onSending?: () => void): Promise<Row[]>
 }
 
 /** The pool of connections to one database. */
@@ -66,7 +70,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
   return {
-    query: (statement, parameters) => runOnPool(pool, statement, parameters),
+    query: (statement, parameters, onSending) => runOnPool(pool, statement, parameters, onSending),
     transaction: (work) => transaction(pool, work),
     close: () => pool.end(),
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
@@ -80,12 +84,12 @@ function startupOptions(settings: Record<string, string>): string {
 }
 
 /**
- * The database is away: it cannot be reached, or it broke off. `sent` tells whether the statement had been
- * sent by then, in which case nobody knows whether it took effect.
+ * The database is away: it cannot be reached, or it broke off. `in_doubt` tells whether a write had been sent by
+ * then, outside a transaction or as its commit: nobody knows whether it took effect.
  */
 export class DatabaseAway extends AnnalsError {
   constructor(
-    readonly sent: boolean,
+    readonly in_doubt: boolean,
     cause: unknown,
   ) {
     super(
@@ -100,15 +104,17 @@ async function runOnPool(
   pool: pg.Pool,
   statement: Statement,
   parameters: readonly Parameter[],
+  onSending?: () => void,
 ): Promise<Row[]> {
   const client = await connect(pool)
+  onSending?.()
   try {
     const rows = await run(client, statement, parameters)
     client.release()
     return rows
   } catch (error) {
     // A connection that broke is not given back; an error of the statement leaves it usable.
-    client.release(error instanceof DatabaseAway && error.sent)
+    client.release(isConnectionLoss((error as Error).cause ?? error))
     throw error
   }
 }
@@ -135,10 +141,14 @@ async function run(
     })
     return result.rows
   } catch (error) {
-    if (isUnavailable(error)) throw new DatabaseAway(isConnectionLoss(error), error)
+    if (isUnavailable(error)) throw new DatabaseAway(isConnectionLoss(error) && !isRead(statement), error)
     if (error instanceof Error) Object.assign(error, { statement: statement.name })
     throw error
   }
+}
+
+function isRead(statement: Statement): boolean {
+  return /^\s*SELECT\b/i.test(statement.text)
 }
 
 async function transaction<T>(pool: pg.Pool, work: (connection: Queryable) => Promise<T>): Promise<T> {
@@ -154,16 +164,19 @@ async function transaction<T>(pool: pg.Pool, work: (connection: Queryable) => Pr
 async function transactionOnce<T>(pool: pg.Pool, work: (connection: Queryable) => Promise<T>): Promise<T> {
   const client = await connect(pool)
   let broken = false
+  let committing = false
   try {
     await run(client, BEGIN, [])
     const result = await work({ query: (statement, parameters) => run(client, statement, parameters) })
+    committing = true
     await run(client, COMMIT, [])
     return result
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {
       broken = true
     })
-    throw error
+    // What was not committed is rolled back, whatever became of the connection.
+    throw error instanceof DatabaseAway && !committing ? new DatabaseAway(false, error.cause) : error
   } finally {
     client.release(broken)
   }

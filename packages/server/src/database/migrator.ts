@@ -26,13 +26,10 @@ export async function migrate(
   target: ConnectionTarget,
   onProgress: (sentence: string) => void = () => {},
 ): Promise<void> {
-  const client = new pg.Client({
-    ...target,
-    application_name: 'annals migrate',
-    connectionTimeoutMillis: 10_000,
-  })
-  client.on('error', () => {})
+  let client: pg.Client
   try {
+    client = new pg.Client({ ...target, application_name: 'annals migrate', connectionTimeoutMillis: 10_000 })
+    client.on('error', () => {})
     await client.connect()
   } catch (error) {
     throw new StartError(

@@ -1,15 +1,24 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { DatabaseAway } from '../database/database.js'
 import { describeError, isUnstorable } from '../database/database_errors.js'
-import { AnnalsError } from '../errors.js'
+import { AnnalsError, type ErrorName } from '../errors.js'
 import { AppendInDoubt } from '../log/append_request.js'
 import { answerError } from './answer.js'
 import type { AppServer } from './app_parts.js'
 
+/** What the framework refuses by itself, for which there is no sentence of ours below. */
+const CLIENT_ERRORS: Record<number, ErrorName> = {
+  400: 'invalid_request',
+  404: 'route_not_found',
+  413: 'payload_too_large',
+  414: 'invalid_request',
+  415: 'unsupported_media_type',
+}
+
 /** Turns every error into a response, in this one place. What an error's cause was stays in the log. */
 export function answerErrors(app: AppServer): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    if (isInDoubt(error, request)) return hangUp(request, reply, error)
+    if (isInDoubt(error)) return hangUp(request, reply, error)
     const known = toAnnalsError(error, request)
     if (known.error === 'internal_error') request.log.error({ err: describeError(error) }, 'request failed')
     else if (known.error === 'unavailable')
@@ -27,9 +36,8 @@ export function answerErrors(app: AppServer): void {
   )
 }
 
-function isInDoubt(error: Error, request: FastifyRequest): boolean {
-  const reads = request.method === 'GET' || request.method === 'HEAD'
-  return error instanceof AppendInDoubt || (error instanceof DatabaseAway && error.sent && !reads)
+function isInDoubt(error: Error): boolean {
+  return error instanceof AppendInDoubt || (error instanceof DatabaseAway && error.in_doubt)
 }
 
 /** Nobody knows whether the write took effect, so no status would be true: the connection ends unanswered. */
@@ -57,6 +65,8 @@ function toAnnalsError(error: FastifyError | AnnalsError, request: FastifyReques
     case 'FST_ERR_BAD_URL':
       return new AnnalsError('invalid_request', 'The path is not a valid URL path.')
   }
+  const refusal = CLIENT_ERRORS[error.statusCode ?? 0]
+  if (refusal) return new AnnalsError(refusal, `${error.message.replace(/\.$/, '')}.`)
   // Checks before the database are meant to catch all of these and name the place.
   if (isUnstorable(error)) {
     return new AnnalsError('invalid_request', 'The database cannot hold a value in this request.', {

@@ -1,6 +1,7 @@
 import { AnnalsError } from '../errors.js'
 import { isJsonObject, isRefusal, readJson } from '../json/read_json.js'
 import { OBJECT_BYTES_MAX } from '../limits.js'
+import { parseJson, writeJson } from '../messages/exact_json.js'
 
 /**
  * Reads a containment filter from the query string: a JSON object, as text for PostgreSQL. An empty object
@@ -33,7 +34,10 @@ export function parseFilter(name: string, text: string | undefined): string | un
  */
 export function checkObjectBytes(pointer: string, value: object | null | undefined, bodyText?: string): void {
   if (!value || (bodyText !== undefined && bodyText.length * 3 <= OBJECT_BYTES_MAX)) return
-  const bytes = Buffer.byteLength(JSON.stringify(value))
+  // Numbers of many digits are doubles in the parsed value; the text has them all.
+  const exact =
+    bodyText === undefined ? value : (parseJson(bodyText) as Record<string, unknown>)[pointer.slice(1)]
+  const bytes = Buffer.byteLength(writeJson(exact))
   if (bytes > OBJECT_BYTES_MAX) {
     throw new AnnalsError(
       'payload_too_large',

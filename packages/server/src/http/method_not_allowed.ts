@@ -15,16 +15,29 @@ export function watchMethods(app: AppServer): () => void {
     methodsByUrl.set(route.url, methods)
     for (const method of [route.method].flat()) methods.add(method)
   })
-  // The routes that are added here come through the hook as well, hence the copy.
   return () => {
-    for (const [url, methods] of [...methodsByUrl]) addRoute(app, url, [...methods])
+    // The routes that are added here come through the hook as well, hence the copy.
+    const known = [...methodsByUrl]
+    for (const [url, methods] of known) {
+      // What a pattern takes under another method is not for a fixed path to refuse: /user/ls is also a user.
+      const patterns = known.filter(([pattern]) => pattern !== url && matches(pattern, url))
+      addRoute(app, url, new Set([...methods, ...patterns.flatMap(([, taken]) => [...taken])]))
+    }
   }
 }
 
-function addRoute(app: AppServer, url: string, allowed: string[]): void {
-  const allow = allowed.sort().join(', ')
+function matches(pattern: string, url: string): boolean {
+  const parts = pattern.split('/')
+  const own = url.split('/')
+  return (
+    parts.length === own.length && parts.every((part, index) => part.startsWith(':') || part === own[index])
+  )
+}
+
+function addRoute(app: AppServer, url: string, allowed: ReadonlySet<string>): void {
+  const allow = [...allowed].sort().join(', ')
   app.route({
-    method: METHODS.filter((method) => !allowed.includes(method)),
+    method: METHODS.filter((method) => !allowed.has(method)),
     url,
     schema: { hide: true },
     handler: (request, reply) => {

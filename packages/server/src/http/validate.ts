@@ -40,7 +40,12 @@ export function validateRequests(app: AppServer): void {
     const view = schema as SchemaView
     const validator = Compile(schema as TSchema)
     return (input: unknown) => {
-      const value = part === 'body' ? (input ?? {}) : readTexts(view, input as Record<string, unknown>, part)
+      const value =
+        part === 'body'
+          ? input === undefined
+            ? {}
+            : input
+          : readTexts(view, input as Record<string, unknown>, part)
       if (value instanceof AnnalsError) return { error: value }
       // Headers are only checked: the rest of them must stay.
       if (validator.Check(value)) return { value: part === 'headers' ? input : value }

@@ -13,6 +13,8 @@ export interface Unstorable {
 
 const NUMBER = /-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?/y
 const POINTER_LENGTH_MAX = 200
+/** PostgreSQL's numeric_in reads no exponent of this size, not even a zero's. */
+const EXPONENT_MAX = 1_073_741_823
 
 /** Whether brackets nest deeper than `depth_max` in a JSON text. Brackets inside strings do not count. */
 export function nestsTooDeep(text: string, depth_max: number): boolean {
@@ -102,6 +104,7 @@ function digitsOf(
   exponent: string | undefined,
 ): { integer: number; fraction: number } {
   const shift = Number(exponent ?? 0)
+  if (Math.abs(shift) >= EXPONENT_MAX) return { integer: Number.POSITIVE_INFINITY, fraction: 0 }
   const significant = (integer + fraction).replace(/^0+/, '').length
   const isZero = significant === 0
   return {
@@ -113,9 +116,9 @@ function digitsOf(
 function pointerOf(levels: Level[]): string {
   let pointer = ''
   for (const level of levels) {
-    if (pointer.length > POINTER_LENGTH_MAX) return `${pointer.slice(0, POINTER_LENGTH_MAX)}…`
+    if (pointer.length > POINTER_LENGTH_MAX) break
     if (level.isArray) pointer += `/${level.index}`
     else if (level.key !== undefined) pointer += `/${level.key.replaceAll('~', '~0').replaceAll('/', '~1')}`
   }
-  return pointer
+  return pointer.length > POINTER_LENGTH_MAX ? `${pointer.slice(0, POINTER_LENGTH_MAX)}…` : pointer
 }

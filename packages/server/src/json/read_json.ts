@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { JSON_DEPTH_MAX } from '../limits.js'
+import { JSON_DEPTH_MAX, NUMBER_FRACTION_DIGITS_MAX } from '../limits.js'
 import { findUnstorable, nestsTooDeep, type Unstorable } from './find_unstorable.js'
 
 /** A JSON text and what JavaScript makes of it. The text is what is stored; the value is what is checked. */
@@ -11,8 +11,8 @@ export interface JsonText {
 export type JsonRefusal = { refused: 'not_json'; reason: string } | ({ refused: 'unstorable' } & Unstorable)
 
 // What a JSON text must contain for the slow look to be worth while: the escapes of U+0000 and surrogates, an
-// exponent of two digits, a very long number.
-const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])|[eE][+-]?\d\d|\d{16000}/
+// exponent of two digits, or a very long number.
+const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])|[eE][+-]?\d\d/
 /** The byte order mark that some editors put in front. JSON forbids it; saying so beats "unexpected token". */
 const BOM = 0xfeff
 
@@ -29,8 +29,27 @@ export function readJson(source: Buffer | string): JsonText | JsonRefusal {
   } catch (error) {
     return { refused: 'not_json', reason: (error as Error).message.replace(/\s+/g, ' ') }
   }
-  const unstorable = deep || SUSPICIOUS.test(text) ? findUnstorable(text) : undefined
+  const unstorable =
+    deep || SUSPICIOUS.test(text) || mayHaveLongNumber(text) ? findUnstorable(text) : undefined
   return unstorable ? { refused: 'unstorable', ...unstorable } : { text, value }
+}
+
+/**
+ * Whether a number might have more digits than numeric holds. A number so long covers one of the places looked at
+ * here and the one behind it, so a look at every so-manieth character finds it. (A pattern such as \d{16000}
+ * takes quadratic time on shorter runs of digits.)
+ */
+function mayHaveLongNumber(text: string): boolean {
+  const step = NUMBER_FRACTION_DIGITS_MAX >> 2
+  for (let at = step; at < text.length; at += step) {
+    if (isDigit(text, at) && isDigit(text, at - step + 1)) return true
+  }
+  return false
+}
+
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at)
+  return code >= 0x30 && code <= 0x39
 }
 
 export function isRefusal(result: JsonText | JsonRefusal): result is JsonRefusal {

@@ -36,11 +36,12 @@ async function store(database: Database, batch: PendingAppend[], state: FlushSta
     const repeated = state.sent
     let rows: Row[]
     try {
-      state.sent = true
-      rows = await database.query(APPEND_ENTRIES, parametersOf(batch, repeated))
+      rows = await database.query(APPEND_ENTRIES, parametersOf(batch, repeated), () => {
+        state.sent = true
+      })
     } catch (error) {
       if (error instanceof DatabaseAway) {
-        state.sent = repeated || error.sent
+        state.sent = repeated || error.in_doubt
         if (performance.now() + RETRY_PAUSE_MS >= state.deadline) return giveUp(batch, state, error)
         await sleep(RETRY_PAUSE_MS)
         continue

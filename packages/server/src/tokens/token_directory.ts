@@ -30,7 +30,7 @@ const UNKNOWN_KEPT_MS = 1_000
  */
 export class TokenDirectory {
   private readonly lookups = new LRUCache<string, Lookup>({ max: TOKENS_REMEMBERED_MAX })
-  private readonly pending = new Map<string, Promise<Lookup>>()
+  private readonly pending = new Map<string, { since: number; lookup: Promise<Lookup> }>()
 
   constructor(
     private readonly database: Queryable,
@@ -53,14 +53,17 @@ export class TokenDirectory {
 
   private lookUp(id: string, hash: Buffer): Promise<Lookup> {
     const under_way = this.pending.get(id)
-    if (under_way) return under_way
+    // One that a slow database has kept for too long may bring an answer from before a revocation.
+    if (under_way && performance.now() - under_way.since < this.kept_ms) return under_way.lookup
     const lookup = this.ask(hash)
       .then((answer) => {
         this.lookups.set(id, answer)
         return answer
       })
-      .finally(() => this.pending.delete(id))
-    this.pending.set(id, lookup)
+      .finally(() => {
+        if (this.pending.get(id)?.lookup === lookup) this.pending.delete(id)
+      })
+    this.pending.set(id, { since: performance.now(), lookup })
     return lookup
   }
 

@@ -6,7 +6,8 @@ import { anEvent } from '../log/requests.ts'
 import { type FakePostgres, type OnMessage, startFakePostgres } from './fake_postgres.ts'
 
 const WAIT_MS = 300
-const SLEEP = planned('sleep', 'SELECT pg_sleep(60)')
+const WRITE = planned('write', 'DELETE FROM anything')
+const READ = planned('read', 'SELECT pg_sleep(60)')
 
 const closings: Array<() => unknown> = []
 afterEach(async () => {
@@ -44,27 +45,33 @@ describe('a database that breaks off', () => {
     ['resets the connection', (socket) => socket.resetAndDestroy()],
   ])('while a statement runs is away, with the statement sent, when it %s', async (_how, onMessage) => {
     const { database } = await openFake(onMessage)
-    expect(await awayOf(database.query(SLEEP, []))).toMatchObject({ error: 'unavailable', sent: true })
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: true })
     expect(database.usage()).toMatchObject({ total: 0, waiting: 0 })
   })
 
-  it('within a transaction is away', async () => {
+  it('within a transaction is away and leaves nothing in doubt: nothing was committed', async () => {
     const { database } = await openFake((socket) => socket.destroy())
-    expect(await awayOf(database.transaction((connection) => connection.query(SLEEP, [])))).toMatchObject({
+    expect(await awayOf(database.transaction((connection) => connection.query(WRITE, [])))).toMatchObject({
       error: 'unavailable',
+      in_doubt: false,
     })
+  })
+
+  it('while it reads leaves nothing in doubt', async () => {
+    const { database } = await openFake((socket) => socket.destroy())
+    expect(await awayOf(database.query(READ, []))).toMatchObject({ error: 'unavailable', in_doubt: false })
   })
 })
 
 describe('a database that does not answer', () => {
   it('is away with nothing sent, when it does not even take the connection', async () => {
     const { database } = await openFake()
-    expect(await awayOf(database.query(SLEEP, []))).toMatchObject({ error: 'unavailable', sent: false })
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: false })
   })
 
   it('is away with the statement sent, when it took that and then fell silent', async () => {
     const { database } = await openFake(() => {})
-    expect(await awayOf(database.query(SLEEP, []))).toMatchObject({ error: 'unavailable', sent: true })
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: true })
     expect(database.usage()).toMatchObject({ total: 0 })
   })
 
@@ -101,6 +108,6 @@ describe('a database that is not there', () => {
   it('is away with nothing sent', async () => {
     const { database, server } = await openFake()
     await server.close()
-    expect(await awayOf(database.query(SLEEP, []))).toMatchObject({ error: 'unavailable', sent: false })
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: false })
   })
 })

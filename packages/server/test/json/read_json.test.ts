@@ -166,6 +166,20 @@ describe('the range of numbers', () => {
     })
   })
 
+  it('is kept wherever in the text the number stands', () => {
+    for (const before of [0, 1, 2, 3, 100, 8_190, 8_191, 8_192, 16_380, 50_000]) {
+      for (const [digits, exponent] of [
+        [16_384, ''],
+        [16_380, 'e-4'],
+        [16_375, 'e-9'],
+      ] as const) {
+        const text = `${' '.repeat(before)}0.${'1'.repeat(digits)}${exponent}`
+        expect(refusalOf(text)).toMatchObject({ reason: NUMBERS_OUT_OF_RANGE })
+        expect(refusalOf(text.replace('1', ''))).toBeUndefined()
+      }
+    }
+  })
+
   it('bounds what all numbers of a text take together when they are written out', () => {
     const numbers = (count: number) => `[${Array(count).fill('1e131071').join(',')}]`
     expect(refusalOf(numbers(8))).toBeUndefined()

@@ -53,7 +53,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       const { project_id } = request
       const { session_id } = request.params
       const log = { project_id, session_id, kind, type }
-      if (acceptsStream(request.headers.accept)) {
+      if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
         refuseForStream(request.query)
         await readLastSeq(database, project_id, session_id)
         const token = bearerToken(request)!
