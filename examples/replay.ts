@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { AnnalsApi } from './replay/annals_api.ts'
-import { checkEvents, checkWalk } from './replay/check_events.ts'
+
 import { checkListByConfigs, checkListsByUser, oldestFirst } from './replay/check_lists.ts'
+import { checkEntries, checkMessages, checkWalk } from './replay/check_logs.ts'
 import { ReplayFailure } from './replay/failure.ts'
 import { Progress } from './replay/progress.ts'
 import { type RecordedRun, recordRun } from './replay/record.ts'
 import { listDifferences, Report } from './replay/report.ts'
-import { type JsonObject, type Run, readRuns } from './replay/runs.ts'
+import { type JsonObject, type Run, readRuns, type StoreAs } from './replay/runs.ts'
 
 const USAGE = `Replays recorded agent runs into Annals, reads them back, and compares.
 
@@ -16,6 +17,7 @@ Usage: npm run replay -- [options] <file>
   <file>           one run a line, as JSON: { "user", "configs", "messages" }
   --url <url>      where Annals is (http://127.0.0.1:8029)
   --token <token>  an API key with read and write; or set ANNALS_API_KEY
+  --as <what>      store recorded messages as messages (default) or as events
   --help           this text
 
 Each run becomes a session of its own, next to what the project has already. Ends with code 1 if anything
@@ -30,6 +32,7 @@ interface Replay {
   report: Report
   /** A sentence for everything that is not as it should be. */
   differences: string[]
+  store_as: StoreAs
 }
 
 await main().catch((error: unknown) => {
@@ -52,7 +55,7 @@ async function main(): Promise<void> {
     onBack: () => progress.say(''),
   })
   await api.ping()
-  const replay: Replay = { api, progress, report: new Report(), differences: [] }
+  const replay: Replay = { api, progress, report: new Report(), differences: [], store_as: options.store_as }
   const recorded = await storeRuns(replay, runs)
   await checkLists(replay, recorded)
   await checkLogs(replay, recorded)
@@ -62,20 +65,22 @@ async function main(): Promise<void> {
 
 /** Stores every run; they are given back in the order in which lists show their sessions. */
 async function storeRuns(
-  { api, progress, report, differences }: Replay,
+  { api, progress, report, differences, store_as }: Replay,
   runs: Run[],
 ): Promise<RecordedRun[]> {
   const replay_id = randomUUID()
   const recorded = await report.time(
     () =>
-      progress.over('Storing runs', runs, RUNS_AT_ONCE, (run) => recordRun(api, run, replay_id, differences)),
+      progress.over('Storing runs', runs, RUNS_AT_ONCE, (run) =>
+        recordRun(api, run, store_as, replay_id, differences),
+      ),
     (stored) => {
-      const events = stored.flatMap((one) => one.events)
-      const messages = events.filter(({ type }) => type === 'message').length
+      const entries = stored.flatMap((one) => one.entries)
+      const messages = stored.reduce((sum, one) => sum + one.run.messages.length, 0)
       return {
         'stored: sessions': stored.length,
-        'stored: messages, as events': messages,
-        'stored: tool calls, as events': events.length - messages,
+        [`stored: messages, as ${store_as}`]: messages,
+        'stored: tool calls, as events': entries.length - messages,
       }
     },
   )
@@ -103,12 +108,12 @@ async function checkLists({ api, report, differences }: Replay, recorded: Record
   }
 }
 
-/** Walks the longest session in both directions, then reads back every event of every session. */
+/** Walks the longest session in both directions, then reads back every entry of every session. */
 async function checkLogs(
-  { api, progress, report, differences }: Replay,
+  { api, progress, report, differences, store_as }: Replay,
   recorded: RecordedRun[],
 ): Promise<void> {
-  const longest = recorded.reduce((a, b) => (b.events.length > a.events.length ? b : a))
+  const longest = recorded.reduce((a, b) => (b.entries.length > a.entries.length ? b : a))
   await report.time(
     () => checkWalk(api, longest, differences),
     (seen) => ({ 'walked: the longest session, forth and back': seen }),
@@ -116,15 +121,25 @@ async function checkLogs(
   await report.time(
     () =>
       progress.over('Comparing sessions', recorded, RUNS_AT_ONCE, (one) =>
-        checkEvents(api, one, differences),
+        checkEntries(api, one, differences),
       ),
-    (equal) => ({ 'read back: events that are equal': equal.reduce((sum, count) => sum + count, 0) }),
+    (equal) => ({ 'read back: entries that are equal': equal.reduce((sum, count) => sum + count, 0) }),
+  )
+  if (store_as === 'events') return
+  await report.time(
+    () =>
+      progress.over('Comparing messages', recorded, RUNS_AT_ONCE, (one) =>
+        checkMessages(api, one, differences),
+      ),
+    (equal) => ({
+      'read back: messages in openai format, equal': equal.reduce((sum, count) => sum + count, 0),
+    }),
   )
 }
 
 /** What is printed at the end. */
 function conclude({ api, report, differences }: Replay, recorded: RecordedRun[]): string {
-  const events = recorded.reduce((sum, one) => sum + one.events.length, 0)
+  const entries = recorded.reduce((sum, one) => sum + one.entries.length, 0)
   const { sent, stored_before } = api.repeated
   const retries =
     sent === 0
@@ -132,13 +147,13 @@ function conclude({ api, report, differences }: Replay, recorded: RecordedRun[])
       : `\nRequests sent again: ${sent}. Found stored by then, and not stored twice: ${stored_before}.\n`
   const result =
     differences.length === 0
-      ? `${recorded.length} sessions, all ${events} events equal.`
+      ? `${recorded.length} sessions, all ${entries} entries equal.`
       : listDifferences(differences)
   return `\n${report}\n${retries}\n${result}\n`
 }
 
 /** Undefined: help is asked for. */
-function readOptions(): { file: string; url: string; token: string } | undefined {
+function readOptions(): { file: string; url: string; token: string; store_as: StoreAs } | undefined {
   const { values, positionals } = parseArguments()
   if (values.help) return undefined
   const [file, ...more] = positionals
@@ -154,7 +169,10 @@ function readOptions(): { file: string; url: string; token: string } | undefined
       'An API key is needed: give --token or set ANNALS_API_KEY. The first "npm start" prints one; "npx annals token create --project default --name replay" makes another.',
     )
   }
-  return { file, url: values.url.replace(/\/+$/, ''), token }
+  if (values.as !== 'messages' && values.as !== 'events') {
+    throw new ReplayFailure('--as must be messages or events.')
+  }
+  return { file, url: values.url.replace(/\/+$/, ''), token, store_as: values.as }
 }
 
 function parseArguments() {
@@ -164,6 +182,7 @@ function parseArguments() {
       options: {
         url: { type: 'string', default: 'http://127.0.0.1:8029' },
         token: { type: 'string' },
+        as: { type: 'string', default: 'messages' },
         help: { type: 'boolean', default: false },
       },
     })

@@ -27,6 +27,25 @@ interface SessionEvent {
   created_at: string
 }
 
+/** What is used of a message's answer. */
+export interface Message {
+  id: string
+  seq: number
+}
+
+/** An entry of a log, in its place among the others. */
+export interface TimelineItem {
+  kind: 'message' | 'event'
+  seq: number
+  id: string
+  session_id: string
+  created_at: string
+  type?: string
+  data?: JsonObject
+  format?: string
+  blob?: JsonObject
+}
+
 interface Page<Item> {
   items: Item[]
   has_more: boolean
@@ -97,12 +116,26 @@ export class AnnalsApi {
     return this.#request({ method: 'POST', path: `/session/${session_id}/events`, body, idempotency_key })
   }
 
+  addMessage(session_id: string, blob: JsonObject, idempotency_key: string): Promise<Message> {
+    const body = JSON.stringify({ blob })
+    return this.#request({ method: 'POST', path: `/session/${session_id}/messages`, body, idempotency_key })
+  }
+
+  /** All messages of a session in a provider's format. */
+  async messages(session_id: string, format: string): Promise<JsonObject[]> {
+    const path = `/session/${session_id}/messages?format=${format}`
+    return (await this.#request<{ items: JsonObject[] }>({ method: 'GET', path })).items
+  }
+
   sessions(query: Record<string, string | number | boolean>): AsyncGenerator<Session> {
     return this.#walk('/session', query)
   }
 
-  events(session_id: string, query: Record<string, string | number | boolean>): AsyncGenerator<SessionEvent> {
-    return this.#walk(`/session/${session_id}/events`, query)
+  timeline(
+    session_id: string,
+    query: Record<string, string | number | boolean>,
+  ): AsyncGenerator<TimelineItem> {
+    return this.#walk(`/session/${session_id}/timeline`, query)
   }
 
   /** Every item of a list, page by page. */

@@ -14,9 +14,10 @@ export interface Run {
   messages: JsonObject[]
 }
 
-/** What is stored of a run, one after the other. */
-export interface PlannedEvent {
-  type: 'message' | 'tool_call'
+/** An entry as a session's log shall have it: a message's blob, or an event's data with its type. */
+export interface PlannedEntry {
+  kind: 'message' | 'event'
+  type?: string
   data: JsonObject
 }
 
@@ -54,13 +55,18 @@ function readRun(content: string, line: number): Run {
   }
 }
 
-/** The events of a run: every message, and behind it every tool call that it makes. */
-export function eventsOf(run: Run): PlannedEvent[] {
-  return run.messages.flatMap((message): PlannedEvent[] => {
+/** How a replay stores recorded messages: as messages, or as events of the type `message`. */
+export type StoreAs = 'messages' | 'events'
+
+/** The entries of a run: every message, and behind it every tool call that it makes, as an event. */
+export function entriesOf(run: Run, store_as: StoreAs): PlannedEntry[] {
+  return run.messages.flatMap((message): PlannedEntry[] => {
     const calls = Array.isArray(message.tool_calls) ? message.tool_calls.filter(isObject) : []
     return [
-      { type: 'message', data: message },
-      ...calls.map((data) => ({ type: 'tool_call' as const, data })),
+      store_as === 'messages'
+        ? { kind: 'message', data: message }
+        : { kind: 'event', type: 'message', data: message },
+      ...calls.map((data) => ({ kind: 'event' as const, type: 'tool_call', data })),
     ]
   })
 }

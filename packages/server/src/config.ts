@@ -102,6 +102,14 @@ const SETTINGS = {
     min: 100,
     max: 60_000,
   },
+  commit_ms_max: {
+    variable: 'ANNALS_COMMIT_MS_MAX',
+    meaning: 'how long an append may be under way in the database before its connection is closed unanswered',
+    unit: 'ms',
+    default: 5_000,
+    min: 100,
+    max: 60_000,
+  },
   statement_ms_max: {
     variable: 'ANNALS_STATEMENT_MS_MAX',
     meaning: 'longest that one statement of a request may run in the database',

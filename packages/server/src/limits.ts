@@ -8,7 +8,6 @@ export const USER_IDENTIFIER_LENGTH_MAX = 256
 export const EVENT_TYPE_LENGTH_MAX = 256
 export const NAME_LENGTH_MAX = 256
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
-export const CURSOR_LENGTH_MAX = 1_024
 /** Bytes of `configs` or `meta`, as sent. */
 export const OBJECT_BYTES_MAX = 64 * 1024
 /**

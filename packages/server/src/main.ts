@@ -46,7 +46,12 @@ export async function startService(config: Config, onProgress: (sentence: string
   const logger = pino({ level: config.log_level, base: { pid: process.pid } }, destination)
   const undo: Undo = [() => destination.flushSync()]
   const unwind = async () => {
-    for (const step of undo.splice(0).reverse()) await step()
+    for (const step of undo.splice(0).reverse()) {
+      // One part that fails to stop must not keep the others running.
+      await Promise.resolve()
+        .then(step)
+        .catch((error) => logger.error({ err: describeError(error) }, 'stopping failed'))
+    }
   }
   try {
     const location = await locateDatabase(config, onProgress)

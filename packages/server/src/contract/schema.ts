@@ -1,11 +1,5 @@
 import Type, { type TSchema } from 'typebox'
-import {
-  CURSOR_LENGTH_MAX,
-  NAME_LENGTH_MAX,
-  PAGE_LIMIT_DEFAULT,
-  PAGE_LIMIT_MAX,
-  USER_IDENTIFIER_LENGTH_MAX,
-} from '../limits.js'
+import { NAME_LENGTH_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
 
 /** Building blocks that the resources share. */
 
@@ -47,8 +41,6 @@ export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT) {
     ),
     cursor: Type.Optional(
       Type.String({
-        minLength: 1,
-        maxLength: CURSOR_LENGTH_MAX,
         description:
           'The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused.',
       }),

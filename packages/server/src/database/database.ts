@@ -172,9 +172,8 @@ async function transactionOnce<T>(pool: pg.Pool, work: (connection: Queryable) =
     await run(client, COMMIT, [])
     return result
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => {
-      broken = true
-    })
+    if (error instanceof DatabaseAway) broken = true
+    else await client.query('ROLLBACK').catch(() => (broken = true))
     // What was not committed is rolled back, whatever became of the connection.
     throw error instanceof DatabaseAway && !committing ? new DatabaseAway(false, error.cause) : error
   } finally {

@@ -9,6 +9,8 @@ const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.ur
 const SERVER_VERSION_MIN = 15
 const ATTEMPTS_MAX = 20
 
+let newestVersion: number | undefined
+
 interface Migration {
   version: number
   name: string
@@ -52,7 +54,8 @@ export async function migrate(
 
 /** The version that this binary brings a schema to. */
 export function schemaVersion(): number {
-  return readMigrations().at(-1)?.version ?? 0
+  newestVersion ??= readMigrations().at(-1)?.version ?? 0
+  return newestVersion
 }
 
 function readMigrations(): Migration[] {

@@ -6,12 +6,15 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The body as it was sent, checked to be JSON that can be stored; `{}` where there was none. */
     bodyText: string
+    /** Bytes of the body as PostgreSQL will write it, its insignificant space aside. */
+    bodyBytes: number
   }
 }
 
 /** Reads JSON bodies: the value for checking, the text for storing. Everything else is 415. */
 export function readBodies(app: AppServer): void {
   app.decorateRequest('bodyText', '{}')
+  app.decorateRequest('bodyBytes', 2)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const encoding = request.headers['content-encoding']
@@ -33,6 +36,7 @@ export function readBodies(app: AppServer): void {
     const json = readJson(body as Buffer)
     if (!isRefusal(json)) {
       request.bodyText = json.text
+      request.bodyBytes = body.length + json.expansion
       return done(null, json.value)
     }
     if (json.refused === 'not_json')

@@ -47,15 +47,25 @@ interface Level {
   isArray: boolean
 }
 
+/** What a slow look at a JSON text finds: a value that cannot be stored, or by how much the text grows in jsonb. */
+export interface Inspection {
+  unstorable: Unstorable | undefined
+  /** Digits that numbers take beyond their own length when they are written out. */
+  expansion: number
+}
+
 /**
  * Finds the first value that jsonb refuses: U+0000, a lone surrogate, a number out of numeric's range, nesting
  * beyond the limit. Also numbers that are short as sent and huge as stored (`1e131071`), whose digits would
  * fill the memory of whoever reads them. `text` must be valid JSON.
  */
-export function findUnstorable(text: string): Unstorable | undefined {
+export function inspect(text: string): Inspection {
   const levels: Level[] = []
   let expansion = 0
-  const refuse = (reason: string): Unstorable => ({ pointer: pointerOf(levels), reason })
+  const refuse = (reason: string): Inspection => ({
+    unstorable: { pointer: pointerOf(levels), reason },
+    expansion,
+  })
   for (let at = 0; at < text.length; at++) {
     const top = levels.at(-1)
     const character = text[at]!
@@ -87,7 +97,7 @@ export function findUnstorable(text: string): Unstorable | undefined {
       at += literal.length - 1
     }
   }
-  return undefined
+  return { unstorable: undefined, expansion: Math.max(expansion, 0) }
 }
 
 function refuseString(literal: string): string | undefined {

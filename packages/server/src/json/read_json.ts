@@ -1,11 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { JSON_DEPTH_MAX, NUMBER_FRACTION_DIGITS_MAX } from '../limits.js'
-import { findUnstorable, nestsTooDeep, type Unstorable } from './find_unstorable.js'
+import { inspect, nestsTooDeep, type Unstorable } from './find_unstorable.js'
 
 /** A JSON text and what JavaScript makes of it. The text is what is stored; the value is what is checked. */
 export interface JsonText {
   text: string
   value: unknown
+  /** Characters that the text has more when PostgreSQL writes it: `1e400` becomes 401 digits. */
+  expansion: number
 }
 
 export type JsonRefusal = { refused: 'not_json'; reason: string } | ({ refused: 'unstorable' } & Unstorable)
@@ -29,9 +31,9 @@ export function readJson(source: Buffer | string): JsonText | JsonRefusal {
   } catch (error) {
     return { refused: 'not_json', reason: (error as Error).message.replace(/\s+/g, ' ') }
   }
-  const unstorable =
-    deep || SUSPICIOUS.test(text) || mayHaveLongNumber(text) ? findUnstorable(text) : undefined
-  return unstorable ? { refused: 'unstorable', ...unstorable } : { text, value }
+  if (!deep && !SUSPICIOUS.test(text) && !mayHaveLongNumber(text)) return { text, value, expansion: 0 }
+  const { unstorable, expansion } = inspect(text)
+  return unstorable ? { refused: 'unstorable', ...unstorable } : { text, value, expansion }
 }
 
 /**

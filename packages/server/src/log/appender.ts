@@ -15,8 +15,10 @@ export interface AppenderOptions {
   flushes_max: number
   /** Told which sessions of a project may have new entries, as soon as they are durable. */
   onAppended?: (project_id: string, session_ids: ReadonlySet<string>) => void
-  /** How long a request waits for its flush to begin, and a flush for the database's answer, in ms. */
+  /** How long a request waits for its flush to begin, and a flush for a connection, in ms. */
   wait_ms_max: number
+  /** How long a flush that was sent waits for the database's answer, in ms; by default as long. */
+  commit_ms_max?: number
 }
 
 /**
@@ -56,7 +58,7 @@ export class Appender {
    * cannot be stored), overloaded, unavailable; AppendInDoubt.
    */
   append(request: AppendRequest): Promise<AppendOutcome> {
-    const bytes = request.entries.reduce((sum, entry) => sum + entry.bytes, 0)
+    const bytes = request.entries.reduce((sum, { bytes }) => sum + bytes, 0)
     if (
       this.waitingRequests >= this.options.queue_requests_max ||
       this.waitingBytes + bytes > this.options.queue_bytes_max
@@ -117,7 +119,7 @@ export class Appender {
     }
     if (taken.length > 0) {
       this.flushesInFlight += 1
-      await flush(this.options.database, taken, this.options.wait_ms_max)
+      await flush(this.options.database, taken, this.options)
       this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
       this.flushesInFlight -= 1
     }

@@ -15,9 +15,14 @@ const COLLISIONS_MAX = 5
  * batch, which may be later than the callers' answers: a project's next flush must not overtake one whose end
  * is unknown.
  */
-export async function flush(database: Database, batch: PendingAppend[], wait_ms_max: number): Promise<void> {
+export async function flush(
+  database: Database,
+  batch: PendingAppend[],
+  limits: { wait_ms_max: number; commit_ms_max?: number },
+): Promise<void> {
+  const { wait_ms_max, commit_ms_max = wait_ms_max } = limits
   const state: FlushState = { sent: false, deadline: performance.now() + wait_ms_max }
-  const timer = setTimeout(() => giveUp(batch, state), wait_ms_max)
+  const timer = setTimeout(() => giveUp(batch, state), commit_ms_max)
   try {
     await store(database, batch, state)
   } finally {
@@ -31,7 +36,12 @@ interface FlushState {
   readonly deadline: number
 }
 
-async function store(database: Database, batch: PendingAppend[], state: FlushState): Promise<void> {
+async function store(
+  database: Database,
+  batch: PendingAppend[],
+  state: FlushState,
+  isSecondLook = false,
+): Promise<void> {
   for (let collisions = 0; ; ) {
     const repeated = state.sent
     let rows: Row[]
@@ -51,7 +61,11 @@ async function store(database: Database, batch: PendingAppend[], state: FlushSta
       if ((isUniqueViolation(error) || isTransient(error)) && ++collisions < COLLISIONS_MAX) continue
       return storeApart(database, batch, state, error)
     }
-    return answer(database, batch, rows)
+    const attempt = { isRepeated: repeated, isSecondLook }
+    const lookAgain = await answer(database, batch, rows, attempt)
+    // All that remains is to say yes or no to these; a second no is final.
+    if (lookAgain.length > 0) await store(database, lookAgain, state, true)
+    return
   }
 }
 
@@ -98,19 +112,27 @@ function rejectAll(batch: PendingAppend[], reason: unknown): void {
   }
 }
 
-/** Rows come in the order of the requests; each request has at least one. */
-async function answer(database: Database, batch: PendingAppend[], rows: Row[]): Promise<void> {
+/** Rows come in the order of the requests; each request has at least one. Gives those to be looked at again. */
+async function answer(
+  database: Database,
+  batch: PendingAppend[],
+  rows: Row[],
+  attempt: { isRepeated: boolean; isSecondLook: boolean },
+): Promise<PendingAppend[]> {
   const readBacks: Promise<void>[] = []
+  const lookAgain: PendingAppend[] = []
   let from = 0
-  for (let index = 0; index < batch.length; index++) {
+  for (const [index, pending] of batch.entries()) {
     const ord = String(index + 1)
     let to = from
     while (to < rows.length && rows[to]!.ord === ord) to++
-    const settled = settle(database, batch[index]!, rows.slice(from, to))
-    if (settled) readBacks.push(settled)
+    const settled = settle(database, pending, rows.slice(from, to), attempt)
+    if (settled === 'look again') lookAgain.push(pending)
+    else if (settled) readBacks.push(settled)
     from = to
   }
   if (readBacks.length > 0) await Promise.all(readBacks)
+  return lookAgain
 }
 
 function parametersOf(batch: PendingAppend[], repeated: boolean): Parameter[] {

@@ -6,9 +6,17 @@ import type { PendingAppend } from './pending_append.js'
 
 /**
  * Answers one request from its rows of APPEND_ENTRIES. Gives a promise only where stored entries have to be
- * read back: for a key or an entry id that was seen before.
+ * read back: for a key or an entry id that was seen before. Gives `look again` instead of refusing a conditional
+ * append whose first attempt may be what moved the head: a statement sees keys and ids as they were when it began,
+ * but the head as it is when its lock comes, so an attempt that another node commits meanwhile shows in the head
+ * alone. `isRepeated`: an earlier attempt of the same flush may have been carried out.
  */
-export function settle(database: Database, pending: PendingAppend, rows: Row[]): Promise<void> | undefined {
+export function settle(
+  database: Database,
+  pending: PendingAppend,
+  rows: Row[],
+  attempt: { isRepeated: boolean; isSecondLook: boolean },
+): Promise<void> | 'look again' | undefined {
   const { request } = pending
   const first = rows[0]
   if (!first) {
@@ -27,6 +35,9 @@ export function settle(database: Database, pending: PendingAppend, rows: Row[]):
     return
   }
   if (first.admitted !== 't') {
+    const mayBeOurs =
+      attempt.isRepeated || request.idempotency || request.entries.some((entry) => entry.id_given)
+    if (request.if_match !== undefined && mayBeOurs && !attempt.isSecondLook) return 'look again'
     fail(
       pending,
       rows.some((row) => row.differs === 't') ? idTaken(rows) : conflict(request.if_match!, first.head_seq!),

@@ -51,12 +51,13 @@ export async function eraseUser(database: Database, project_id: string, identifi
     const owner = [project_id, user.id!]
     const sessions = (await connection.query(FIND_OWNED.sessions, owner)).map((row) => row.id!)
     const erased = { sessions: 0, entries: 0, learning_spaces: 0 }
-    for (let from = 0; from < sessions.length; from += SESSIONS_AT_ONCE_MAX) {
-      const some = await eraseSessions(
-        connection,
-        project_id,
-        sessions.slice(from, from + SESSIONS_AT_ONCE_MAX),
-      )
+    const chunks = chunked(sessions)
+    // All the entries first: they take long, and no head is locked yet that appends would wait for.
+    for (const ids of chunks) {
+      erased.entries += await countOf(connection.query(ERASE_SESSIONS.entries, [project_id, ids]))
+    }
+    for (const ids of chunks) {
+      const some = await eraseSessions(connection, project_id, ids)
       erased.sessions += some.sessions
       erased.entries += some.entries
     }
@@ -96,6 +97,13 @@ async function eraseSessionsOfProject(database: Database, project_id: string): P
     const ids = some.map((row) => row.id!)
     await database.transaction((connection) => eraseSessions(connection, project_id, ids))
   }
+}
+
+function chunked(ids: string[]): string[][] {
+  const chunks: string[][] = []
+  for (let from = 0; from < ids.length; from += SESSIONS_AT_ONCE_MAX)
+    chunks.push(ids.slice(from, from + SESSIONS_AT_ONCE_MAX))
+  return chunks
 }
 
 async function eraseSessions(

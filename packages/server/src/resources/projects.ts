@@ -6,6 +6,7 @@ import {
   HAS_API_KEY,
   LIST_API_KEYS,
   LIST_PROJECTS,
+  PROJECT_EXISTS,
   RESTORE_OWN_API_KEY,
   REVOKE_API_KEY,
   REVOKE_OTHER_OWN_API_KEYS,
@@ -56,6 +57,11 @@ export async function findProject(database: Queryable, name_or_id: string): Prom
   const [row] = await database.query(FIND_PROJECT, [name_or_id])
   if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
   return row.id!
+}
+
+/** @throws AnnalsError project_not_found when no project has the id */
+export async function checkProject(database: Queryable, project_id: string): Promise<void> {
+  if ((await database.query(PROJECT_EXISTS, [project_id])).length === 0) throw notFound('project')
 }
 
 /** Makes a token for a project. Gives it as JSON with its secret in `token`: this is the only time. */

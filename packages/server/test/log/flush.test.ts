@@ -26,7 +26,7 @@ async function endings(database: FakeDatabase, requests: AppendRequest[]): Promi
       reject: (error) => end(error as Error),
     }
   })
-  await flush(database, batch, WAIT_MS)
+  await flush(database, batch, { wait_ms_max: WAIT_MS })
   return ended
 }
 

@@ -45,7 +45,7 @@ export const ERASE_LEARNING_SPACES = {
 export const FIND_OWNED = {
   sessions: prepared(
     'find_owned_sessions',
-    'SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.user_id = $2',
+    'SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.user_id = $2 ORDER BY s.id',
   ),
   learning_spaces: prepared(
     'find_owned_learning_spaces',

@@ -21,7 +21,7 @@ WITH ${withUser({ project: '$1', identifier: '$3', new_id: '$4' })}, made AS (
   SELECT m.project_id, m.id, ${learningSpaceJson('m')} AS json FROM made m
 ), remembered AS (
   INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, answer)
-  SELECT a.project_id, $6::text, $7::text, a.id, now(), a.json FROM answer a WHERE $6::text IS NOT NULL
+  SELECT $1, $6::text, $7::text, a.id, now(), a.json FROM answer a WHERE $6::text IS NOT NULL
 )
 SELECT json FROM answer`,
 )

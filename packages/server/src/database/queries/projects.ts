@@ -24,6 +24,9 @@ export const LIST_PROJECTS = prepared(
   `SELECT p.id, p.name, ${PROJECT_JSON} AS json FROM projects p ORDER BY p.created_at, p.id`,
 )
 
+/** Parameters: $1 id. */
+export const PROJECT_EXISTS = prepared('project_exists', 'SELECT p.id FROM projects p WHERE p.id = $1')
+
 /** A project by its id (as text) or its name. Parameters: $1 either. */
 export const FIND_PROJECT = prepared(
   'find_project',

@@ -21,13 +21,13 @@ WITH ${withUser({ project: '$1', identifier: '$3', new_id: '$4' })}, made AS (
   RETURNING s.*
 ), made_head AS (
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
-  SELECT m.project_id, m.id, 0, 0, m.created_at FROM made m
+  SELECT $1, m.id, 0, 0, m.created_at FROM made m
   RETURNING h.*
 ), answer AS (
   SELECT m.project_id, m.id, ${sessionJson('m', 'h')} AS json FROM made m JOIN made_head h ON h.session_id = m.id
 ), remembered AS (
   INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, answer)
-  SELECT a.project_id, $6::text, $7::text, a.id, now(), a.json FROM answer a WHERE $6::text IS NOT NULL
+  SELECT $1, $6::text, $7::text, a.id, now(), a.json FROM answer a WHERE $6::text IS NOT NULL
 )
 SELECT json FROM answer`,
 )

@@ -11,8 +11,8 @@ import { responses } from '../../contract/responses.js'
 import { Empty, NoQuery } from '../../contract/schema.js'
 import { eraseProject } from '../../resources/erasure.js'
 import {
+  checkProject,
   createProject,
-  findProject,
   issueToken,
   listProjects,
   listTokens,
@@ -110,7 +110,8 @@ export function adminRoutes(app: AppServer, { database }: AppParts): void {
     },
     async (request, reply) => {
       const { name, scopes = ['read', 'write'], expires_at } = request.body
-      const project_id = await findProject(database, request.params.project_id)
+      const { project_id } = request.params
+      await checkProject(database, project_id)
       return answer(
         reply,
         await issueToken(database, project_id, { name, scopes, expires_at: expires_at ?? undefined }),
@@ -137,7 +138,8 @@ export function adminRoutes(app: AppServer, { database }: AppParts): void {
       },
     },
     async (request, reply) => {
-      const project_id = await findProject(database, request.params.project_id)
+      const { project_id } = request.params
+      await checkProject(database, project_id)
       return answer(reply, itemsOf(await listTokens(database, project_id)))
     },
   )

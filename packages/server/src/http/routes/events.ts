@@ -43,9 +43,7 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
         session_id: request.params.session_id,
         kind: 'event',
         body: request.bodyText,
-        entries: [
-          { id: newId(), id_given: false, bytes: Buffer.byteLength(request.bodyText), tokens: 0, role: '' },
-        ],
+        entries: [{ id: newId(), id_given: false, bytes: request.bodyBytes, tokens: 0, role: '' }],
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
       })

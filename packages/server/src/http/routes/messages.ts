@@ -72,7 +72,7 @@ function addRoute(app: AppServer, { appender }: AppParts): void {
         id,
         '/blob',
       )
-      const bytes = Buffer.byteLength(request.bodyText)
+      const bytes = request.bodyBytes
       const outcome = await appender.append({
         project_id: request.project_id,
         session_id: request.params.session_id,

@@ -1,3 +1,4 @@
+import { schemaVersion } from '../../database/migrator.js'
 import { planned } from '../../database/statement.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 
@@ -10,8 +11,11 @@ export function operationRoutes(app: AppServer, { database, isServing }: AppPart
   app.get('/ready', async (_request, reply) => {
     if (!isServing()) return reply.code(503).send({ status: 'stopping' })
     try {
-      await database.query(CHECK, [])
-      return reply.send({ status: 'ready' })
+      const [row] = await database.query(CHECK, [])
+      const fits = Number(row?.version) === schemaVersion()
+      return fits
+        ? reply.send({ status: 'ready' })
+        : reply.code(503).send({ status: 'schema of another version' })
     } catch {
       return reply.code(503).header('retry-after', '1').send({ status: 'database away' })
     }

@@ -113,7 +113,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         session_id: request.params.session_id,
         kind: 'entries',
         body: request.bodyText,
-        entries: batchEntries(request.body),
+        entries: batchEntries(request.body, request.bodyBytes - Buffer.byteLength(request.bodyText)),
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
       })
