@@ -170,25 +170,27 @@ async function closeWithin(ms: number, close: () => Promise<unknown>, cut: () =>
   }
 }
 
-/** Runs a command's work on the configured database, migrated, and leaves it as it was found. */
+/**
+ * Runs a command's work on the configured database, migrated, and leaves it as it was found. `limits` are for work
+ * that may take longer than a request.
+ */
 export async function withDatabase<T>(
   config: Config,
   onProgress: (sentence: string) => void,
-  work: (database: Database) => Promise<T>,
+  work: (database: Database, appender: Appender) => Promise<T>,
+  limits: { wait_ms_max?: number; statement_ms_max?: number } = {},
 ): Promise<T> {
   const location = await locateDatabase(config, onProgress)
   try {
     await migrate(location.target, onProgress)
-    const { database_wait_ms_max: wait_ms_max, statement_ms_max } = config
-    const database = openDatabase({
-      target: location.target,
-      connections_max: 2,
-      wait_ms_max,
-      statement_ms_max,
-    })
+    const { database_wait_ms_max, statement_ms_max } = config
+    const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...limits }
+    const database = openDatabase({ target: location.target, connections_max: 2, ...bounds })
+    const appender = new Appender({ ...config, ...bounds, database })
     try {
-      return await work(database)
+      return await work(database, appender)
     } finally {
+      appender.close()
       await database.close()
     }
   } finally {

@@ -1,5 +1,7 @@
 import { Command } from 'commander'
 import { VERSION } from '../version.js'
+import { exportCommand } from './export.js'
+import { importCommand } from './import.js'
 import { migrateCommand } from './migrate.js'
 import { openapiCommand } from './openapi.js'
 import { projectCommand } from './project.js'
@@ -14,6 +16,8 @@ const program = new Command('annals')
   .addCommand(migrateCommand())
   .addCommand(projectCommand())
   .addCommand(tokenCommand())
+  .addCommand(exportCommand())
+  .addCommand(importCommand())
   .addCommand(openapiCommand())
   .showHelpAfterError('(add --help for what there is)')
 

@@ -1,6 +1,10 @@
 import { readConfig } from '../config.js'
 import type { Database } from '../database/database.js'
+import type { Appender } from '../log/appender.js'
 import * as main from '../main.js'
+
+/** For work whose statements and waits may take as long as they do. */
+const LONG_WORK = { wait_ms_max: 60_000, statement_ms_max: 0 }
 
 /** Tells a person what goes on, on stderr, where it does not mix with a command's output. */
 export function tellProgress(sentence: string): void {
@@ -10,4 +14,11 @@ export function tellProgress(sentence: string): void {
 /** Runs a command's work on the database that the environment names. */
 export function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
   return main.withDatabase(readConfig(process.env), tellProgress, work)
+}
+
+/** The same for long work, which may also append to logs. */
+export function withDatabaseForLong<T>(
+  work: (database: Database, appender: Appender) => Promise<T>,
+): Promise<T> {
+  return main.withDatabase(readConfig(process.env), tellProgress, work, LONG_WORK)
 }

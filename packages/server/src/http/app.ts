@@ -15,6 +15,7 @@ import { docsRoutes } from './routes/docs.js'
 import { eventRoutes } from './routes/events.js'
 import { learningSpaceRoutes } from './routes/learning_spaces.js'
 import { messageRoutes } from './routes/messages.js'
+import { metricsRoutes } from './routes/metrics.js'
 import { operationRoutes } from './routes/operation.js'
 import { pingRoutes } from './routes/ping.js'
 import { sessionRoutes } from './routes/sessions.js'
@@ -53,6 +54,8 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   readBodies(app)
   validateRequests(app)
   const answerWrongMethods = watchMethods(app)
+  // Ahead of the other routes, which its hook counts.
+  metricsRoutes(app, parts)
 
   await app.register(
     async (authenticated: AppServer) => {

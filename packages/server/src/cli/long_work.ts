@@ -1,0 +1,39 @@
+import { AnnalsError, StartError } from '../errors.js'
+import { AppendInDoubt } from '../log/append_request.js'
+
+/** Exit codes that shells expect: 128 and the number of SIGINT, of SIGPIPE. */
+const EXIT_INTERRUPTED = 130
+export const EXIT_PIPE_CLOSED = 141
+
+/**
+ * Runs work that takes long. SIGINT or SIGTERM asks it to stop where it is, by the signal that it gets, so that it
+ * cleans up behind itself; a second one ends the process at once. `interrupted` says what has become of it then,
+ * `unfinished` what to do when the database goes away.
+ */
+export async function runLongWork(
+  work: (signal: AbortSignal) => Promise<unknown>,
+  words: { interrupted: string; unfinished: string },
+): Promise<void> {
+  const abort = new AbortController()
+  const stop = () => {
+    if (abort.signal.aborted) process.exit(EXIT_INTERRUPTED)
+    abort.abort()
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  try {
+    await work(abort.signal)
+  } catch (error) {
+    if (error === abort.signal.reason) {
+      process.stderr.write(`annals: interrupted. ${words.interrupted}\n`)
+      process.exitCode = EXIT_INTERRUPTED
+      return
+    }
+    const isAway =
+      error instanceof AppendInDoubt || (error instanceof AnnalsError && error.error === 'unavailable')
+    throw isAway ? new StartError(`The database went away. ${words.unfinished}`, { cause: error }) : error
+  } finally {
+    process.removeListener('SIGINT', stop)
+    process.removeListener('SIGTERM', stop)
+  }
+}
