@@ -133,12 +133,13 @@ describe('the embedded PostgreSQL', () => {
     const { api } = await start()
     const { id } = expectOk(await api.createSession({}), 201)
     const [event] = await appendSome(api, id, 1)
-    process.kill((await postmasterPid())!, 'SIGKILL')
-    await vi.waitFor(async () => expectOk(await api.appendEvent(id, { type: 'after', data: {} })), {
-      timeout: 20_000,
-      interval: 200,
-    })
-    const stored = expectOk(await api.listEvents(id)).items
+    const killed = (await postmasterPid())!
+    process.kill(killed, 'SIGKILL')
+    // Sessions of the killed server may live on for a moment and still answer.
+    const patience = { timeout: 20_000, interval: 100 }
+    await vi.waitFor(async () => expect([undefined, killed]).not.toContain(await postmasterPid()), patience)
+    await vi.waitFor(async () => expectOk(await api.appendEvent(id, { type: 'after', data: {} })), patience)
+    const stored = await vi.waitFor(async () => expectOk(await api.listEvents(id)).items, patience)
     expect(stored[0]).toEqual(event)
     expect(stored.map((item) => item.seq)).toEqual(stored.map((_, index) => index + 1))
   })

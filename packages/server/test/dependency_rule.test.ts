@@ -28,9 +28,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   tokens: ['database', ...BASICS],
   log: ['database', 'json', 'messages', ...BASICS],
   resources: ['log', 'tokens', 'database', 'json', 'messages', ...BASICS],
+  transfer: ['log', 'resources', 'database', 'json', 'messages', ...BASICS],
   http: ['log', 'resources', 'tokens', 'database', 'contract', 'json', 'messages', 'config', ...BASICS],
   main: ['http', 'log', 'resources', 'tokens', 'database', 'config', ...BASICS],
-  cli: ['main', 'resources', 'tokens', 'database', 'contract', 'config', ...BASICS],
+  cli: ['main', 'transfer', 'log', 'resources', 'tokens', 'database', 'contract', 'config', ...BASICS],
 }
 
 /** Packages that belong to one concern, and the layers that may know of it. */

@@ -112,7 +112,7 @@ export const COPY_SESSION = prepared(
   'copy_session',
   `
 WITH source AS MATERIALIZED (
-  SELECT s.user_id, s.configs, s.disable_task_tracking, h.last_seq, h.total_tokens, h.last_message_id
+  SELECT s.user_id, s.configs, s.disable_task_tracking, h.last_seq, h.total_tokens, h.updated_at, h.last_message_id
   FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
   WHERE s.project_id = $1 AND s.id = $2
 ), made AS (
@@ -121,7 +121,7 @@ WITH source AS MATERIALIZED (
   RETURNING s.id
 ), made_head AS (
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id)
-  SELECT $1, $3::uuid, c.last_seq, c.total_tokens, now(), ${copiedId('c.last_message_id')} FROM source c
+  SELECT $1, $3::uuid, c.last_seq, c.total_tokens, greatest(now(), c.updated_at), ${copiedId('c.last_message_id')} FROM source c
 ), made_entries AS (
   INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
     role, format, data, meta, patched_meta)

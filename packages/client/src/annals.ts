@@ -1,0 +1,26 @@
+import { LearningSpaces } from './learning_spaces.js'
+import type { AnnalsOptions, CallOptions } from './options.js'
+import { Sessions } from './sessions.js'
+import { Transport } from './transport.js'
+import { Users } from './users.js'
+
+/** One project of one Annals service. Holds no connection of its own: there is nothing to close. */
+export class Annals {
+  readonly sessions: Sessions
+  readonly learningSpaces: LearningSpaces
+  readonly users: Users
+  readonly #transport: Transport
+
+  /** @throws TypeError when the url is none or the token is missing */
+  constructor(options: AnnalsOptions) {
+    this.#transport = new Transport(options)
+    this.sessions = new Sessions(this.#transport)
+    this.learningSpaces = new LearningSpaces(this.#transport)
+    this.users = new Users(this.#transport)
+  }
+
+  /** Resolves when the service answers and takes the token. */
+  async ping(options?: CallOptions): Promise<void> {
+    await this.#transport.call({ method: 'GET', path: ['ping'] }, options)
+  }
+}

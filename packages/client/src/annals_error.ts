@@ -1,0 +1,90 @@
+/** What an AnnalsError is made of. */
+export interface ErrorParts {
+  status: number
+  error: string
+  message: string
+  requestId?: string | undefined
+  retryAfter?: number | undefined
+  cause?: unknown
+}
+
+/**
+ * Every failure of a call. Refusals carry what the service said; where no service answered, `status` is 0 and
+ * `error` is one of
+ *
+ *   - `connection_failed`: no connection, or one that broke before the answer was whole;
+ *   - `timeout`: no answer in time;
+ *   - `invalid_request`: the call cannot be sent at all.
+ *
+ * `unexpected_answer` is an answer that is not from Annals: a proxy's page, a redirect.
+ */
+export class AnnalsError extends Error {
+  override readonly name = 'AnnalsError'
+  /** The HTTP status, 0 where there was no answer. */
+  readonly status: number
+  /** The stable name to program against, such as `session_not_found`. */
+  readonly error: string
+  /** Leads to the request in the server's log. */
+  readonly requestId: string | undefined
+  /** Seconds after which the server asked to be tried again. */
+  readonly retryAfter: number | undefined
+
+  constructor({ status, error, message, requestId, retryAfter, cause }: ErrorParts) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.status = status
+    this.error = error
+    this.requestId = requestId
+    this.retryAfter = retryAfter
+  }
+}
+
+/** The error of an answer that is not a success. `what` names the call in sentences. */
+export function refusal(what: string, response: Response, text: string, cause?: unknown): AnnalsError {
+  const { status } = response
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  const retryAfter = readRetryAfter(response.headers.get('retry-after'))
+  const envelope = readEnvelope(text)
+  if (envelope) return new AnnalsError({ status, ...envelope, requestId, retryAfter })
+  // A browser hides the status of a redirect that is not followed.
+  const answered = response.type === 'opaqueredirect' ? 'by a redirect' : `${status}`
+  const start = text.trim().slice(0, 120)
+  const message = `${what} was answered ${answered} by something that is not Annals${start && `: ${start}`}. Is the url right?`
+  return new AnnalsError({ status, error: 'unexpected_answer', message, requestId, retryAfter, cause })
+}
+
+/** The error of an attempt that got no answer. */
+export function noAnswer(what: string, cause: unknown): AnnalsError {
+  const message = `${what} got no answer, or not all of it: ${reasonOf(cause)}. Does Annals run there?`
+  return new AnnalsError({ status: 0, error: 'connection_failed', message, cause })
+}
+
+/** The error of an attempt, or of a whole call, that took too long. */
+export function timedOut(what: string, ms: number): AnnalsError {
+  return new AnnalsError({
+    status: 0,
+    error: 'timeout',
+    message: `${what} got no answer within ${Math.round(ms)} ms.`,
+  })
+}
+
+function readEnvelope(text: string): { error: string; message: string } | undefined {
+  try {
+    const { error, msg } = JSON.parse(text) as { error?: unknown; msg?: unknown }
+    return typeof error === 'string' && error && typeof msg === 'string' ? { error, message: msg } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Seconds, from either form that HTTP allows: a number or a date. */
+function readRetryAfter(header: string | null): number | undefined {
+  if (header === null) return undefined
+  const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
+}
+
+/** Node's fetch hides the reason, such as ECONNREFUSED, in the cause; a browser shows none. */
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as { cause?: { code?: string; message?: string }; message?: string }
+  return cause?.code || cause?.message || message || String(error)
+}

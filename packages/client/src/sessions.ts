@@ -1,0 +1,132 @@
+import { List, type Page } from './list.js'
+import type { AppendOptions, CallOptions, CreateOptions } from './options.js'
+import { SessionConfigs } from './session_configs.js'
+import { type TailOptions, tail } from './tail.js'
+import type { Transport } from './transport.js'
+import type {
+  AppendedEntries,
+  CopiedSession,
+  EventsQuery,
+  JsonObject,
+  MergedMeta,
+  Message,
+  MessagePage,
+  MessagesQuery,
+  NewEntry,
+  NewEvent,
+  NewMessage,
+  NewSession,
+  Session,
+  SessionEvent,
+  SessionsQuery,
+  TimelineItem,
+  TimelineQuery,
+  TokenCounts,
+} from './types.js'
+
+/** The API would send a whole session as one page; a list that is walked shall not need the memory for it. */
+const MESSAGE_PAGE_LIMIT = 200
+
+/** Sessions and their logs. */
+export class Sessions {
+  readonly configs: SessionConfigs
+  readonly #transport: Transport
+
+  constructor(transport: Transport) {
+    this.#transport = transport
+    this.configs = new SessionConfigs(transport)
+  }
+
+  /** The project's sessions in order of `created_at`. */
+  list(query: SessionsQuery = {}, options?: CallOptions): List<Session> {
+    return this.#list(['session'], query, options)
+  }
+
+  create(session: NewSession = {}, options?: CreateOptions): Promise<Session> {
+    return this.#transport.call({ method: 'POST', path: ['session'], body: session, keyed: true }, options)
+  }
+
+  get(session_id: string, options?: CallOptions): Promise<Session> {
+    return this.#transport.call({ method: 'GET', path: ['session', session_id] }, options)
+  }
+
+  /** Deletes a session with its log. */
+  async delete(session_id: string, options?: CallOptions): Promise<void> {
+    const done_when = 'session_not_found'
+    await this.#transport.call({ method: 'DELETE', path: ['session', session_id], done_when }, options)
+  }
+
+  /** Copies a session with its log, order and seqs kept. */
+  copy(session_id: string, options?: CreateOptions): Promise<CopiedSession> {
+    return this.#transport.call(
+      { method: 'POST', path: ['session', session_id, 'copy'], keyed: true },
+      options,
+    )
+  }
+
+  /** Appends an event. Resolves when it is durable. */
+  append(session_id: string, event: NewEvent, options?: AppendOptions): Promise<SessionEvent> {
+    return this.#append(['session', session_id, 'events'], event, options)
+  }
+
+  /** Appends a message in its provider's own format. Resolves when it is durable. */
+  appendMessage(session_id: string, message: NewMessage, options?: AppendOptions): Promise<Message> {
+    return this.#append(['session', session_id, 'messages'], message, options)
+  }
+
+  /** Appends up to 1,000 entries with consecutive seqs: all of them or none. Resolves when they are durable. */
+  appendBatch(session_id: string, entries: NewEntry[], options?: AppendOptions): Promise<AppendedEntries> {
+    return this.#append(['session', session_id, 'entries'], { entries }, options)
+  }
+
+  /** The events of a session, in order of `seq`. */
+  events(session_id: string, query: EventsQuery = {}, options?: CallOptions): List<SessionEvent> {
+    return this.#list(['session', session_id, 'events'], query, options)
+  }
+
+  /** The messages of a session in one format, in order of `seq`. `Item` is that format's type. */
+  messages<Item = JsonObject>(
+    session_id: string,
+    query: MessagesQuery = {},
+    options?: CallOptions,
+  ): List<Item, MessagePage<Item>> {
+    return this.#list(['session', session_id, 'messages'], { limit: MESSAGE_PAGE_LIMIT, ...query }, options)
+  }
+
+  /** The messages and events of a session in one list, in order of `seq`. */
+  timeline(session_id: string, query: TimelineQuery = {}, options?: CallOptions): List<TimelineItem> {
+    return this.#list(['session', session_id, 'timeline'], query, options)
+  }
+
+  /** What is in the log behind `after`, and then every new entry as it is stored, across broken connections. */
+  tail(session_id: string, options: TailOptions = {}): AsyncGenerator<TimelineItem, void, undefined> {
+    return tail(this.#transport, ['session', session_id, 'timeline'], options)
+  }
+
+  /** Merges into a message's meta: null deletes a key. Gives the meta after the merge. */
+  patchMessageMeta(
+    session_id: string,
+    message_id: string,
+    meta: object,
+    options?: CallOptions,
+  ): Promise<MergedMeta> {
+    return this.#transport.call(
+      { method: 'PATCH', path: ['session', session_id, 'messages', message_id, 'meta'], body: { meta } },
+      options,
+    )
+  }
+
+  tokenCounts(session_id: string, options?: CallOptions): Promise<TokenCounts> {
+    return this.#transport.call({ method: 'GET', path: ['session', session_id, 'token_counts'] }, options)
+  }
+
+  #append<Data>(path: string[], body: object, options?: AppendOptions): Promise<Data> {
+    return this.#transport.call({ method: 'POST', path, body, keyed: true }, options)
+  }
+
+  #list<Item, P extends Page<Item> = Page<Item>>(path: string[], query: object, options?: CallOptions) {
+    return new List<Item, P>((cursor) =>
+      this.#transport.call<P>({ method: 'GET', path, query: cursor ? { ...query, cursor } : query }, options),
+    )
+  }
+}

@@ -1,0 +1,168 @@
+import { pathOf, queryString } from './address.js'
+import { AnnalsError, noAnswer, refusal, timedOut } from './annals_error.js'
+import type { AnnalsOptions, AppendOptions } from './options.js'
+import { outcomeOf, pauseBefore } from './retry.js'
+import { after, onAbort, sleep } from './waiting.js'
+
+const URL_DEFAULT = 'http://127.0.0.1:8029'
+const TIMEOUT_MS_DEFAULT = 30_000
+const RETRIES_DEFAULT = 5
+
+/** One operation of the API. */
+export interface Call {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** The segments of the path, not encoded. */
+  path: string[]
+  query?: object | undefined
+  body?: unknown
+  /** The operation takes an Idempotency-Key; so every call gets one, the same for all its attempts. */
+  keyed?: boolean
+  /** Not to be made again when nobody knows whether it was done. */
+  once?: boolean
+  /** The error that, after an attempt of unknown outcome, shows that this attempt did it. */
+  done_when?: string
+}
+
+/** A call as it is sent, the same to the byte in every attempt. */
+interface Prepared {
+  what: string
+  url: string
+  init: RequestInit
+}
+
+interface Limits {
+  deadline: number
+  timeout_ms: number
+  attempt_timeout_ms: number
+  retries: number
+  signal: AbortSignal | undefined
+}
+
+/** Sends calls: address, token, time limits, retries. */
+export class Transport {
+  readonly retries: number
+  readonly parse: (text: string) => unknown
+  readonly #url: string
+  readonly #headers: Headers
+  readonly #timeout_ms: number
+  readonly #attempt_timeout_ms: number | undefined
+  readonly #fetch: typeof fetch
+  readonly #stringify: (value: unknown) => string
+
+  constructor(options: AnnalsOptions) {
+    const { protocol } = new URL(options.url ?? URL_DEFAULT)
+    if (protocol !== 'http:' && protocol !== 'https:')
+      throw new TypeError('url must begin with http:// or https://')
+    if (!options.token) throw new TypeError("token is missing: give the project's API key")
+    this.#url = `${(options.url ?? URL_DEFAULT).replace(/\/+$/, '')}/api/v1`
+    this.#headers = new Headers({ accept: 'application/json', authorization: `Bearer ${options.token}` })
+    this.#timeout_ms = options.timeout_ms ?? TIMEOUT_MS_DEFAULT
+    this.#attempt_timeout_ms = options.attempt_timeout_ms
+    this.retries = options.retries ?? RETRIES_DEFAULT
+    // Looked up at each call and called without an owner: a browser's fetch insists on that.
+    this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
+    this.parse = options.parse ?? JSON.parse
+    this.#stringify = options.stringify ?? JSON.stringify
+  }
+
+  /**
+   * Makes a call, again where that is safe and may help, and gives the answer's `data`.
+   * @throws AnnalsError, or the signal's reason when that aborts
+   */
+  async call<Data>(call: Call, options: AppendOptions = {}): Promise<Data> {
+    const prepared = this.#prepare(call, options)
+    const limits = this.#limits(options)
+    let in_doubt = false
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return (await this.#attempt(prepared, limits)) as Data
+      } catch (error) {
+        if (!(error instanceof AnnalsError)) throw error
+        if (in_doubt && error.error === call.done_when) return undefined as Data
+        const outcome = outcomeOf(error)
+        in_doubt ||= outcome === 'unknown'
+        if (outcome === 'final' || (call.once && in_doubt) || attempt > limits.retries) throw error
+        const pause_ms = pauseBefore(attempt, error)
+        // A pause that ends behind the deadline would only delay the bad news.
+        if (performance.now() + pause_ms >= limits.deadline) throw error
+        await sleep(pause_ms, limits.signal)
+      }
+    }
+  }
+
+  /** Opens a stream of events. Its caller reads the body and ends it with the signal. */
+  async open(call: Call, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
+    const { what, url, init } = this.#prepare(call, {}, { ...headers, accept: 'text/event-stream' })
+    try {
+      const response = await this.#fetch(url, { ...init, signal })
+      const type = response.headers.get('content-type') ?? ''
+      if (response.ok && type.startsWith('text/event-stream') && response.body) return response
+      throw refusal(what, response, await response.text())
+    } catch (error) {
+      throw error instanceof AnnalsError || signal.aborted ? error : noAnswer(what, error)
+    }
+  }
+
+  #prepare(call: Call, options: AppendOptions, more: Record<string, string> = {}): Prepared {
+    const { method, query, body } = call
+    const address = `${this.#url}${pathOf(call.path)}`
+    // Made here, outside of any attempt: a value that no header takes is the caller's error, not the network's.
+    const headers = new Headers(this.#headers)
+    for (const [name, value] of Object.entries(more)) headers.set(name, value)
+    if (body !== undefined) headers.set('content-type', 'application/json')
+    if (call.keyed) headers.set('idempotency-key', options.idempotency_key ?? newKey())
+    if (options.if_match !== undefined) headers.set('if-match', `"${options.if_match}"`)
+    const url = `${address}${queryString(query, this.#stringify)}`
+    // Followed, a redirect would turn a POST into a GET and take the token elsewhere.
+    const init: RequestInit = { method, headers, redirect: 'manual' }
+    if (body !== undefined) init.body = this.#stringify(body)
+    return { what: `${method} ${address}`, url, init }
+  }
+
+  #limits({ timeout_ms = this.#timeout_ms, retries = this.retries, ...options }: AppendOptions): Limits {
+    const attempt_timeout_ms =
+      options.attempt_timeout_ms ?? this.#attempt_timeout_ms ?? (retries > 0 ? timeout_ms / 3 : timeout_ms)
+    const deadline = performance.now() + timeout_ms
+    return { deadline, timeout_ms, attempt_timeout_ms, retries, signal: options.signal }
+  }
+
+  async #attempt({ what, url, init }: Prepared, limits: Limits): Promise<unknown> {
+    limits.signal?.throwIfAborted()
+    const attempt = new AbortController()
+    const unfollow = onAbort(limits.signal, (reason) => attempt.abort(reason))
+    const left_ms = limits.deadline - performance.now()
+    const last = left_ms <= limits.attempt_timeout_ms
+    const cancel = after(last ? left_ms : limits.attempt_timeout_ms, () => {
+      attempt.abort(timedOut(what, last ? limits.timeout_ms : limits.attempt_timeout_ms))
+    })
+    try {
+      const response = await this.#fetch(url, { ...init, signal: attempt.signal })
+      const text = await response.text()
+      if (!response.ok) throw refusal(what, response, text)
+      return this.#dataOf(what, response, text)
+    } catch (error) {
+      if (error instanceof AnnalsError) throw error
+      throw attempt.signal.aborted ? attempt.signal.reason : noAnswer(what, error)
+    } finally {
+      cancel()
+      unfollow()
+    }
+  }
+
+  #dataOf(what: string, response: Response, text: string): unknown {
+    let cause: unknown
+    try {
+      const { data } = this.parse(text) as { data?: unknown }
+      if (data !== undefined) return data
+    } catch (error) {
+      cause = error
+    }
+    throw refusal(what, response, text, cause)
+  }
+}
+
+/** Not `randomUUID`, which browsers have only on https pages. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

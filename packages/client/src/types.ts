@@ -1,0 +1,87 @@
+import type { components, paths } from './openapi.gen.js'
+
+type Schemas = components['schemas']
+
+export type Session = Schemas['Session']
+export type SessionEvent = Schemas['SessionEvent']
+export type Message = Schemas['Message']
+/** An entry of a session's log: a message or an event, by its `kind`. */
+export type TimelineItem = Schemas['TimelineItem']
+export type TimelineMessage = Schemas['TimelineMessage']
+export type TimelineEvent = Schemas['TimelineEvent']
+export type LearningSpace = Schemas['LearningSpace']
+export type User = Schemas['User']
+
+type Api = '/api/v1'
+type Configs = paths[`${Api}/session/{session_id}/configs`]
+type Copy = paths[`${Api}/session/{session_id}/copy`]
+type Events = paths[`${Api}/session/{session_id}/events`]
+type Messages = paths[`${Api}/session/{session_id}/messages`]
+type Entries = paths[`${Api}/session/{session_id}/entries`]
+type Timeline = paths[`${Api}/session/{session_id}/timeline`]
+type MessageMetaOf = paths[`${Api}/session/{session_id}/messages/{message_id}/meta`]
+type TokenCountsOf = paths[`${Api}/session/{session_id}/token_counts`]
+type Sessions = paths[`${Api}/session`]
+type LearningSpaces = paths[`${Api}/learning_spaces`]
+type Users = paths[`${Api}/user/ls`]
+type UserResourcesOf = paths[`${Api}/user/{identifier}/resources`]
+type OneUser = paths[`${Api}/user/{identifier}`]
+
+export type JsonObject = Session['configs']
+
+export type NewSession = Input<BodyOf<Sessions['post']>>
+export type NewEvent = Input<BodyOf<Events['post']>>
+export type NewMessage = Input<BodyOf<Messages['post']>>
+/** One entry of a batch: a message or an event, by its `kind`. */
+export type NewEntry = Input<BodyOf<Entries['post']>['entries'][number]>
+export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>
+
+export type CopiedSession = DataOf<Copy['post']>
+export type MergedConfigs = DataOf<Configs['patch']>
+export type AppendedEntries = DataOf<Entries['post']>
+export type MergedMeta = DataOf<MessageMetaOf['patch']>
+export type TokenCounts = DataOf<TokenCountsOf['get']>
+export type UserResources = DataOf<UserResourcesOf['get']>
+export type ErasedUser = DataOf<OneUser['delete']>
+
+export type SessionsQuery = WithFilter<QueryOf<Sessions['get']>, 'filter_by_configs'>
+export type EventsQuery = QueryOf<Events['get']>
+export type MessagesQuery = QueryOf<Messages['get']>
+export type TimelineQuery = QueryOf<Timeline['get']>
+export type LearningSpacesQuery = WithFilter<QueryOf<LearningSpaces['get']>, 'filter_by_meta'>
+export type UsersQuery = QueryOf<Users['get']>
+
+/** A page of messages; `items`, `ids` and `metas` run in step. */
+export type MessagePage<Item = JsonObject> = Omit<DataOf<Messages['get']>, 'items'> & { items: Item[] }
+
+type Json<Answer> = Answer extends { content: { 'application/json': infer Content } } ? Content : never
+
+/** What the API takes as an operation's body. */
+type BodyOf<Operation> = Operation extends { requestBody?: infer Body } ? Json<Body> : never
+
+/**
+ * What a caller may pass for it: any object where the API takes any JSON object, since an interface, such as a
+ * provider's own message type, has no index signature; and undefined for a field that may be left out.
+ */
+type Input<Body> = Body extends unknown
+  ? {
+      [Name in keyof Body]:
+        | (JsonObject extends Body[Name] ? Exclude<Body[Name], JsonObject> | object : Body[Name])
+        | (object extends Pick<Body, Name> ? undefined : never)
+    }
+  : never
+
+/** What an operation's success has in its envelope. */
+type DataOf<Operation> = Operation extends { responses: infer Answers }
+  ? Json<Answers[keyof Answers & (200 | 201)]> extends { data: infer Data }
+    ? Data
+    : never
+  : never
+
+/** The API's query parameters. One that is undefined is not sent. */
+type QueryOf<Operation> = Operation extends { parameters: { query?: infer Query } }
+  ? { [Name in keyof NonNullable<Query>]: NonNullable<Query>[Name] | undefined }
+  : never
+
+/** The API takes a filter as JSON in the query string; here it is the object itself. */
+type WithFilter<Query, Name extends string> = Omit<Query, Name> & { [N in Name]?: object | undefined }
