@@ -1,0 +1,109 @@
+"""What the client can call and Annals does not have: each call is 404 route_not_found, and says which route."""
+
+import tempfile
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from acontext import AcontextClient
+
+from checks import check, refused, same
+
+ANY = str(uuid.uuid4())
+FILE = ("a.zip", b"PK", "application/zip")
+
+# By the method's name; `session` and `space` are ids of ones that are there.
+ABSENT: dict[str, Callable[[AcontextClient, str, str], Any]] = {
+    "disks.list": lambda client, *_: client.disks.list(user="u", limit=2),
+    "disks.create": lambda client, *_: client.disks.create(),
+    "disks.create (user)": lambda client, *_: client.disks.create(user="u"),
+    "disks.delete": lambda client, *_: client.disks.delete(ANY),
+    "artifacts.upsert": lambda client, *_: client.artifacts.upsert(
+        ANY, file=FILE, file_path="/", meta={"a": 1}
+    ),
+    "artifacts.get": lambda client, *_: client.artifacts.get(ANY, file_path="/", filename="a"),
+    "artifacts.update": lambda client, *_: client.artifacts.update(ANY, file_path="/", filename="a", meta={}),
+    "artifacts.delete": lambda client, *_: client.artifacts.delete(ANY, file_path="/", filename="a"),
+    "artifacts.list": lambda client, *_: client.artifacts.list(ANY, path="/"),
+    "artifacts.grep_artifacts": lambda client, *_: client.artifacts.grep_artifacts(ANY, query="x"),
+    "artifacts.glob_artifacts": lambda client, *_: client.artifacts.glob_artifacts(ANY, query="*"),
+    "artifacts.download_to_sandbox": lambda client, *_: client.artifacts.download_to_sandbox(
+        ANY, file_path="/", filename="a", sandbox_id=ANY, sandbox_path="/"
+    ),
+    "artifacts.upload_from_sandbox": lambda client, *_: client.artifacts.upload_from_sandbox(
+        ANY, sandbox_id=ANY, sandbox_path="/", sandbox_filename="a", file_path="/"
+    ),
+    "sandboxes.create": lambda client, *_: client.sandboxes.create(),
+    "sandboxes.exec_command": lambda client, *_: client.sandboxes.exec_command(sandbox_id=ANY, command="ls"),
+    "sandboxes.kill": lambda client, *_: client.sandboxes.kill(ANY),
+    "sandboxes.get_logs": lambda client, *_: client.sandboxes.get_logs(limit=2),
+    "skills.create": lambda client, *_: client.skills.create(file=FILE, user="u", meta={"a": 1}),
+    "skills.list_catalog": lambda client, *_: client.skills.list_catalog(),
+    "skills.get": lambda client, *_: client.skills.get(ANY),
+    "skills.delete": lambda client, *_: client.skills.delete(ANY),
+    "skills.get_file": lambda client, *_: client.skills.get_file(skill_id=ANY, file_path="a"),
+    "skills.download": lambda client, *_: client.skills.download(skill_id=ANY, path=tempfile.gettempdir()),
+    "skills.download_to_sandbox": lambda client, *_: client.skills.download_to_sandbox(
+        skill_id=ANY, sandbox_id=ANY
+    ),
+    "skills.download_zip": lambda client, *_: client.skills.download_zip(ANY),
+    "learning_spaces.learn": lambda client, session, space: client.learning_spaces.learn(
+        space, session_id=session
+    ),
+    "learning_spaces.get_session": lambda client, session, space: client.learning_spaces.get_session(
+        space, session_id=session
+    ),
+    "learning_spaces.wait_for_learning": lambda client, session, space: client.learning_spaces.wait_for_learning(
+        space, session_id=session
+    ),
+    "learning_spaces.list_sessions": lambda client, _, space: client.learning_spaces.list_sessions(space),
+    "learning_spaces.include_skill": lambda client, _, space: client.learning_spaces.include_skill(
+        space, skill_id=ANY
+    ),
+    "learning_spaces.list_skills": lambda client, _, space: client.learning_spaces.list_skills(space),
+    "learning_spaces.exclude_skill": lambda client, _, space: client.learning_spaces.exclude_skill(
+        space, skill_id=ANY
+    ),
+    "sessions.get_tasks": lambda client, session, _: client.sessions.get_tasks(session, limit=2),
+    "sessions.get_session_summary": lambda client, session, _: client.sessions.get_session_summary(session),
+    "sessions.flush": lambda client, session, _: client.sessions.flush(session),
+    "sessions.messages_observing_status": lambda client, session, _: client.sessions.messages_observing_status(
+        session
+    ),
+    "project.get_configs": lambda client, *_: client.project.get_configs(),
+    "project.update_configs": lambda client, *_: client.project.update_configs({"a": 1}),
+}
+
+# The other public methods of the client, which the checks beside this file call.
+PRESENT = {
+    "sessions": "list create delete update_configs get_configs store_message add_event get_events get_messages "
+    "get_token_counts patch_message_meta patch_configs copy",
+    "users": "list get_resources delete",
+    "learning_spaces": "create list get update delete",
+}
+
+
+def register(name: str, call: Callable[[AcontextClient, str, str], Any]) -> None:
+    @check(f"{name}: 404 route_not_found")
+    def _(client: AcontextClient) -> None:
+        session, space = client.sessions.create().id, client.learning_spaces.create().id
+        refusal = refused(404, "route_not_found", lambda: call(client, session, space))
+        assert "/api/v1/" in str(refusal), f"msg does not name the route: {refusal}"
+
+
+for _name, _call in ABSENT.items():
+    register(_name, _call)
+
+
+@check("every method of the client is either checked to work or checked to be 404")
+def _(client: AcontextClient) -> None:
+    resources = "sessions disks artifacts skills users sandboxes learning_spaces project".split()
+    methods = {
+        f"{resource}.{name}"
+        for resource in resources
+        for name in dir(getattr(client, resource))
+        if not name.startswith("_") and name != "artifacts"
+    }
+    present = {f"{resource}.{name}" for resource, names in PRESENT.items() for name in names.split()}
+    absent = {name.split(" ")[0] for name in ABSENT}
+    same(sorted(methods ^ (present | absent)), [])
