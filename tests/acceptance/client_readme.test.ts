@@ -65,5 +65,5 @@ describe("the README's program", () => {
     expect(stderr).toBe('')
     expect(stdout.trimEnd().split('\n')).toEqual(printed)
     expect(child.exitCode).toBe(0)
-  })
+  }, 120_000)
 })

@@ -107,7 +107,7 @@ describe('a service that is away for a while', () => {
     const { token } = await service.newProject()
     const port = String(20_000 + Math.floor(Math.random() * 10_000))
     const first = await service.startNode({ PORT: port })
-    const client = new Annals({ url: first.url, token })
+    const client = new Annals({ url: first.url, token, retries: 20, timeout_ms: 60_000 })
     const { id } = await client.sessions.create()
     await first.kill()
     const appending = client.sessions.append(id, { type: 'note', data: {} })

@@ -68,7 +68,7 @@ describe('a request body', () => {
     expectError(await append(Buffer.concat([surrogateBytes, Buffer.from('"}}')])), 400, 'invalid_json')
   })
 
-  it.each(['[]', '"text"', '5', 'true'])(
+  it.each(['[]', '"text"', '5', 'true', 'null'])(
     'that is JSON but no object is invalid_request: %s',
     async (body) => {
       expectError(await create(body), 400, 'invalid_request')

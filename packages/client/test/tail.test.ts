@@ -112,7 +112,7 @@ describe('a tail', () => {
 
   it('takes a silent connection for a broken one', async () => {
     const { seqs, lost } = await tail([stream([entry(1)], 'stays'), stream([entry(2)], 'stays')], 2, {
-      idle_timeout_ms: 100,
+      idle_timeout_ms: 300,
     })
     expect(seqs).toEqual([1, 2])
     expect(lost.map(({ error }) => error)).toEqual(['timeout'])
@@ -135,11 +135,11 @@ describe('a tail', () => {
   })
 
   it('pauses as the server says, and not longer each time that it had been connected', async () => {
-    const breaks = Array.from({ length: 12 }, (_, n) => stream([entry(n + 1)], 'ends'))
+    const breaks = Array.from({ length: 20 }, (_, n) => stream([entry(n + 1)], 'ends'))
     const began = performance.now()
-    const { seqs } = await tail([...breaks, stream([entry(13)], 'stays')], 13)
-    expect(seqs).toHaveLength(13)
-    expect(performance.now() - began).toBeLessThan(1_000)
+    const { seqs } = await tail([...breaks, stream([entry(21)], 'stays')], 21)
+    expect(seqs).toHaveLength(21)
+    expect(performance.now() - began).toBeLessThan(1_800)
   })
 
   it('reads an entry with what the client parses JSON with', async () => {

@@ -8,6 +8,8 @@ import type { Cursors } from './cursor.js'
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 /** Ids and metas of up to so many messages, and characters of metas, are kept while the items are written. */
 const KEPT_MESSAGES_MAX = 1_000
+/** Messages ahead of a page that are searched for the calls of the tool results on it. */
+const LOOK_BACK_MESSAGES = 32
 const KEPT_LENGTH_MAX = 1024 * 1024
 
 /** What a page of messages shows. `from` is where it begins and `last_seq` where the log ends. */
@@ -78,7 +80,7 @@ class MessageWalk {
   private keptLength = 0
   private readonly severalItems = new Map<number, number>()
   private readonly renderer: StoredRenderer
-  /** The renderer has seen the message before the ones that come next. */
+  /** The renderer has seen the messages before the ones that come next. */
   private following = false
 
   constructor(
@@ -153,7 +155,7 @@ class MessageWalk {
 
   /**
    * The items that each message becomes. A conversion follows tool calls to their results, so it goes through the
-   * session in its own order, beginning with the message before the page.
+   * session in its own order, beginning some messages before the page.
    */
   private async render(messages: ReadEntry[]): Promise<string[][]> {
     const { project_id, session_id, format, time_desc } = this.request
@@ -163,10 +165,20 @@ class MessageWalk {
     }
     const chronological = time_desc ? messages.toReversed() : messages
     if (!this.following || time_desc) {
-      const below_seq = chronological[0]!.seq
-      const page = { project_id, session_id, kind: 'message' as const, below_seq, time_desc: true, limit: 1 }
-      for await (const [before] of readLog(this.database, page, 'message'))
-        this.renderer.render(toStored(before!))
+      const page = {
+        project_id,
+        session_id,
+        kind: 'message' as const,
+        time_desc: true,
+        limit: LOOK_BACK_MESSAGES,
+      }
+      for await (const before of readLog(
+        this.database,
+        { ...page, below_seq: chronological[0]!.seq },
+        'message',
+      )) {
+        for (const message of before.toReversed()) this.renderer.render(toStored(message))
+      }
     }
     this.following = true
     const rendered = chronological.map((message) => this.renderer.render(toStored(message)))

@@ -77,7 +77,8 @@ function readTexts(
 }
 
 function readText(schema: SchemaView, text: string): unknown {
-  if (schema.type === 'integer') return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined
+  if (schema.type === 'integer')
+    return /^-?\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
   if (schema.type === 'boolean') return text === 'true' ? true : text === 'false' ? false : undefined
   if (schema.format === 'uuid') return parseId(text)
   return text
@@ -121,20 +122,27 @@ function describeInBranch(
   value: unknown,
   part: Part,
 ): AnnalsError | undefined {
-  for (const { keyword, instancePath } of errors) {
-    const here = schemaAt(schema, instancePath)
+  const paths = new Set(errors.flatMap(({ instancePath }) => prefixesOf(instancePath)))
+  for (const path of paths) {
+    const here = schemaAt(schema, path)
     const name = here['x-discriminator']
-    if (keyword !== 'anyOf' || name === undefined || !here.anyOf) continue
-    const at = valueAt(value, instancePath) as Record<string, unknown> | null
+    if (name === undefined || !here.anyOf || (schema.at && path.startsWith(schema.at.path))) continue
+    const at = valueAt(value, path) as Record<string, unknown> | null
     const kinds = here.anyOf.map((option) => option.properties?.[name]?.const)
     const branch = here.anyOf[kinds.indexOf(at?.[name])]
-    if (!branch)
-      return refuse(`${placeOf(part, `${instancePath}/${name}`)} must be one of ${kinds.join(', ')}`)
+    if (!branch) return refuse(`${placeOf(part, `${path}/${name}`)} must be one of ${kinds.join(', ')}`)
     const found = Compile(branch as TSchema).Errors(at) as SchemaError[]
-    const moved = found.map((error) => ({ ...error, instancePath: instancePath + error.instancePath }))
-    return describeFirst({ ...schema, at: { path: instancePath, schema: branch } }, moved, value, part)
+    if (found.length === 0) continue
+    const moved = found.map((error) => ({ ...error, instancePath: path + error.instancePath }))
+    return describeFirst({ ...schema, at: { path, schema: branch } }, moved, value, part)
   }
   return undefined
+}
+
+/** The path and the paths of what it lies in: /a/b gives /a and /a/b. */
+function prefixesOf(path: string): string[] {
+  const keys = path.split('/').slice(1)
+  return keys.map((_, index) => `/${keys.slice(0, index + 1).join('/')}`)
 }
 
 function valueAt(value: unknown, path: string): unknown {

@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../database/database.js'
 import { isForeignKeyViolation, isTransient, isUniqueViolation } from '../database/database_errors.js'
 import { FIND_IDEMPOTENCY_KEY } from '../database/queries/idempotency_keys.js'
-import { keyReused } from '../errors.js'
+import { AnnalsError, keyReused } from '../errors.js'
 import type { IdempotencyKey } from '../log/append_request.js'
 
-const ATTEMPTS_MAX = 10
+const ATTEMPTS_MAX = 20
+const PAUSE_MS = 5
 
 /** A resource as JSON text. `replayed`: an earlier request with the same key had made it. */
 export interface Created {
@@ -30,11 +32,16 @@ export async function createOnce(
       const json = await create()
       if (json !== undefined) return { json, replayed: false }
     } catch (error) {
-      const raced = isUniqueViolation(error) || isForeignKeyViolation(error) || isTransient(error)
-      if (!raced || attempt >= ATTEMPTS_MAX) throw error
+      if (!isUniqueViolation(error) && !isForeignKeyViolation(error) && !isTransient(error)) throw error
     }
-    if (attempt >= ATTEMPTS_MAX)
-      throw new Error('a resource could not be created: other requests kept getting in between')
+    if (attempt >= ATTEMPTS_MAX) {
+      throw new AnnalsError(
+        'unavailable',
+        'Other requests for the same user kept getting in between. Nothing was stored; try again shortly.',
+      )
+    }
+    // Not at once, and not all at the same time: whoever got in between is likely still at it.
+    await sleep(Math.random() * PAUSE_MS * attempt)
   }
 }
 

@@ -43,12 +43,13 @@ WITH request AS MATERIALIZED (
   FROM idempotency_keys k
   WHERE k.project_id = $1 AND k.key = ANY ($5::text[])
 ), known AS MATERIALIZED (
-  SELECT e.session_id, e.id, e.seq, e.kind, e.type, e.data
+  SELECT e.session_id, e.id, e.seq, e.kind, e.type, e.format, e.data, e.meta
   FROM entries e
   WHERE e.project_id = $1 AND e.session_id = ANY ($2::uuid[]) AND e.id = ANY ($14::uuid[])
 ), asked AS MATERIALIZED (
   SELECT x.*, k.seq AS known_seq,
-    k.seq IS NOT NULL AND (k.kind <> x.kind OR k.type IS DISTINCT FROM x.type OR k.data <> x.data) AS differs
+    k.seq IS NOT NULL AND (k.kind <> x.kind OR k.type IS DISTINCT FROM x.type OR k.format IS DISTINCT FROM x.format
+      OR k.data <> x.data OR k.meta IS DISTINCT FROM x.meta) AS differs
   FROM (
     SELECT r.ord, s.position, r.session_id, i.id, i.bytes, i.tokens, i.role, c.kind,
       CASE WHEN c.kind = 'event' THEN s.source ->> 'type' END AS type,
