@@ -43,6 +43,8 @@ export async function describeApi(app: AppServer): Promise<void> {
       tags: [
         { name: 'Sessions', description: 'A session belongs to a project, and to a user if one wishes.' },
         { name: 'Events', description: "Structured entries of a session's log." },
+        { name: 'Messages', description: 'Messages of a session, in four formats.' },
+        { name: 'Timeline', description: 'Messages and events together: pages, live tail, batches.' },
         {
           name: 'Learning spaces',
           description: 'Places for what is learnt, for a project or one of its users.',
@@ -69,5 +71,29 @@ export async function describeApi(app: AppServer): Promise<void> {
       buildLocalReference: (json, _base, _fragment, index) => String(json.$id ?? `schema_${index}`),
     },
     hideUntagged: true,
+    transformObject: (document) => {
+      if (!('openapiObject' in document)) return document.swaggerObject
+      allowMissingBodies(document.openapiObject as DocumentView)
+      return document.openapiObject
+    },
   })
+}
+
+/** The members of an OpenAPI document that lead to the bodies of requests. */
+interface DocumentView {
+  paths?: Record<string, Record<string, { requestBody?: RequestBodyView }>>
+}
+
+interface RequestBodyView {
+  required?: boolean
+  content: Record<string, { schema?: { required?: string[] } }>
+}
+
+/** A body without a required field may be left out altogether; the plugin says of each that it must be there. */
+function allowMissingBodies(document: DocumentView): void {
+  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
+  for (const { requestBody } of operations) {
+    if (requestBody && !requestBody.content['application/json']?.schema?.required?.length)
+      requestBody.required = false
+  }
 }

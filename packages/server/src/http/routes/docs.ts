@@ -11,6 +11,7 @@ const CONFIGURATION = JSON.stringify({
   withDefaultFonts: false,
   telemetry: false,
   hideClientButton: true,
+  showDeveloperTools: 'never',
   agent: { disabled: true },
   mcp: { disabled: true },
 })
