@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 
 /*
  * How much memory the service takes for long reads: a page of 200 large messages, a session of 100,000 entries read
- * whole in its own format and in another, its copy, and an export. Prints the peak resident size of each process
+ * whole in its own format and in another, its copy, 1,000 idle tails, and an export. Prints the peak resident size of each process
  * against what it was before. Linux only: it reads /proc.
  *
  *   npm run bench -- memory [--entries 100000] [--export-megabytes 1024]
@@ -24,6 +24,7 @@ const ENTRIES = Number(values.entries)
 const EXPORT_MEGABYTES = Number(values['export-megabytes'])
 const ANNALS = 'packages/server/bin/annals.js'
 const BATCH = 1_000
+const TAILS = 1_000
 const SAMPLE_MS = 20
 
 interface Row {
@@ -87,6 +88,7 @@ try {
   )
   await measure(`${ENTRIES} entries: messages, as gemini`, read(`/session/${long}/messages?format=gemini`))
   await measure(`${ENTRIES} entries: copy`, async () => drain(await api('POST', `/session/${long}/copy`)))
+  await measure(`${TAILS} idle tails`, () => holdTails(url, token, long))
   rows.push(await measureExport())
 } finally {
   service.kill('SIGTERM')
@@ -145,6 +147,18 @@ async function measureExport(): Promise<Row> {
     for await (const chunk of child.stdout) bytes += (chunk as Buffer).length
     return bytes
   })
+}
+
+/** Opens tails behind the end of a session, a second of silence, and closes them. */
+async function holdTails(url: string, token: string, session: string): Promise<number> {
+  const stop = new AbortController()
+  const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream' }
+  const path = `${url}/api/v1/session/${session}/timeline?after_seq=${ENTRIES}`
+  const tails = Array.from({ length: TAILS }, () => fetch(path, { headers, signal: stop.signal }))
+  for (const tail of await Promise.all(tails)) if (!tail.ok) throw new Error(`answered ${tail.status}`)
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  stop.abort()
+  return 0
 }
 
 async function residentMegabytes(pid: number): Promise<number> {
