@@ -90,7 +90,7 @@ async function createVersionTable(client: pg.Client): Promise<void> {
       return
     } catch (error) {
       // IF NOT EXISTS does not cover two creators at the same instant: the loser meets a catalogue's unique index.
-      const raced = isUniqueViolation(error) || sqlStateOf(error) === '42P07'
+      const raced = isUniqueViolation(error) || ['42P07', '42710'].includes(sqlStateOf(error) ?? '')
       if (!raced || attempt >= ATTEMPTS_MAX) throw explainRefusal(error)
     }
   }
