@@ -4,6 +4,7 @@ import {
   NUMBER_FRACTION_DIGITS_MAX,
   NUMBER_INTEGER_DIGITS_MAX,
 } from '../limits.js'
+import { endOfString } from './end_of_string.js'
 
 /** A place in a JSON text, as a JSON pointer (RFC 6901), and why PostgreSQL's jsonb cannot hold what is there. */
 export interface Unstorable {
@@ -22,22 +23,12 @@ export function nestsTooDeep(text: string, depth_max: number): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code === 0x22) at = endOfString(text, at)
+    if (code === 0x22) at = endOfString(text, at) - 1
     else if (code === 0x5b || code === 0x7b) {
       if (++depth > depth_max) return true
     } else if (code === 0x5d || code === 0x7d) depth--
   }
   return false
-}
-
-/** Index of the quote that closes the string whose opening quote stands at `start`; the text's end without one. */
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === 0x5c) at++
-    else if (code === 0x22) return at
-  }
-  return text.length
 }
 
 /** An open array (its element's index) or object (its member's key, undefined while a key is expected). */
@@ -70,7 +61,7 @@ export function inspect(text: string): Inspection {
     const top = levels.at(-1)
     const character = text[at]!
     if (character === '"') {
-      const end = endOfString(text, at)
+      const end = endOfString(text, at) - 1
       const reason = refuseString(text.slice(at, end + 1))
       const isKey = top !== undefined && !top.isArray && top.key === undefined
       if (isKey) top.key = reason ? '' : (JSON.parse(text.slice(at, end + 1)) as string)

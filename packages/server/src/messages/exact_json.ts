@@ -1,3 +1,4 @@
+import { endOfString } from '../json/end_of_string.js'
 import { nestsTooDeep } from '../json/find_unstorable.js'
 import { JSON_DEPTH_MAX } from '../limits.js'
 
@@ -70,7 +71,6 @@ function trimZeros(digits: string): string {
 }
 
 const QUOTE = 0x22
-const BACKSLASH = 0x5c
 const COMMA = 0x2c
 const COLON = 0x3a
 const OPEN_BRACKET = 0x5b
@@ -78,16 +78,6 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const SPACE = 0x20
-
-/** The place behind the string that opens at `start`. */
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (char === BACKSLASH) at++
-    else if (char === QUOTE) return at + 1
-  }
-  return text.length
-}
 
 /** Reads a text that `JSON.parse` has accepted, so it checks nothing. */
 class ExactReader {

@@ -1,3 +1,5 @@
+import { endOfString } from '../json/end_of_string.js'
+
 /**
  * Parts of a JSON text as text. What is taken out of a line to be stored elsewhere keeps its spelling so, every
  * digit included, which a value that went through JSON.parse would not. Each text must be valid JSON.
@@ -34,11 +36,4 @@ export function rawItems(text: string): string[] {
     }
   }
   return items.length === 1 && items[0] === '' ? [] : items
-}
-
-/** The place behind the string whose opening quote stands at `start`. */
-function endOfString(text: string, start: number): number {
-  let at = start + 1
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-  return at + 1
 }
