@@ -175,11 +175,11 @@ describe('an export of a part', () => {
     ]) {
       const path = annals.newPath()
       const result = await annals.run('export', '--project', other.name, '--output', path, ...args)
-      expect(result.code).toBe(1)
+      expect(result.code).toBe(3)
       expect(result.stderr).toMatch(/^annals: There is no such (session|user) in this project\.$/)
     }
     const both = await annals.run('export', '--project', source.name, '--user', 'adam', '--session', id)
-    expect(both.code).toBe(1)
+    expect(both.code).toBe(2)
     expect((await annals.run('export', '--project', 'no such project')).stderr).toContain(
       'There is no project',
     )

@@ -31,7 +31,19 @@ const MAY_IMPORT: Record<string, string[]> = {
   transfer: ['log', 'resources', 'database', 'json', 'messages', ...BASICS],
   http: ['log', 'resources', 'tokens', 'database', 'contract', 'json', 'messages', 'config', ...BASICS],
   main: ['http', 'log', 'resources', 'tokens', 'database', 'config', ...BASICS],
-  cli: ['main', 'transfer', 'log', 'resources', 'tokens', 'database', 'contract', 'config', ...BASICS],
+  cli: [
+    'main',
+    'transfer',
+    'log',
+    'resources',
+    'tokens',
+    'database',
+    'contract',
+    'messages',
+    'json',
+    'config',
+    ...BASICS,
+  ],
 }
 
 /** Packages that belong to one concern, and the layers that may know of it. */
@@ -39,7 +51,7 @@ const MAY_USE_PACKAGE: Array<{ package: RegExp; layers: string[] }> = [
   { package: /^(fastify|@fastify\/|@scalar\/)/, layers: ['http'] },
   { package: /^pg$/, layers: ['database'] },
   { package: /^sql-template-tag$/, layers: ['database'] },
-  { package: /^commander$/, layers: ['cli'] },
+  { package: /^(commander|@annals\/client)$/, layers: ['cli'] },
 ]
 
 /** What only main.ts makes, and where else it may be named: it is defined, or wrapped for main.ts, there. */

@@ -1,9 +1,6 @@
-import { AnnalsError, StartError } from '../errors.js'
+import { AnnalsError } from '../errors.js'
 import { AppendInDoubt } from '../log/append_request.js'
-
-/** Exit codes that shells expect: 128 and the number of SIGINT, of SIGPIPE. */
-const EXIT_INTERRUPTED = 130
-export const EXIT_PIPE_CLOSED = 141
+import { EXIT_CODES } from './exit_codes.js'
 
 /**
  * Runs work that takes long. SIGINT or SIGTERM asks it to stop where it is, by the signal that it gets, so that it
@@ -16,7 +13,7 @@ export async function runLongWork(
 ): Promise<void> {
   const abort = new AbortController()
   const stop = () => {
-    if (abort.signal.aborted) process.exit(EXIT_INTERRUPTED)
+    if (abort.signal.aborted) process.exit(EXIT_CODES.interrupted)
     abort.abort()
   }
   process.on('SIGINT', stop)
@@ -26,12 +23,14 @@ export async function runLongWork(
   } catch (error) {
     if (error === abort.signal.reason) {
       process.stderr.write(`annals: interrupted. ${words.interrupted}\n`)
-      process.exitCode = EXIT_INTERRUPTED
+      process.exitCode = EXIT_CODES.interrupted
       return
     }
     const isAway =
       error instanceof AppendInDoubt || (error instanceof AnnalsError && error.error === 'unavailable')
-    throw isAway ? new StartError(`The database went away. ${words.unfinished}`, { cause: error }) : error
+    throw isAway
+      ? new AnnalsError('unavailable', `The database went away. ${words.unfinished}`, { cause: error })
+      : error
   } finally {
     process.removeListener('SIGINT', stop)
     process.removeListener('SIGTERM', stop)

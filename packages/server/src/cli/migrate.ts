@@ -1,7 +1,5 @@
 import { Command } from 'commander'
 import { readConfig } from '../config.js'
-import { locateDatabase } from '../database/connection_target.js'
-import { migrate, schemaVersion } from '../database/migrator.js'
 import { tellProgress } from './with_database.js'
 
 /** annals migrate */
@@ -10,6 +8,8 @@ export function migrateCommand(): Command {
     .description('Bring the database schema to the version of this Annals. `annals serve` does so by itself.')
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgresql://annals:…@db/annals annals migrate')
     .action(async () => {
+      const { locateDatabase } = await import('../database/connection_target.js')
+      const { migrate, schemaVersion } = await import('../database/migrator.js')
       const location = await locateDatabase(readConfig(process.env), tellProgress)
       try {
         await migrate(location.target, tellProgress)

@@ -1,5 +1,4 @@
 import { Command } from 'commander'
-import { describeApiAsJson } from '../main.js'
 
 /** annals openapi */
 export function openapiCommand(): Command {
@@ -7,6 +6,7 @@ export function openapiCommand(): Command {
     .description('Print the OpenAPI description of the interface. A running service has it at /openapi.json.')
     .addHelpText('after', '\nExample:\n  annals openapi > openapi.json')
     .action(async () => {
+      const { describeApiAsJson } = await import('../main.js')
       process.stdout.write(await describeApiAsJson())
     })
 }

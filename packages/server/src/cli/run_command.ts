@@ -1,22 +1,46 @@
-import { AnnalsError, StartError } from '../errors.js'
+import { AnnalsError as Refusal } from '@annals/client'
+import { CommanderError } from 'commander'
+import { AnnalsError, StartError, statusOf } from '../errors.js'
+import { EXIT_CODES, exitCodeOfStatus } from './exit_codes.js'
+import { visible } from './terminal/visible.js'
 
-/** Exit codes: 0 done, 1 refused or failed with a sentence that says why, 70 a fault of the program. */
-const EXIT_FAILED = 1
-const EXIT_FAULT = 70
+/** A command that was given what it cannot work with. Ends with the code for that, and a sentence. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
 
 /** Runs a command. What it throws ends the process with a sentence on stderr, with a stack only for a fault. */
 export async function runCommand(work: () => Promise<unknown>): Promise<void> {
+  // A reader that has seen enough, such as `head`, is no failure to report.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(EXIT_CODES.pipe_closed)
+    throw error
+  })
   try {
     await work()
   } catch (error) {
-    if (error instanceof StartError || error instanceof AnnalsError) {
-      process.stderr.write(`annals: ${error.message}\n`)
-      process.exitCode = EXIT_FAILED
-    } else {
-      process.stderr.write(
-        `annals: unexpected fault, please report it:\n${(error as Error)?.stack ?? error}\n`,
-      )
-      process.exitCode = EXIT_FAULT
-    }
+    process.exitCode = report(error)
   }
+}
+
+/** Says what went wrong and gives the exit code that goes with it. */
+function report(error: unknown): number {
+  // The command line's library has said it, or has printed the help that was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage
+  const code = expectedCode(error)
+  if (code !== undefined) {
+    process.stderr.write(`annals: ${visible((error as Error).message)}\n`)
+    return code
+  }
+  process.stderr.write(`annals: unexpected fault, please report it:\n${(error as Error)?.stack ?? error}\n`)
+  return EXIT_CODES.fault
+}
+
+/** The code of a failure that a person is told about; undefined for a fault of this program. */
+function expectedCode(error: unknown): number | undefined {
+  if (error instanceof UsageError) return EXIT_CODES.usage
+  if (error instanceof StartError) return EXIT_CODES.failed
+  if (error instanceof AnnalsError) return exitCodeOfStatus(statusOf(error.error))
+  if (!(error instanceof Refusal)) return undefined
+  return error.error === 'invalid_request' ? EXIT_CODES.usage : exitCodeOfStatus(error.status)
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { describeSettings, readConfig } from '../config.js'
-import { type Service, startService } from '../main.js'
+import type { Service } from '../main.js'
 import { tellProgress } from './with_database.js'
 
 /** annals serve */
@@ -10,6 +10,7 @@ export function serveCommand(): Command {
     .addHelpText('after', `\nEnvironment:\n${settingsTable()}\n\nExample:\n  PORT=8080 annals serve`)
     .action(async () => {
       const stopping = stopSignal()
+      const { startService } = await import('../main.js')
       const service = await startService(readConfig(process.env), tellProgress)
       process.stdout.write(banner(service))
       const signal = await stopping

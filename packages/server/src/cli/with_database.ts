@@ -1,7 +1,6 @@
 import { readConfig } from '../config.js'
 import type { Database } from '../database/database.js'
 import type { Appender } from '../log/appender.js'
-import * as main from '../main.js'
 
 /** For work whose statements and waits may take as long as they do. */
 const LONG_WORK = { wait_ms_max: 60_000, statement_ms_max: 0 }
@@ -12,13 +11,15 @@ export function tellProgress(sentence: string): void {
 }
 
 /** Runs a command's work on the database that the environment names. */
-export function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+  const main = await import('../main.js')
   return main.withDatabase(readConfig(process.env), tellProgress, work)
 }
 
 /** The same for long work, which may also append to logs. */
-export function withDatabaseForLong<T>(
+export async function withDatabaseForLong<T>(
   work: (database: Database, appender: Appender) => Promise<T>,
 ): Promise<T> {
+  const main = await import('../main.js')
   return main.withDatabase(readConfig(process.env), tellProgress, work, LONG_WORK)
 }

@@ -1,0 +1,49 @@
+import { Command } from 'commander'
+import { VERSION } from '../version.js'
+import { EXIT_CODES } from './exit_codes.js'
+import { exportCommand } from './export.js'
+import { importCommand } from './import.js'
+import { migrateCommand } from './migrate.js'
+import { openapiCommand } from './openapi.js'
+import { projectCommand } from './project.js'
+import { serveCommand } from './serve.js'
+import { visible } from './terminal/visible.js'
+import { tokenCommand } from './token.js'
+
+/**
+ * All commands, in the order in which they are listed. A command's module only describes it: what it works with is
+ * imported when it runs, so that help, completion and light commands start at once.
+ */
+export function annalsProgram(): Command {
+  const program = new Command('annals')
+    .description('The session store for AI agents.')
+    .version(VERSION)
+    .commandsGroup('The service and its database:')
+    .addCommand(serveCommand())
+    .addCommand(migrateCommand())
+    .addCommand(projectCommand())
+    .addCommand(tokenCommand())
+    .addCommand(exportCommand())
+    .addCommand(importCommand())
+    .commandsGroup('This command line:')
+    .addCommand(openapiCommand())
+    .helpCommand('help [command]', 'show what a command does')
+  for (const command of commandsOf(program)) prepare(command)
+  return program
+}
+
+/** A command and all below it. */
+export function commandsOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap((child) => commandsOf(child as Command))]
+}
+
+/** What holds for every command: errors in our own words, and exit codes that mean something. */
+function prepare(command: Command): void {
+  command
+    .showHelpAfterError('(add --help for what there is)')
+    .configureOutput({ outputError: (text, write) => write(visible(text.replace(/^error: /, 'annals: '))) })
+    .exitOverride((error) => {
+      if (error.exitCode !== 0) error.exitCode = EXIT_CODES.usage
+      throw error
+    })
+}
