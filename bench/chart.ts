@@ -1,0 +1,5 @@
+import type { Results } from './results.ts'
+
+export function drawChart(_results: Results): string {
+  return ''
+}

@@ -1,0 +1,38 @@
+import type { BenchContext } from './part.ts'
+import type { PostgresServer } from './postgres.ts'
+import { startService } from './service.ts'
+
+export type Options = Pick<BenchContext, 'quick' | 'full' | 'rounds' | 'seconds' | 'directory'>
+
+/** The context of one part, the details that it kept, and the end of everything that it started. */
+export function openContext(part: string, options: Options, server: PostgresServer) {
+  const steps: Array<() => unknown> = []
+  const details: Record<string, unknown> = {}
+  const ctx: BenchContext = {
+    ...options,
+    createDatabase: async () => {
+      const database = await server.createDatabase()
+      steps.push(() => database.drop())
+      return database
+    },
+    startService: async (database, env = {}) => {
+      const service = await startService({ DATABASE_URL: database.url, ...env })
+      steps.push(() => service.stop())
+      return service
+    },
+    atEnd: (step) => steps.push(step),
+    say: (sentence) => process.stderr.write(`${part}: ${sentence}\n`),
+    detail: (name, value) => {
+      details[name] = value
+    },
+  }
+  const close = async () => {
+    for (const step of steps.splice(0).reverse()) {
+      // One that fails to end must not keep the others.
+      await Promise.resolve()
+        .then(step)
+        .catch((error) => ctx.say(`cleaning up: ${error}`))
+    }
+  }
+  return { ctx, details, close }
+}

@@ -1,0 +1,96 @@
+import { type LoadResult, runLoad } from '../load.ts'
+import type { BenchContext, Figure, Part } from '../part.ts'
+import { NEEDS_PGBENCH } from '../pgbench.ts'
+import { interleave, ratios, type Subjects } from '../rounds.ts'
+import type { Service } from '../service.ts'
+import { appendsTo, createSessions } from '../sessions.ts'
+import { prepareYardstick } from '../yardstick.ts'
+
+const CONNECTIONS = 64
+const SESSIONS = 1_000
+
+/** One event a request, in five ways that stand beside each other. */
+export const append: Part = {
+  name: 'append',
+  describe: 'one event a request, against pgbench, on one session, by two processes, without group commit',
+  run: async (ctx) => {
+    const database = await ctx.createDatabase()
+    const yardstick = await prepareYardstick(ctx, database)
+    const one = await ctx.startService(database)
+    const other = await ctx.startService(database)
+    const ungrouped = await ctx.startService(database, { ANNALS_GROUP_COMMIT: 'off' })
+    const sessions = await createSessions(one, SESSIONS)
+    const many = appendsTo(sessions)
+    const single = appendsTo(sessions.slice(0, 1))
+    const load =
+      (services: Service[], requests: typeof many, seconds = ctx.seconds) =>
+      () =>
+        runLoad({ services, connections: CONNECTIONS, seconds, requests, status: 200, cpu_of: { database } })
+
+    const services: Subjects<LoadResult> = {
+      [`${SESSIONS} sessions`]: load([one], many),
+      'one session': load([one], single),
+      'two processes': load([one, other], many),
+      'without group commit': load([ungrouped], many),
+    }
+    ctx.say('warming up')
+    for (const service of [one, other, ungrouped]) await load([service], many, Math.min(ctx.seconds, 3))()
+    const pgbench = async (): Promise<Partial<LoadResult>> => ({
+      per_second: await yardstick!(1, CONNECTIONS, ctx.seconds),
+    })
+    const all = await interleave<Partial<LoadResult>>(
+      ctx.rounds,
+      { ...(yardstick && { pgbench }), ...services },
+      ctx.say,
+    )
+    ctx.detail('runs', all)
+    return figures(ctx, all)
+  },
+}
+
+function figures(_ctx: BenchContext, all: Record<string, Array<Partial<LoadResult>>>): Figure[] {
+  const rate = (name: string) => (all[name] ?? []).map(({ per_second }) => per_second!)
+  const many = rate(`${SESSIONS} sessions`)
+  const higher = { better: 'higher', unit: 'ratio' } as const
+  const pgbench = rate('pgbench')
+  return [
+    {
+      ...higher,
+      name: `${CONNECTIONS} connections, ${SESSIONS} sessions ÷ pgbench's INSERTs`,
+      values: pgbench.length > 0 ? ratios(many, pgbench) : [],
+      at_least: 0.7,
+      aim: 1,
+      ...(pgbench.length === 0 && { note: NEEDS_PGBENCH }),
+    },
+    {
+      name: 'the same: p99',
+      unit: 'ms',
+      better: 'lower',
+      values: all[`${SESSIONS} sessions`]!.map(({ p99_ms }) => p99_ms!),
+      at_least: 25,
+      aim: 15,
+    },
+    { name: 'the same: requests', unit: '/s', better: 'higher', values: many },
+    {
+      ...higher,
+      name: `all on one session ÷ ${SESSIONS} sessions`,
+      values: ratios(rate('one session'), many),
+      at_least: 0.9,
+      aim: 1,
+    },
+    {
+      ...higher,
+      name: 'two processes ÷ one',
+      values: ratios(rate('two processes'), many),
+      at_least: 0.9,
+      aim: 1.3,
+    },
+    {
+      ...higher,
+      name: 'with group commit ÷ without',
+      values: ratios(many, rate('without group commit')),
+      at_least: 2,
+      aim: 2.5,
+    },
+  ]
+}

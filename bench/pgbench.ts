@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { promisify } from 'node:util'
+import { BenchFailure } from './failure.ts'
+
+const run = promisify(execFile)
+
+/** Where pgbench is: in the PATH, or where Debian's postgresql-15 puts it. */
+export async function findPgbench(): Promise<string | undefined> {
+  for (const candidate of ['pgbench', '/usr/lib/postgresql/15/bin/pgbench']) {
+    if (candidate.startsWith('/') && !existsSync(candidate)) continue
+    const found = await run(candidate, ['--version']).catch(() => undefined)
+    if (found) return candidate
+  }
+  return undefined
+}
+
+/** What figures say that have pgbench as their yardstick, where it is missing. */
+export const NEEDS_PGBENCH = 'needs pgbench'
+
+/** Runs a script with 64 clients, prepared, and gives the transactions a second. */
+export async function runPgbench(
+  pgbench: string,
+  options: {
+    url: string
+    clients: number
+    seconds: number
+    script: string
+    directory: string
+    variables?: Record<string, string>
+  },
+): Promise<number> {
+  const { url, clients, seconds, script, directory, variables = {} } = options
+  const path = `${directory}/pgbench.sql`
+  await writeFile(path, script)
+  const threads = Math.min(availableParallelism(), clients)
+  const { stdout } = await run(pgbench, [
+    ...['--no-vacuum', '--protocol=prepared', `--client=${clients}`, `--jobs=${threads}`],
+    ...[`--time=${Math.max(Math.round(seconds), 1)}`, `--file=${path}`],
+    ...Object.entries(variables).flatMap(([name, value]) => ['-D', `${name}=${value}`]),
+    url,
+  ])
+  const failed = /number of failed transactions: ([1-9]\d*)/.exec(stdout)
+  const tps = /^tps = ([\d.]+)/m.exec(stdout)
+  if (failed || !tps) throw new BenchFailure(`pgbench failed:\n${stdout}`)
+  return Number(tps[1])
+}

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { createInterface } from 'node:readline'
+import { BenchFailure } from './failure.ts'
+import { ANNALS_BIN } from './root.ts'
+
+const READY_MS_MAX = 60_000
+
+/** A process of the service that accepts requests. */
+export interface Service {
+  url: string
+  pid: number
+  /** Opens the project `default`. */
+  token: string
+  /** Opens `/admin/v1`. */
+  admin_token: string
+  /** ms from the spawn until `/ready` was answered with 200. */
+  ready_after_ms: number
+  stop(): Promise<void>
+}
+
+const children = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+// The same for all, since processes on one database must agree on the token of the project `default`.
+const token = `sk-bench-${randomBytes(24).toString('base64url')}`
+const admin_token = `admin-${randomBytes(24).toString('base64url')}`
+
+/**
+ * Starts `annals serve` with its default settings and `env`, and nothing of this process's own environment. It logs
+ * as it does by default, into nothing: what formatting and writing a line costs is in the figures.
+ */
+export async function startService(env: Record<string, string>): Promise<Service> {
+  const began = performance.now()
+  const child = launch(env, 'ignore')
+  const exited = once(child, 'exit')
+  const timer = setTimeout(() => child.kill('SIGKILL'), READY_MS_MAX)
+  const url = await readyUrl(child)
+  clearTimeout(timer)
+  if (url === undefined || (await fetch(`${url}/ready`)).status !== 200) {
+    child.kill('SIGKILL')
+    await tellWhy(env)
+    throw new BenchFailure('The service did not start.')
+  }
+  const ready_after_ms = performance.now() - began
+  const stop = async () => {
+    child.kill('SIGTERM')
+    await exited
+  }
+  return { url, pid: child.pid!, token, admin_token, ready_after_ms, stop }
+}
+
+function launch(env: Record<string, string>, stderr: 'ignore' | 'inherit'): ChildProcess {
+  const { PATH = '', HOME = '/' } = process.env
+  const ours = { PATH, HOME, PORT: '0', ANNALS_API_KEY: token, ANNALS_ADMIN_TOKEN: admin_token, ...env }
+  const child = spawn(process.execPath, [ANNALS_BIN, 'serve'], {
+    env: ours,
+    cwd: tmpdir(),
+    stdio: ['ignore', 'pipe', stderr],
+  })
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  return child
+}
+
+async function readyUrl(child: ChildProcess): Promise<string | undefined> {
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const url = /^Annals is ready at (http:\S+)/.exec(line)?.[1]
+    if (url) {
+      child.stdout!.resume()
+      return url
+    }
+  }
+  return undefined
+}
+
+/** A second try, whose words reach the person who started the benchmark. */
+async function tellWhy(env: Record<string, string>): Promise<void> {
+  const child = launch(env, 'inherit')
+  const timer = setTimeout(() => child.kill('SIGTERM'), 5_000)
+  await once(child, 'exit')
+  clearTimeout(timer)
+}

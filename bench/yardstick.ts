@@ -1,0 +1,43 @@
+import type { BenchContext } from './part.ts'
+import { findPgbench, runPgbench } from './pgbench.ts'
+import type { BenchDatabase } from './postgres.ts'
+import { toolCall } from './sessions.ts'
+
+/*
+ * What PostgreSQL can do on this machine with the same rows, driven by pgbench: the columns of `entries` and its
+ * primary key, but not its second unique key; one statement a transaction, prepared; a session out of 1,000 at random;
+ * the numbers from a sequence, of which each connection takes 1,000 at a time. Nothing is looked up, locked, updated or
+ * returned: no session is checked, no head is moved, and the numbers have gaps.
+ */
+const TABLE = [
+  'CREATE TABLE yardstick (LIKE entries)',
+  'ALTER TABLE yardstick ADD PRIMARY KEY (project_id, session_id, seq)',
+  'CREATE SEQUENCE yardstick_seq CACHE 1000',
+]
+
+// pgbench sends :i and :data as parameters, since the protocol is `prepared`.
+const ROW = `('00000000-0000-7000-8000-000000000000', ('00000000-0000-7000-8000-' || lpad(:i, 12, '0'))::uuid,
+  nextval('yardstick_seq'), now(), now(), gen_random_uuid(), 270, 0, 'event', 'tool_call', :data::jsonb)`
+
+function script(rows: number): string {
+  return `\\set i random(1, 1000)
+INSERT INTO yardstick (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
+VALUES ${Array.from({ length: rows }, () => ROW).join(',\n')};
+`
+}
+
+/** Prepares the yardstick's table; the function that it gives runs it once, and gives rows a second. */
+export async function prepareYardstick(
+  ctx: BenchContext,
+  database: BenchDatabase,
+): Promise<((rows: number, clients: number, seconds: number) => Promise<number>) | undefined> {
+  const pgbench = await findPgbench()
+  if (!pgbench) return undefined
+  for (const statement of TABLE) await database.query(statement)
+  const variables = { data: JSON.stringify(toolCall(0).data) }
+  return async (rows, clients, seconds) => {
+    const { directory } = ctx
+    const options = { url: database.url, clients, seconds, script: script(rows), directory, variables }
+    return rows * (await runPgbench(pgbench, options))
+  }
+}
