@@ -4,7 +4,7 @@ import { type Config, readConfig } from './config.js'
 import { locateDatabase } from './database/connection_target.js'
 import { type ConnectionTarget, type Database, openDatabase } from './database/database.js'
 import { describeError } from './database/database_errors.js'
-import { migrate } from './database/migrator.js'
+import { checkSchema, migrate } from './database/migrator.js'
 import { PostgresBell } from './database/postgres_bell.js'
 import { StartError } from './errors.js'
 import { buildApp } from './http/app.js'
@@ -171,21 +171,34 @@ async function closeWithin(ms: number, close: () => Promise<unknown>, cut: () =>
 }
 
 /**
+ * A command that reads much has nothing to hurry for: it takes one process of the server's. The tables may never have
+ * been analyzed, as after a restore, and a piece must not become a scan of the whole table.
+ */
+const READ_ONLY_SETTINGS = {
+  default_transaction_read_only: 'on',
+  max_parallel_workers_per_gather: '0',
+  enable_seqscan: 'off',
+  jit: 'off',
+  work_mem: '64MB',
+}
+
+/**
  * Runs a command's work on the configured database, migrated, and leaves it as it was found. `limits` are for work
- * that may take longer than a request.
+ * that may take longer than a request, or that only reads, also what somebody else has migrated.
  */
 export async function withDatabase<T>(
   config: Config,
   onProgress: (sentence: string) => void,
   work: (database: Database, appender: Appender) => Promise<T>,
-  limits: { wait_ms_max?: number; statement_ms_max?: number } = {},
+  { read_only, ...limits }: { wait_ms_max?: number; statement_ms_max?: number; read_only?: boolean } = {},
 ): Promise<T> {
   const location = await locateDatabase(config, onProgress)
   try {
-    await migrate(location.target, onProgress)
+    await (read_only ? checkSchema(location.target) : migrate(location.target, onProgress))
     const { database_wait_ms_max, statement_ms_max } = config
     const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...limits }
-    const database = openDatabase({ target: location.target, connections_max: 2, ...bounds })
+    const settings = read_only && { settings: READ_ONLY_SETTINGS }
+    const database = openDatabase({ target: location.target, connections_max: 2, ...bounds, ...settings })
     const appender = new Appender({ ...config, ...bounds, database })
     try {
       return await work(database, appender)

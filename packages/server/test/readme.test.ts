@@ -12,6 +12,7 @@ const PAGES = [
   'CHANGELOG.md',
   'docs/architecture.md',
   'docs/api.md',
+  'docs/operations.md',
   ...readdirSync(join(ROOT, 'docs/decisions')).map((name) => `docs/decisions/${name}`),
 ]
 

@@ -9,6 +9,7 @@ import { projectCommand } from './project.js'
 import { serveCommand } from './serve.js'
 import { visible } from './terminal/visible.js'
 import { tokenCommand } from './token.js'
+import { verifyCommand } from './verify.js'
 
 /**
  * All commands, in the order in which they are listed. A command's module only describes it: what it works with is
@@ -25,6 +26,7 @@ export function annalsProgram(): Command {
     .addCommand(tokenCommand())
     .addCommand(exportCommand())
     .addCommand(importCommand())
+    .addCommand(verifyCommand())
     .commandsGroup('This command line:')
     .addCommand(openapiCommand())
     .helpCommand('help [command]', 'show what a command does')

@@ -23,3 +23,9 @@ export async function withDatabaseForLong<T>(
   const main = await import('../main.js')
   return main.withDatabase(readConfig(process.env), tellProgress, work, LONG_WORK)
 }
+
+/** The same for long work that only reads: the schema stays as it is, and PostgreSQL refuses to write. */
+export async function withDatabaseToRead<T>(work: (database: Database) => Promise<T>): Promise<T> {
+  const main = await import('../main.js')
+  return main.withDatabase(readConfig(process.env), tellProgress, work, { ...LONG_WORK, read_only: true })
+}

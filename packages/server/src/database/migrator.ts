@@ -8,6 +8,7 @@ import { isTransient, isUniqueViolation, sqlStateOf } from './database_errors.js
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
 const SERVER_VERSION_MIN = 15
 const ATTEMPTS_MAX = 20
+const UNDEFINED_TABLE = '42P01'
 
 let newestVersion: number | undefined
 
@@ -28,16 +29,7 @@ export async function migrate(
   target: ConnectionTarget,
   onProgress: (sentence: string) => void = () => {},
 ): Promise<void> {
-  let client: pg.Client
-  try {
-    client = new pg.Client({ ...target, application_name: 'annals migrate', connectionTimeoutMillis: 10_000 })
-    client.on('error', () => {})
-    await client.connect()
-  } catch (error) {
-    throw new StartError(
-      `The database cannot be reached (${(error as Error).message || (error as { code?: string }).code}). Check DATABASE_URL and that the server runs.`,
-    )
-  }
+  const client = await connect(target)
   try {
     await checkServer(client)
     await createVersionTable(client)
@@ -49,6 +41,43 @@ export async function migrate(
     await refuseNewerSchema(client, newest)
   } finally {
     await client.end().catch(() => {})
+  }
+}
+
+/**
+ * Makes sure that the schema is of the version of this binary, and changes nothing.
+ * @throws StartError when it is older or newer, the server too old, or out of reach.
+ */
+export async function checkSchema(target: ConnectionTarget): Promise<void> {
+  const client = await connect(target)
+  try {
+    await checkServer(client)
+    await refuseNewerSchema(client, schemaVersion())
+    const found = await appliedVersion(client)
+    if (found < schemaVersion()) {
+      throw new StartError(
+        `The database has schema version ${found}, this Annals needs ${schemaVersion()}. Run "annals migrate", or start the service, and try again.`,
+      )
+    }
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function connect(target: ConnectionTarget): Promise<pg.Client> {
+  try {
+    const client = new pg.Client({
+      ...target,
+      application_name: 'annals migrate',
+      connectionTimeoutMillis: 10_000,
+    })
+    client.on('error', () => {})
+    await client.connect()
+    return client
+  } catch (error) {
+    throw new StartError(
+      `The database cannot be reached (${(error as Error).message || (error as { code?: string }).code}). Check DATABASE_URL and that the server runs.`,
+    )
   }
 }
 
@@ -115,11 +144,21 @@ async function apply(client: pg.Client, migration: Migration): Promise<boolean> 
   }
 }
 
+/** The newest migration that the database has seen; 0 where there is none. */
+async function appliedVersion(client: pg.Client): Promise<number> {
+  try {
+    const { rows } = await client.query<{ version: number | null }>(
+      'SELECT max(version) AS version FROM schema_migrations',
+    )
+    return rows[0]?.version ?? 0
+  } catch (error) {
+    if (sqlStateOf(error) === UNDEFINED_TABLE) return 0
+    throw error
+  }
+}
+
 async function refuseNewerSchema(client: pg.Client, newest: number): Promise<void> {
-  const { rows } = await client.query<{ version: number }>(
-    'SELECT max(version) AS version FROM schema_migrations',
-  )
-  const found = rows[0]?.version ?? 0
+  const found = await appliedVersion(client)
   if (found > newest) {
     throw new StartError(
       `The database has schema version ${found}, this Annals knows up to ${newest}. A newer Annals has migrated it: start that version, or a newer one.`,

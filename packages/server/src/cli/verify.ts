@@ -1,0 +1,34 @@
+import { Command } from 'commander'
+import { runLongWork } from './long_work.js'
+import { withDatabaseToRead } from './with_database.js'
+
+/** What the command line says of a verification. */
+export interface VerifyOptions {
+  project?: string
+  json?: boolean
+}
+
+/** annals verify */
+export function verifyCommand(): Command {
+  return new Command('verify')
+    .description('Prove that a database holds what Annals promises: every log, head, key and count.')
+    .option('--project <name or id>', 'only this project')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Only reads, a bounded piece at a time, also while the service runs: no write waits for it. Ends with 0 if all is
+as it must be, with 1 if something is not; each finding says what, where, and what to do about it.
+
+Examples:
+  annals verify
+  annals verify --project default --json | jq .findings`,
+    )
+    .action(async (options: VerifyOptions) => {
+      const { runVerify } = await import('./verify_run.js')
+      await runLongWork((signal) => withDatabaseToRead((database) => runVerify(database, options, signal)), {
+        interrupted: 'Not all of the database was looked at.',
+        unfinished: 'Not all of it was looked at; run the command again.',
+      })
+    })
+}

@@ -1,0 +1,137 @@
+import { planned, type Statement } from '../statement.js'
+import { type Check, KEY_CHECKS, SESSION_CHECKS, SPACE_CHECKS } from './verify_checks.js'
+
+/**
+ * Looking for what must not be. One statement reads a bounded piece of a project, a range of sessions or of keys,
+ * and gives a row for each thing that is wrong there: one statement is one snapshot, on a single server and on a
+ * cluster, so that a service which goes on writing is never seen half way through a write. No lock is taken that a
+ * write would wait for, and the snapshot lasts for a piece, so that vacuum is not held up for the whole run.
+ */
+
+/** Findings of one check that a piece shows; more are counted. */
+const SHOWN_MAX = 10
+
+/** A branch for each check, and one, named `counts`, whose detail is what was counted in the piece, as JSON. */
+function findings(checks: Record<string, Check>, counts: string): string {
+  const branches = Object.entries(checks).map(
+    ([name, check]) => `
+(SELECT '${name}' AS "check", (${check.session})::uuid AS session_id, ${check.place} AS place, ${check.detail} AS detail,
+  count(*) OVER () AS found
+FROM ${check.from} WHERE ${check.where} LIMIT ${SHOWN_MAX})`,
+  )
+  return [...branches, `\n(SELECT 'counts', NULL, NULL, (${counts})::text, 0)`].join('\nUNION ALL')
+}
+
+// A range of ids, open at an end that is null.
+function within(id: string): string {
+  return `($2::uuid IS NULL OR ${id} > $2) AND ($3::uuid IS NULL OR ${id} <= $3)`
+}
+
+/**
+ * Sessions whose ids lie in a range, their heads and logs. `id_before` of a message is the id of the message before.
+ * Rows: check, session_id, place, detail, found (how many like this there are in the piece).
+ * Parameters: $1 project, $2 id to begin behind or null, $3 last id or null.
+ */
+export const VERIFY_SESSIONS = planned(
+  'verify_sessions',
+  `
+WITH session AS MATERIALIZED (
+  SELECT s.id, s.user_id FROM sessions s WHERE s.project_id = $1 AND ${within('s.id')}
+), head AS MATERIALIZED (
+  SELECT h.* FROM session_heads h WHERE h.project_id = $1 AND ${within('h.session_id')}
+), log AS MATERIALIZED (
+  SELECT e.session_id, e.seq, e.id, e.parent_id, e.kind, e.bytes, e.tokens, e.created_at, e.updated_at,
+    CASE e.kind
+      WHEN 'event' THEN e.type IS NOT NULL AND num_nulls(e.role, e.format, e.meta, e.patched_meta) = 4
+      WHEN 'message' THEN e.type IS NULL AND num_nulls(e.role, e.format, e.meta) = 0
+      ELSE false END AS is_formed,
+    lag(e.seq) OVER log AS seq_before, lag(e.created_at) OVER log AS created_at_before,
+    lag(e.id) OVER same_kind AS id_before, lead(e.id) OVER same_kind IS NULL AS is_last
+  FROM entries e
+  WHERE e.project_id = $1 AND ${within('e.session_id')}
+  WINDOW log AS (PARTITION BY e.session_id ORDER BY e.seq),
+    same_kind AS (PARTITION BY e.session_id, e.kind ORDER BY e.seq)
+), sums AS MATERIALIZED (
+  SELECT l.session_id, count(*) AS entries, count(*) FILTER (WHERE l.kind = 'message') AS messages, max(l.seq) AS last_seq,
+    sum(l.tokens) AS tokens, sum(l.bytes) AS bytes, greatest(max(l.created_at), max(l.updated_at)) AS updated_at,
+    max(l.id::text) FILTER (WHERE l.is_last AND l.kind = 'message')::uuid AS last_message_id
+  FROM log l GROUP BY l.session_id
+)${findings(
+    SESSION_CHECKS,
+    `SELECT json_build_object('sessions', (SELECT count(*) FROM session), 'entries', coalesce(sum(p.entries), 0),
+  'messages', coalesce(sum(p.messages), 0), 'tokens', coalesce(sum(p.tokens), 0), 'bytes', coalesce(sum(p.bytes), 0))
+FROM sums p`,
+  )}`,
+)
+
+/**
+ * Where a piece of sessions ends that has about as many entries, and no more sessions, than given; null: the rest is
+ * one piece. A session is never divided. Parameters: $1 project, $2 id to begin behind or null, $3 entries, $4 sessions.
+ */
+export const NEXT_SESSIONS = planned(
+  'verify_next_sessions',
+  `
+SELECT least(
+  (SELECT e.session_id FROM entries e WHERE e.project_id = $1 AND ($2::uuid IS NULL OR e.session_id > $2)
+   ORDER BY e.session_id, e.seq OFFSET $3 LIMIT 1),
+  (SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND ($2::uuid IS NULL OR h.session_id > $2)
+   ORDER BY h.session_id OFFSET $4 LIMIT 1),
+  (SELECT s.id FROM sessions s WHERE s.project_id = $1 AND ($2::uuid IS NULL OR s.id > $2)
+   ORDER BY s.id OFFSET $4 LIMIT 1)) AS last_id`,
+)
+
+/** As VERIFY_SESSIONS, for learning spaces. Parameters: $1 project, $2 id to begin behind or null, $3 how many. */
+export const VERIFY_SPACES = planned(
+  'verify_spaces',
+  `
+WITH space AS MATERIALIZED (
+  SELECT t.id, t.user_id, t.created_at, t.updated_at FROM learning_spaces t
+  WHERE t.project_id = $1 AND ($2::uuid IS NULL OR t.id > $2) ORDER BY t.id LIMIT $3
+)${findings(SPACE_CHECKS, `SELECT json_build_object('count', count(*), 'last', max(t.id::text)) FROM space t`)}`,
+)
+
+/** As VERIFY_SESSIONS, for idempotency keys. Parameters: $1 project, $2 key to begin behind, $3 how many. */
+export const VERIFY_KEYS = planned(
+  'verify_keys',
+  `
+WITH remembered AS MATERIALIZED (
+  SELECT k.key, k.owner_id, k.seqs, k.answer FROM idempotency_keys k
+  WHERE k.project_id = $1 AND k.key > $2 ORDER BY k.key LIMIT $3
+)${findings(KEY_CHECKS, `SELECT json_build_object('count', count(*), 'last', max(k.key)) FROM remembered k`)}`,
+)
+
+/** Parameters: $1 project. */
+export const COUNT_USERS = planned(
+  'verify_count_users',
+  'SELECT count(*) AS users FROM users u WHERE u.project_id = $1',
+)
+
+/** How many entries the heads speak of, for the progress. Parameters: $1 project, or null for all. */
+export const MEASURE_LOGS = planned(
+  'verify_measure_logs',
+  'SELECT coalesce(sum(h.last_seq), 0) AS entries FROM session_heads h WHERE $1::uuid IS NULL OR h.project_id = $1',
+)
+
+/** Tokens that open nothing. Rows: id, project_id. */
+export const TOKENS_WITHOUT_PROJECT = planned(
+  'verify_tokens',
+  'SELECT k.id, k.project_id FROM api_keys k LEFT JOIN projects p ON p.id = k.project_id WHERE p.id IS NULL ORDER BY k.id',
+)
+
+/**
+ * The next project that a table has rows of: rows of projects that do not exist have no other way to be found.
+ * One statement a table. Parameters: $1 project to begin behind.
+ */
+export const NEXT_PROJECT: readonly Statement[] = [
+  'users',
+  'sessions',
+  'session_heads',
+  'entries',
+  'idempotency_keys',
+  'learning_spaces',
+].map((table) =>
+  planned(
+    `verify_next_project_${table}`,
+    `SELECT t.project_id FROM ${table} t WHERE $1::uuid IS NULL OR t.project_id > $1 ORDER BY t.project_id LIMIT 1`,
+  ),
+)

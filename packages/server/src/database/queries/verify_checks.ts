@@ -1,0 +1,152 @@
+/**
+ * What must not be, each as the rows that show it. The names that stand in FROM are tables, or parts of the
+ * statements in verify.ts; $1 is the project.
+ */
+
+/** Something that must not be: which rows of the piece it concerns, and how to say what is there. */
+export interface Check {
+  from: string
+  where: string
+  session: string
+  /** SQL of type text: what in the session or project the finding is about. */
+  place: string
+  /** SQL of type text: what is there, and what should be. */
+  detail: string
+}
+
+const LOG = { from: 'log l', session: 'l.session_id', place: "'seq ' || l.seq" }
+const HEAD = { from: 'head h LEFT JOIN sums p ON p.session_id = h.session_id', session: 'h.session_id' }
+const UPDATED_AT = {
+  entries: "'updated_at ' || l.updated_at || ' is before created_at ' || l.created_at",
+  row: "'updated_at ' || t.updated_at || ' is before created_at ' || t.created_at",
+}
+
+/** What is checked of sessions and their logs. `log`, `sums`, `head` and `session` are parts of the statement. */
+export const SESSION_CHECKS = {
+  seq_gap: {
+    ...LOG,
+    where: 'l.seq <> coalesce(l.seq_before, 0) + 1',
+    detail:
+      "CASE WHEN l.seq_before IS NULL THEN 'the log begins here' ELSE 'follows seq ' || l.seq_before END",
+  },
+  created_at_decreases: {
+    ...LOG,
+    where: 'l.created_at < l.created_at_before',
+    detail: "'created_at ' || l.created_at || ' follows ' || l.created_at_before",
+  },
+  updated_before_created: { ...LOG, where: 'l.updated_at < l.created_at', detail: UPDATED_AT.entries },
+  parent_wrong: {
+    ...LOG,
+    where: "l.parent_id IS DISTINCT FROM CASE WHEN l.kind = 'message' THEN l.id_before END",
+    detail: `'parent_id is ' || coalesce(l.parent_id::text, 'null') || ', expected '
+      || CASE WHEN l.kind = 'message' THEN coalesce(l.id_before::text, 'null') ELSE 'null' END`,
+  },
+  entry_malformed: {
+    ...LOG,
+    where: `NOT l.is_formed OR l.seq < 1 OR l.bytes < 2 OR l.tokens < 0 OR (l.kind = 'event' AND l.tokens <> 0)`,
+    detail: `'kind ' || l.kind || ', bytes ' || l.bytes || ', tokens ' || l.tokens
+      || CASE WHEN l.is_formed THEN '' ELSE ', and a column that its kind must, or must not, have' END`,
+  },
+  head_last_seq: {
+    ...HEAD,
+    where: 'h.last_seq <> coalesce(p.last_seq, 0)',
+    place: "'last_seq'",
+    detail: "'the head says ' || h.last_seq || ', the log ends at ' || coalesce(p.last_seq, 0)",
+  },
+  head_total_tokens: {
+    ...HEAD,
+    where: 'h.total_tokens <> coalesce(p.tokens, 0)',
+    place: "'total_tokens'",
+    detail: "'the head says ' || h.total_tokens || ', the log adds up to ' || coalesce(p.tokens, 0)",
+  },
+  head_last_message: {
+    ...HEAD,
+    where: 'h.last_message_id IS DISTINCT FROM p.last_message_id',
+    place: "'last_message_id'",
+    detail: `'the head says ' || coalesce(h.last_message_id::text, 'null') || ', the last message is '
+      || coalesce(p.last_message_id::text, 'null')`,
+  },
+  head_updated_at: {
+    ...HEAD,
+    where: 'h.updated_at < p.updated_at',
+    place: "'updated_at'",
+    detail: "'the head says ' || h.updated_at || ', the log changed at ' || p.updated_at",
+  },
+  session_without_head: {
+    from: 'session s',
+    where: 'NOT EXISTS (SELECT FROM head h WHERE h.session_id = s.id)',
+    session: 's.id',
+    place: "'session_heads'",
+    detail: "'no row'",
+  },
+  session_without_user: {
+    from: 'session s LEFT JOIN users u ON u.project_id = $1 AND u.id = s.user_id',
+    where: 's.user_id IS NOT NULL AND u.id IS NULL',
+    session: 's.id',
+    place: "'user_id'",
+    detail: "'no user has the id ' || s.user_id",
+  },
+  head_without_session: {
+    from: 'head h',
+    where: 'NOT EXISTS (SELECT FROM session s WHERE s.id = h.session_id)',
+    session: 'h.session_id',
+    place: "'sessions'",
+    detail: "'no row'",
+  },
+  entries_without_session: {
+    from: 'sums p',
+    where: `NOT EXISTS (SELECT FROM head h WHERE h.session_id = p.session_id)
+      AND NOT EXISTS (SELECT FROM session s WHERE s.id = p.session_id)`,
+    session: 'p.session_id',
+    place: "'entries'",
+    detail: "p.entries || ' entries of a session that does not exist'",
+  },
+} as const satisfies Record<string, Check>
+
+const SPACE = { from: 'space t LEFT JOIN users u ON u.project_id = $1 AND u.id = t.user_id', session: 'NULL' }
+/** What is checked of learning spaces; `space` is a part of the statement. */
+export const SPACE_CHECKS = {
+  learning_space_without_user: {
+    ...SPACE,
+    where: 't.user_id IS NOT NULL AND u.id IS NULL',
+    place: "'learning space ' || t.id",
+    detail: "'no user has the id ' || t.user_id",
+  },
+  learning_space_times: {
+    ...SPACE,
+    where: 't.updated_at < t.created_at',
+    place: "'learning space ' || t.id",
+    detail: UPDATED_AT.row,
+  },
+} as const satisfies Record<string, Check>
+
+const KEY = { from: 'remembered k', session: 'k.owner_id', place: "'key ' || to_json(k.key)::text" }
+/** What is checked of idempotency keys; `remembered` is a part of the statement. */
+export const KEY_CHECKS = {
+  key_without_owner: {
+    ...KEY,
+    where: `NOT EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = k.owner_id)
+      AND NOT EXISTS (SELECT FROM learning_spaces t WHERE t.project_id = $1 AND t.id = k.owner_id)`,
+    detail: "'what it was used for does not exist'",
+  },
+  key_seqs: {
+    ...KEY,
+    where: `k.seqs IS NOT NULL AND cardinality(k.seqs) <> (
+      SELECT count(DISTINCT e.seq) FROM entries e
+      WHERE e.project_id = $1 AND e.session_id = k.owner_id AND e.seq = ANY (k.seqs))`,
+    detail: "'it stands for seqs ' || array_to_string(k.seqs, ', ') || ', and not all of these exist'",
+  },
+  key_malformed: {
+    ...KEY,
+    where: '(k.seqs IS NULL) = (k.answer IS NULL) OR cardinality(k.seqs) = 0',
+    detail: "'it must have either seqs or an answer'",
+  },
+} as const satisfies Record<string, Check>
+
+/** The names of all that is checked; `project_missing` and `token_without_project` need no piece. */
+export type CheckName =
+  | keyof typeof SESSION_CHECKS
+  | keyof typeof SPACE_CHECKS
+  | keyof typeof KEY_CHECKS
+  | 'project_missing'
+  | 'token_without_project'

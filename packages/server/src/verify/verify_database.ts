@@ -1,0 +1,148 @@
+import type { Database } from '../database/database.js'
+import { FIND_PROJECT, LIST_PROJECTS, PROJECT_EXISTS } from '../database/queries/projects.js'
+import { MEASURE_LOGS, NEXT_PROJECT, TOKENS_WITHOUT_PROJECT } from '../database/queries/verify.js'
+import type { CheckName } from '../database/queries/verify_checks.js'
+import { AnnalsError } from '../errors.js'
+import { type PieceFindings, type ProjectCounts, verifyProject } from './verify_project.js'
+
+/** Findings of one check in one project that are reported by themselves; more are counted. */
+const REPORTED_MAX = 10
+
+/** A project as it was found. `name` is null for rows of a project that does not exist. */
+export interface VerifiedProject extends ProjectCounts {
+  id: string
+  name: string | null
+  findings: number
+}
+
+/** A finding with the project that it is in. */
+export interface ReportedFinding {
+  check: CheckName
+  project_id: string
+  project: string | null
+  session_id: string | null
+  place: string
+  detail: string
+}
+
+/** What a run found: nothing, if it proved the database sound. */
+export interface Verification {
+  projects: VerifiedProject[]
+  /** Up to a few of each check and project. */
+  findings: ReportedFinding[]
+  /** All of them, by check. */
+  found: Partial<Record<CheckName, number>>
+}
+
+export interface VerifyOptions {
+  /** Name or id of the one project to look at; undefined: all there are. */
+  project: string | undefined
+  signal: AbortSignal
+  /** Told how many entries there are about, before the first is read. */
+  onMeasured: (entries: number) => void
+  onProgress: (entries: number, bytes: number) => void
+}
+
+/**
+ * Proves that a database has what Annals promises of it, or says where it has not. Only reads.
+ * @throws AnnalsError project_not_found
+ */
+export async function verifyDatabase(database: Database, options: VerifyOptions): Promise<Verification> {
+  const only = options.project === undefined ? undefined : await findProject(database, options.project)
+  const [measured] = await database.query(MEASURE_LOGS, [only?.id ?? null])
+  options.onMeasured(Number(measured!.entries))
+  const known = only ? [only] : await listProjects(database)
+  const result: Verification = { projects: [], findings: [], found: {} }
+  for (const project of known) await verifyOne(database, project, options, result)
+  if (!only) await verifyTheRest(database, new Set(known.map(({ id }) => id)), options, result)
+  return result
+}
+
+interface Project {
+  id: string
+  name: string | null
+}
+
+async function verifyOne(
+  database: Database,
+  { id, name }: Project,
+  { signal, onProgress }: VerifyOptions,
+  result: Verification,
+): Promise<void> {
+  const sumOf = (field: 'entries' | 'bytes') =>
+    result.projects.reduce((sum, project) => sum + project[field], 0)
+  const before = { entries: sumOf('entries'), bytes: sumOf('bytes') }
+  const report = reporter(result, { id, name })
+  const counts = await verifyProject(database, id, signal, ({ entries, bytes }, findings) => {
+    onProgress(before.entries + entries, before.bytes + bytes)
+    report.add(findings)
+  })
+  result.projects.push({ id, name, ...counts, findings: report.total() })
+}
+
+/** Takes the findings of one project, of which it reports no more than a few of a kind. */
+function reporter(result: Verification, project: Project) {
+  const reported = new Map<CheckName, number>()
+  let total = 0
+  return {
+    add: ({ shown, found }: PieceFindings) => {
+      for (const finding of shown) {
+        const before = reported.get(finding.check) ?? 0
+        if (before >= REPORTED_MAX) continue
+        reported.set(finding.check, before + 1)
+        result.findings.push({ project_id: project.id, project: project.name, ...finding })
+      }
+      for (const [check, many] of found) {
+        total += many
+        result.found[check] = (result.found[check] ?? 0) + many
+      }
+    },
+    total: () => total,
+  }
+}
+
+/** What no project leads to: rows and tokens of projects that do not exist. */
+async function verifyTheRest(
+  database: Database,
+  known: ReadonlySet<string>,
+  options: VerifyOptions,
+  result: Verification,
+): Promise<void> {
+  for await (const id of projectsWithRows(database)) {
+    options.signal.throwIfAborted()
+    // A project may have been made since the list was read.
+    if (known.has(id) || (await database.query(PROJECT_EXISTS, [id])).length > 0) continue
+    reporter(result, { id, name: null }).add(single('project_missing', `project ${id}`, 'not in projects'))
+    await verifyOne(database, { id, name: null }, options, result)
+  }
+  for (const { id, project_id } of await database.query(TOKENS_WITHOUT_PROJECT, [])) {
+    const finding = single('token_without_project', `token ${id}`, 'its project is not in projects')
+    reporter(result, { id: project_id!, name: null }).add(finding)
+  }
+}
+
+function single(check: CheckName, place: string, detail: string): PieceFindings {
+  return { shown: [{ check, session_id: null, place, detail }], found: new Map([[check, 1]]) }
+}
+
+async function* projectsWithRows(database: Database): AsyncGenerator<string> {
+  for (let after: string | null = null; ; ) {
+    const rows = await Promise.all(NEXT_PROJECT.map((next) => database.query(next, [after])))
+    // As text, UUIDs have the order that PostgreSQL gives them.
+    const next: string | undefined = rows.flatMap((one) => one.map((row) => row.project_id!)).sort()[0]
+    if (next === undefined) return
+    yield next
+    after = next
+  }
+}
+
+async function listProjects(database: Database): Promise<Project[]> {
+  const rows = await database.query(LIST_PROJECTS, [])
+  return rows.map((row) => ({ id: row.id!, name: row.name! }))
+}
+
+async function findProject(database: Database, name_or_id: string): Promise<Project> {
+  const [row] = await database.query(FIND_PROJECT, [name_or_id])
+  if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
+  return { id: row.id!, name: row.name! }
+}
