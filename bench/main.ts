@@ -7,14 +7,20 @@ import { writeDocs } from './docs.ts'
 import { BenchFailure } from './failure.ts'
 import type { Part } from './part.ts'
 import { append } from './parts/append.ts'
+import { batch } from './parts/batch.ts'
+import { growth } from './parts/growth.ts'
+import { memory } from './parts/memory.ts'
 import { reads } from './parts/reads.ts'
+import { start } from './parts/start.ts'
+import { tail } from './parts/tail.ts'
+import { timeline } from './parts/timeline.ts'
 import { PostgresServer } from './postgres.ts'
 import { describeRun, judge, type PartResult, type Results } from './results.ts'
 import { ROOT } from './root.ts'
 import { describeMachine, textTable } from './table.ts'
 
 /** In the order in which they run and stand in the table. */
-const PARTS: Part[] = [append, reads]
+const PARTS: Part[] = [append, batch, timeline, tail, memory, reads, start, growth]
 
 const USAGE = `Measures Annals on real PostgreSQL, over real HTTP, and prints each figure beside its yardstick.
 

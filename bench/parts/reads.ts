@@ -1,9 +1,9 @@
+import { loadLongSession } from '../long_session.ts'
 import { NEEDS_PROC, watchMemory } from '../memory.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
 import type { Service } from '../service.ts'
-import { callApi, createSessions, toolCall } from '../sessions.ts'
+import { callApi, createSessions } from '../sessions.ts'
 
-const BATCH = 1_000
 const LARGE_MESSAGES = 200
 
 /** How much memory the service takes for long reads: its highest resident size meanwhile. */
@@ -57,23 +57,6 @@ async function peak(
   ctx.detail(name, seen)
   const figure = { name: `${name}: highest RSS`, unit: 'MB', better: 'lower' } as const
   return seen ? { ...figure, values: [seen.peak_mb] } : { ...figure, values: [], note: NEEDS_PROC }
-}
-
-/** Messages and events in turn. */
-export async function loadLongSession(service: Service, session: string, count: number): Promise<void> {
-  const entry = (index: number) =>
-    index % 2 === 0
-      ? {
-          kind: 'message',
-          blob: { role: 'user', content: `Message ${index}: where is my flight?` },
-          meta: { index },
-        }
-      : { kind: 'event', ...toolCall(index) }
-  for (let from = 0; from < count; from += BATCH) {
-    const entries = Array.from({ length: Math.min(BATCH, count - from) }, (_, index) => entry(from + index))
-    const path = `/api/v1/session/${session}/entries`
-    await callApi(service, { method: 'POST', path, body: JSON.stringify({ entries }) })
-  }
 }
 
 async function loadLargeMessages(service: Service, session: string): Promise<void> {

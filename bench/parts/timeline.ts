@@ -1,0 +1,39 @@
+import { runLoad } from '../load.ts'
+import { loadLongSession } from '../long_session.ts'
+import type { Part } from '../part.ts'
+import { createSessions } from '../sessions.ts'
+
+const PLACES = 1_000
+
+/** A page from anywhere in a long session. */
+export const timeline: Part = {
+  name: 'timeline',
+  describe: '100 entries from anywhere in a session of 100,000',
+  run: async (ctx) => {
+    const count = ctx.quick ? 5_000 : 100_000
+    const database = await ctx.createDatabase()
+    const service = await ctx.startService(database)
+    const [session = ''] = await createSessions(service, 1)
+    ctx.say(`loading ${count} entries`)
+    await loadLongSession(service, session, count)
+    const requests = Array.from({ length: PLACES }, () => {
+      const after_seq = Math.floor(Math.random() * (count - 100))
+      return { method: 'GET', path: `/api/v1/session/${session}/timeline?limit=100&after_seq=${after_seq}` }
+    })
+    const read = (seconds: number) =>
+      runLoad({ services: [service], connections: 1, seconds, requests, status: 200, cpu_of: { database } })
+    await read(Math.min(ctx.seconds, 3))
+    const runs = []
+    for (let round = 1; round <= ctx.rounds; round++) {
+      ctx.say(`round ${round} of ${ctx.rounds}`)
+      runs.push(await read(ctx.seconds))
+    }
+    ctx.detail('runs', runs)
+    const name = `100 entries of ${count.toLocaleString('en-US')}, anywhere, one reader`
+    const latency = { unit: 'ms', better: 'lower' } as const
+    return [
+      { ...latency, name: `${name}: p50`, values: runs.map(({ p50_ms }) => p50_ms), at_least: 5, aim: 3 },
+      { ...latency, name: 'the same: p99', values: runs.map(({ p99_ms }) => p99_ms), at_least: 20, aim: 10 },
+    ]
+  },
+}
