@@ -40,7 +40,16 @@ process.once('exit', () => {
 
 /** Runs one `annals` command to its end. Only the given variables, and none of this process, configure it. */
 export async function runAnnals(args: string[], env: Record<string, string> = {}): Promise<Finished> {
-  return collect(launch(args, env)).exited
+  return startAnnals(args, env).exited
+}
+
+/** Starts one `annals` command, for a test that does something while it runs. */
+export function startAnnals(
+  args: string[],
+  env: Record<string, string> = {},
+): { child: ChildProcess; exited: Promise<Finished> } {
+  const child = launch(args, env)
+  return { child, exited: collect(child).exited }
 }
 
 /** Starts `annals serve` on a free port and resolves when it accepts requests. */

@@ -374,7 +374,11 @@ export interface paths {
         delete: operations["deleteProject"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a project's settings
+         * @description What the body leaves out stays as it is; null takes a setting away.
+         */
+        patch: operations["changeProject"];
         trace?: never;
     };
     "/admin/v1/projects/{project_id}/tokens": {
@@ -761,6 +765,7 @@ export interface components {
              * @example 2026-11-21T09:30:00.123456Z
              */
             created_at: string;
+            retention_days: number | null;
         };
         Token: {
             /**
@@ -4265,6 +4270,7 @@ export interface operations {
                 "application/json": {
                     /** @example production */
                     name: string;
+                    retention_days?: number | null;
                 };
             };
         };
@@ -4461,6 +4467,140 @@ export interface operations {
             };
             /** @description It does not exist, or belongs to another project. */
             404: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A fault of the server. */
+            500: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is away or the queue is full; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changeProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    retention_days?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The project. */
+            200: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Project"];
+                    };
+                };
+            };
+            /** @description The request does not fit. */
+            400: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token may not do this. */
+            403: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;

@@ -134,6 +134,14 @@ const SETTINGS = {
     min: 100,
     max: 60_000,
   },
+  retention_ms: {
+    variable: 'ANNALS_RETENTION_MS',
+    meaning: 'how often what projects no longer keep is deleted, give or take half of it',
+    unit: 'ms',
+    default: 600_000,
+    min: 100,
+    max: 86_400_000,
+  },
   drain_ms_max: {
     variable: 'ANNALS_DRAIN_MS_MAX',
     meaning: 'how long SIGTERM waits for requests under way',

@@ -30,3 +30,5 @@ export const NUMBER_FRACTION_DIGITS_MAX = 16_383
 export const NUMBER_EXPANSION_MAX = 1_048_576
 /** How long an idempotency key is remembered; the contract promises at least 24 hours. */
 export const IDEMPOTENCY_KEPT_HOURS = 48
+/** Longest that a project can ask for its sessions to be kept: a hundred years. */
+export const RETENTION_DAYS_MAX = 36_500

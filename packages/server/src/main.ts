@@ -13,6 +13,7 @@ import { Appender } from './log/appender.js'
 import { Feed } from './log/feed.js'
 import { forgetOldKeys } from './resources/forget_old_keys.js'
 import { ensureDefaultProject } from './resources/projects.js'
+import { applyRetention } from './resources/retention.js'
 import { TokenDirectory } from './tokens/token_directory.js'
 
 /**
@@ -62,6 +63,8 @@ export async function startService(config: Config, onProgress: (sentence: string
     const log = openLog(config, database, appendDatabase, location.target, undo)
     const housekeeping = forgetOldKeys(database, logger)
     undo.push(() => housekeeping.stop())
+    const retention = applyRetention(database, logger, config.retention_ms)
+    undo.push(() => retention.stop())
 
     let serving = true
     const tokens = new TokenDirectory(database, config.token_cache_ms)

@@ -6,6 +6,7 @@ import { importCommand } from './import.js'
 import { migrateCommand } from './migrate.js'
 import { openapiCommand } from './openapi.js'
 import { projectCommand } from './project.js'
+import { pruneCommand } from './prune.js'
 import { serveCommand } from './serve.js'
 import { visible } from './terminal/visible.js'
 import { tokenCommand } from './token.js'
@@ -27,6 +28,7 @@ export function annalsProgram(): Command {
     .addCommand(exportCommand())
     .addCommand(importCommand())
     .addCommand(verifyCommand())
+    .addCommand(pruneCommand())
     .commandsGroup('This command line:')
     .addCommand(openapiCommand())
     .helpCommand('help [command]', 'show what a command does')

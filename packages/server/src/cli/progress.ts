@@ -3,9 +3,11 @@ import cliProgress from 'cli-progress'
 const LINE_EVERY_MS = 5_000
 const MEGABYTE = 1_000_000
 
-/** How far a piece of long work is: `done` of a total, in its own unit, and the bytes that went through. */
+type Unit = 'entries' | 'bytes' | 'sessions'
+
+/** How far a piece of long work is: `done` of a total, in its own unit, and the bytes that went through, if any did. */
 export interface Progress {
-  update(done: number, bytes: number): void
+  update(done: number, bytes?: number): void
   /** Says something on a line of its own. */
   say(sentence: string): void
   stop(): void
@@ -15,11 +17,14 @@ export interface Progress {
  * Shows on stderr how far a piece of work is, how fast it goes and how long it will take: a bar on a terminal, a
  * sentence every few seconds elsewhere. A total of 0 is unknown.
  */
-export function showProgress(task: string, unit: 'entries' | 'bytes', total: number): Progress {
+export function showProgress(task: string, unit: Unit, total: number): Progress {
   const begun = performance.now()
-  const measure = (done: number, bytes: number): Measured => {
+  const measure = (done: number, bytes?: number): Measured => {
     const seconds = Math.max((performance.now() - begun) / 1000, 0.001)
-    const rate = `${(bytes / MEGABYTE / seconds).toFixed(1)} MB/s`
+    const rate =
+      bytes === undefined
+        ? `${Math.round(done / seconds).toLocaleString('en')} ${unit}/s`
+        : `${(bytes / MEGABYTE / seconds).toFixed(1)} MB/s`
     const isEnding = total === 0 || done === 0 || done >= total
     const left = isEnding ? '' : `, ${durationOf(((total - done) * seconds) / done)} left`
     return { amount: amountOf(done, Math.max(total, done), total === 0, unit), rate, left }
@@ -33,7 +38,7 @@ interface Measured {
   left: string
 }
 
-type Measure = (done: number, bytes: number) => Measured
+type Measure = (done: number, bytes?: number) => Measured
 
 function showBar(task: string, total: number, measure: Measure): Progress {
   const format = `${task} [{bar}] {percentage} % | {amount}, {rate}{left}`
@@ -41,7 +46,7 @@ function showBar(task: string, total: number, measure: Measure): Progress {
     { format, hideCursor: true, gracefulExit: false, etaBuffer: 1, fps: 5 },
     cliProgress.Presets.rect,
   )
-  let last: [number, number] = [0, 0]
+  let last: [number, number | undefined] = [0, undefined]
   const start = () => bar.start(total, Math.min(last[0], total), measure(...last))
   start()
   return {
@@ -73,7 +78,7 @@ function showLines(task: string, measure: Measure): Progress {
   }
 }
 
-function amountOf(done: number, total: number, isUnknown: boolean, unit: 'entries' | 'bytes'): string {
+function amountOf(done: number, total: number, isUnknown: boolean, unit: Unit): string {
   const write = (count: number) =>
     unit === 'bytes' ? (count / MEGABYTE).toFixed(1) : count.toLocaleString('en')
   const name = unit === 'bytes' ? 'MB' : unit

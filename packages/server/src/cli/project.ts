@@ -1,9 +1,16 @@
-import { Command } from 'commander'
-import { createProject, listProjects } from '../resources/projects.js'
+import { Command, InvalidArgumentError } from 'commander'
+import { RETENTION_DAYS_MAX } from '../limits.js'
+import {
+  changeProject,
+  createProject,
+  findProject,
+  listProjects,
+  type ProjectSettings,
+} from '../resources/projects.js'
 import { printTable } from './print_table.js'
 import { withDatabase } from './with_database.js'
 
-/** annals project create|list */
+/** annals project create|list|set */
 export function projectCommand(): Command {
   return new Command('project')
     .description('Projects: each is a tenant with sessions, users and tokens of its own.')
@@ -30,7 +37,55 @@ export function projectCommand(): Command {
         .action(async (options: { json?: boolean }) => {
           const projects = await withDatabase(listProjects)
           if (options.json) process.stdout.write(`[${projects.join(',')}]\n`)
-          else printTable(['name', 'id', 'created_at'], projects)
+          else printTable(['name', 'id', 'created_at', 'retention_days'], projects)
         }),
     )
+    .addCommand(setCommand())
+}
+
+function setCommand(): Command {
+  return new Command('set')
+    .description('Change settings of a project. What is not named stays as it is.')
+    .argument('<name or id>', 'the project')
+    .option(
+      '--retention-days <days>',
+      'delete sessions that nobody has touched for so many days; `none` keeps them for ever',
+      parseDays,
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+The service deletes what is past its retention every now and then, in the background (ANNALS_RETENTION_MS).
+\`annals prune --dry-run\` shows before what would go.
+
+Example:
+  annals project set checkout-agent --retention-days 90`,
+    )
+    .action(
+      async (
+        name: string,
+        options: { retentionDays?: number | 'none'; json?: boolean },
+        command: Command,
+      ) => {
+        const settings: ProjectSettings = {}
+        if (options.retentionDays !== undefined)
+          settings.retention_days = options.retentionDays === 'none' ? null : options.retentionDays
+        if (Object.keys(settings).length === 0)
+          command.error('annals: nothing to set. Name a setting, such as --retention-days 90.')
+        const json = await withDatabase(async (database) =>
+          changeProject(database, await findProject(database, name), settings),
+        )
+        if (options.json) process.stdout.write(`${json}\n`)
+        else printTable(['name', 'id', 'created_at', 'retention_days'], [json])
+      },
+    )
+}
+
+function parseDays(text: string): number | 'none' {
+  if (text === 'none') return 'none'
+  const days = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (days < 1 || days > RETENTION_DAYS_MAX)
+    throw new InvalidArgumentError(`It must be a number of days from 1 to ${RETENTION_DAYS_MAX}, or none.`)
+  return days
 }

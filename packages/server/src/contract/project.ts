@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { RETENTION_DAYS_MAX } from '../limits.js'
 import { Name, Nullable, Strict, Timestamp, Uuid } from './schema.js'
 
 export const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
@@ -8,8 +9,22 @@ export const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal(
   examples: [['read', 'write']],
 })
 
+const RetentionDays = Nullable(
+  Type.Integer({
+    minimum: 1,
+    maximum: RETENTION_DAYS_MAX,
+    description: 'Days after which a session that nobody has touched is deleted; null: never.',
+    examples: [90],
+  }),
+)
+
 export const Project = Type.Object(
-  { id: Uuid('The project.'), name: Name, created_at: Timestamp('When it was created.') },
+  {
+    id: Uuid('The project.'),
+    name: Name,
+    created_at: Timestamp('When it was created.'),
+    retention_days: RetentionDays,
+  },
   { $id: 'Project' },
 )
 
@@ -26,8 +41,12 @@ export const Token = Type.Object(
   { $id: 'Token' },
 )
 
-export const CreateProjectBody = Strict({ name: Name })
+export const CreateProjectBody = Strict({ name: Name, retention_days: Type.Optional(RetentionDays) })
 export type CreateProjectBody = Static<typeof CreateProjectBody>
+
+/** What is left out stays as it is. */
+export const ChangeProjectBody = Strict({ retention_days: Type.Optional(RetentionDays) })
+export type ChangeProjectBody = Static<typeof ChangeProjectBody>
 
 export const ProjectParams = Strict({ project_id: Uuid('The project.') })
 export const TokenParams = Strict({ project_id: Uuid('The project.'), token_id: Uuid('The token.') })

@@ -1,13 +1,16 @@
 import type { Database, Queryable } from '../database/database.js'
 import { isForeignKeyViolation } from '../database/database_errors.js'
-import {
-  ERASE_LEARNING_SPACES,
-  ERASE_PROJECT,
-  ERASE_SESSIONS,
-  FIND_OWNED,
-} from '../database/queries/erasure.js'
+import { ERASE_LEARNING_SPACES, ERASE_PROJECT, FIND_OWNED } from '../database/queries/erasure.js'
 import { DELETE_USER, LOCK_USER } from '../database/queries/users.js'
+import type { Statement } from '../database/statement.js'
 import { notFound } from '../errors.js'
+import {
+  eraseRemains,
+  eraseRemainsOf,
+  eraseSessions,
+  eraseSome,
+  SESSIONS_AT_ONCE_MAX,
+} from './erase_sessions.js'
 
 /** What was removed with a user. */
 export interface Erased {
@@ -16,7 +19,8 @@ export interface Erased {
   learning_spaces: number
 }
 
-const SESSIONS_AT_ONCE_MAX = 500
+/** Rows other than sessions that one statement deletes at most. */
+const ROWS_AT_ONCE_MAX = 1_000
 const ATTEMPTS_MAX = 10
 
 /** Deletes a session with its log. @throws AnnalsError session_not_found */
@@ -25,10 +29,8 @@ export async function deleteSession(
   project_id: string,
   session_id: string,
 ): Promise<void> {
-  await database.transaction(async (connection) => {
-    const { sessions } = await eraseSessions(connection, project_id, [session_id])
-    if (sessions === 0) throw notFound('session')
-  })
+  const { sessions } = await eraseSessions(database, project_id, [session_id])
+  if (sessions === 0) throw notFound('session')
 }
 
 /** Deletes a learning space. @throws AnnalsError learning_space_not_found */
@@ -43,29 +45,43 @@ export async function deleteLearningSpace(
   })
 }
 
-/** Erases a user and everything of the user's, in one transaction. @throws AnnalsError user_not_found */
+/**
+ * Erases a user and everything of the user's, in short transactions; the user goes with the last one. When it
+ * breaks off, what is left is still the user's, and erasing again goes on. @throws AnnalsError user_not_found
+ */
 export async function eraseUser(database: Database, project_id: string, identifier: string): Promise<Erased> {
-  return database.transaction(async (connection) => {
-    const [user] = await connection.query(LOCK_USER, [project_id, identifier])
-    if (!user) throw notFound('user')
-    const owner = [project_id, user.id!]
-    const sessions = (await connection.query(FIND_OWNED.sessions, owner)).map((row) => row.id!)
-    const erased = { sessions: 0, entries: 0, learning_spaces: 0 }
-    const chunks = chunked(sessions)
-    // All the entries first: they take long, and no head is locked yet that appends would wait for.
-    for (const ids of chunks) {
-      erased.entries += await countOf(connection.query(ERASE_SESSIONS.entries, [project_id, ids]))
-    }
-    for (const ids of chunks) {
-      const some = await eraseSessions(connection, project_id, ids)
-      erased.sessions += some.sessions
-      erased.entries += some.entries
-    }
-    const spaces = (await connection.query(FIND_OWNED.learning_spaces, owner)).map((row) => row.id!)
-    erased.learning_spaces = await eraseLearningSpaces(connection, project_id, spaces)
-    await connection.query(DELETE_USER, owner)
-    return erased
-  })
+  const erased = { sessions: 0, entries: 0, learning_spaces: 0 }
+  for (let isFirst = true; ; isFirst = false) {
+    const step = await database.transaction((connection) =>
+      eraseSomeOfUser(connection, project_id, identifier),
+    )
+    // Whoever erases the same user at the same time may have had the last word.
+    if (!step && isFirst) throw notFound('user')
+    if (!step) return erased
+    for (const key of ['sessions', 'entries', 'learning_spaces'] as const) erased[key] += step[key]
+    for (const id of step.remains) await eraseRemains(database, project_id, id)
+    if (step.isLast) return erased
+  }
+}
+
+/**
+ * A bounded piece of a user, and the user if that was all. While it holds the user's row, nobody can make anything
+ * new for the user: each round so finds less than the one before. Undefined: there is no such user.
+ */
+async function eraseSomeOfUser(connection: Queryable, project_id: string, identifier: string) {
+  const [user] = await connection.query(LOCK_USER, [project_id, identifier])
+  if (!user) return undefined
+  const owner = [project_id, user.id!]
+  const find = async (statement: Statement, max: number) =>
+    (await connection.query(statement, [...owner, max])).map((row) => row.id!)
+  const sessions = await find(FIND_OWNED.sessions, SESSIONS_AT_ONCE_MAX)
+  const step = await eraseSome(connection, project_id, sessions)
+  const spaces = await find(FIND_OWNED.learning_spaces, ROWS_AT_ONCE_MAX)
+  const learning_spaces = await eraseLearningSpaces(connection, project_id, spaces)
+  const isLast =
+    sessions.length < SESSIONS_AT_ONCE_MAX && step.left.length === 0 && spaces.length < ROWS_AT_ONCE_MAX
+  if (isLast) await connection.query(DELETE_USER, owner)
+  return { ...step, learning_spaces, isLast }
 }
 
 /**
@@ -78,9 +94,9 @@ export async function eraseProject(database: Database, project_id: string): Prom
     await database.query(ERASE_PROJECT.api_keys, [project_id])
     await eraseSessionsOfProject(database, project_id)
     for (const step of [ERASE_PROJECT.learning_spaces, ERASE_PROJECT.keys])
-      await database.query(step, [project_id])
+      await eraseAll(database, project_id, step)
     try {
-      await database.query(ERASE_PROJECT.users, [project_id])
+      await eraseAll(database, project_id, ERASE_PROJECT.users)
       const removed = await database.query(ERASE_PROJECT.project, [project_id])
       if (removed.length === 0) throw notFound('project')
       return
@@ -93,30 +109,20 @@ export async function eraseProject(database: Database, project_id: string): Prom
 async function eraseSessionsOfProject(database: Database, project_id: string): Promise<void> {
   for (;;) {
     const some = await database.query(ERASE_PROJECT.some_sessions, [project_id, SESSIONS_AT_ONCE_MAX])
-    if (some.length === 0) return
-    const ids = some.map((row) => row.id!)
-    await database.transaction((connection) => eraseSessions(connection, project_id, ids))
+    if (some.length === 0) break
+    await eraseSessions(
+      database,
+      project_id,
+      some.map((row) => row.id!),
+    )
   }
+  await eraseRemainsOf(database, project_id)
 }
 
-function chunked(ids: string[]): string[][] {
-  const chunks: string[][] = []
-  for (let from = 0; from < ids.length; from += SESSIONS_AT_ONCE_MAX)
-    chunks.push(ids.slice(from, from + SESSIONS_AT_ONCE_MAX))
-  return chunks
-}
-
-async function eraseSessions(
-  connection: Queryable,
-  project_id: string,
-  ids: string[],
-): Promise<{ sessions: number; entries: number }> {
-  const parameters = [project_id, ids]
-  let entries = await countOf(connection.query(ERASE_SESSIONS.entries, parameters))
-  await connection.query(ERASE_SESSIONS.heads, parameters)
-  entries += await countOf(connection.query(ERASE_SESSIONS.entries, parameters))
-  await connection.query(ERASE_SESSIONS.keys, parameters)
-  return { sessions: await countOf(connection.query(ERASE_SESSIONS.sessions, parameters)), entries }
+async function eraseAll(database: Queryable, project_id: string, some: Statement): Promise<void> {
+  for (let gone = ROWS_AT_ONCE_MAX; gone === ROWS_AT_ONCE_MAX; ) {
+    gone = (await database.query(some, [project_id, ROWS_AT_ONCE_MAX])).length
+  }
 }
 
 async function eraseLearningSpaces(
@@ -125,9 +131,5 @@ async function eraseLearningSpaces(
   ids: string[],
 ): Promise<number> {
   await connection.query(ERASE_LEARNING_SPACES.keys, [project_id, ids])
-  return countOf(connection.query(ERASE_LEARNING_SPACES.spaces, [project_id, ids]))
-}
-
-async function countOf(rows: Promise<Array<Record<string, string | null>>>): Promise<number> {
-  return Number((await rows)[0]!.count)
+  return (await connection.query(ERASE_LEARNING_SPACES.spaces, [project_id, ids])).length
 }

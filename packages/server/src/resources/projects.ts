@@ -1,5 +1,6 @@
 import type { Database, Queryable } from '../database/database.js'
 import {
+  CHANGE_PROJECT,
   CREATE_API_KEY,
   CREATE_PROJECT,
   FIND_PROJECT,
@@ -35,16 +36,36 @@ export interface TokenRequest {
 
 const ALL_SCOPES: readonly Scope[] = ['read', 'write']
 
+/** What an operator sets for a project. Null is the default: see the contract. */
+export interface ProjectSettings {
+  retention_days?: number | null
+}
+
 /** Creates a project with its first token. @throws AnnalsError project_exists */
-export async function createProject(database: Database, name: string): Promise<NewProject> {
+export async function createProject(
+  database: Database,
+  name: string,
+  settings: ProjectSettings = {},
+): Promise<NewProject> {
   return database.transaction(async (connection) => {
-    const [row] = await connection.query(CREATE_PROJECT, [newId(), name])
+    const [row] = await connection.query(CREATE_PROJECT, [newId(), name, JSON.stringify(settings)])
     if (!row)
       throw new AnnalsError('project_exists', `There is a project named ${JSON.stringify(name)} already.`)
     const token = mintToken()
     await storeToken(connection, row.id!, token, { name: 'first', scopes: ALL_SCOPES }, 'issued')
     return { json: row.json!, token }
   })
+}
+
+/** Sets what `settings` names and leaves the rest. Gives the project as JSON. @throws AnnalsError project_not_found */
+export async function changeProject(
+  database: Queryable,
+  project_id: string,
+  settings: ProjectSettings,
+): Promise<string> {
+  const [row] = await database.query(CHANGE_PROJECT, [project_id, JSON.stringify(settings)])
+  if (!row) throw notFound('project')
+  return row.json!
 }
 
 /** All projects as JSON texts, oldest first. */
@@ -101,7 +122,7 @@ export async function ensureDefaultProject(
 ): Promise<string | undefined> {
   return database.transaction(async (connection) => {
     // Of two first starts at once one inserts the project; the other waits for it here and finds a key below.
-    const [made] = await connection.query(CREATE_PROJECT, [newId(), 'default'])
+    const [made] = await connection.query(CREATE_PROJECT, [newId(), 'default', '{}'])
     const project_id = made?.id ?? (await findProject(connection, 'default'))
     if (given === undefined) {
       if ((await connection.query(HAS_API_KEY, [project_id])).length > 0) return undefined

@@ -1,4 +1,5 @@
 import type { Queryable } from '../database/database.js'
+import { FIND_REMAINS_OF } from '../database/queries/erasure.js'
 import type { ListPosition } from '../database/queries/keyset.js'
 import {
   COMPARE_SESSION,
@@ -42,6 +43,7 @@ export async function createSession(
       existed = true
       return existing
     }
+    if (use_uuid !== undefined) await refuseWhileErased(database, project_id, use_uuid)
     const [row] = await database.query(CREATE_SESSION, [
       project_id,
       use_uuid ?? newId(),
@@ -74,6 +76,16 @@ async function findAgreeing(
     )
   }
   return row?.json ?? undefined
+}
+
+/** An id whose old log is still being deleted cannot have a new one yet. @throws AnnalsError unavailable */
+async function refuseWhileErased(database: Queryable, project_id: string, use_uuid: string): Promise<void> {
+  if ((await database.query(FIND_REMAINS_OF, [project_id, [use_uuid]])).length > 0) {
+    throw new AnnalsError(
+      'unavailable',
+      'The session with that use_uuid was deleted a moment ago, and its log is still being removed. Nothing was stored; try again shortly.',
+    )
+  }
 }
 
 /** A session as JSON text. @throws AnnalsError session_not_found */

@@ -1,4 +1,5 @@
 import type { Queryable, Row } from '../database/database.js'
+import { FIND_REMAINS_OF } from '../database/queries/erasure.js'
 import {
   COUNT_NEW_USERS,
   FIND_DIFFERENT_ENTRIES,
@@ -10,6 +11,7 @@ import {
   RESTORE_SPACES,
   RESTORE_USERS,
 } from '../database/queries/restore.js'
+import { StartError } from '../errors.js'
 import { type OwnRecord, type SessionRecord, wrongLine } from './export_format.js'
 import type { ExportLine } from './read_export.js'
 
@@ -193,6 +195,12 @@ async function restoreSessions(
   sessions: RestoreBatch['sessions'],
 ): Promise<void> {
   if (sessions.length === 0) return
+  const ids = sessions.map(({ record }) => record.id)
+  const [erased] = await connection.query(FIND_REMAINS_OF, [project_id, ids])
+  if (erased)
+    throw new StartError(
+      `Session ${erased.id} was deleted a moment ago, and its log is still being removed. Run the command again in a moment.`,
+    )
   const stored = await connection.query(RESTORE_SESSIONS, [project_id, jsonOf(sessions)])
   requireAll(sessions, new Set(stored.map((row) => row.id!)))
 }

@@ -47,5 +47,10 @@ FROM (
   LIMIT ${position.limit + 1}
 ) t ${parts.join ?? empty}
 ORDER BY t.created_at ${direction}, t.id ${direction}`
-  return { statement: planned(parts.name, query.text), parameters: query.values as Parameter[] }
+  return composed(parts.name, query)
+}
+
+/** A statement that was composed for its parameters. */
+export function composed(name: string, query: Sql): ListStatement {
+  return { statement: planned(name, query.text), parameters: query.values as Parameter[] }
 }

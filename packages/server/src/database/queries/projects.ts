@@ -1,7 +1,8 @@
 import { prepared } from '../statement.js'
 import { timestampText } from './resource_json.js'
 
-const PROJECT_JSON = `json_build_object('id', p.id, 'name', p.name, 'created_at', ${timestampText('p.created_at')})::text`
+const PROJECT_JSON = `json_build_object('id', p.id, 'name', p.name, 'created_at', ${timestampText('p.created_at')},
+  'retention_days', p.retention_days)::text`
 
 function nullableTimestampText(expression: string): string {
   return `CASE WHEN ${expression} IS NOT NULL THEN ${timestampText(expression)} END`
@@ -12,11 +13,26 @@ const API_KEY_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 
   'created_at', ${timestampText('k.created_at')}, 'expires_at', ${nullableTimestampText('k.expires_at')},
   'revoked_at', ${nullableTimestampText('k.revoked_at')})::text`
 
-/** No row: the name is taken. Parameters: $1 id, $2 name. */
+/** No row: the name is taken. Parameters: $1 id, $2 name, $3 its settings as JSON. */
 export const CREATE_PROJECT = prepared(
   'create_project',
-  `INSERT INTO projects AS p (id, name, created_at) VALUES ($1, $2, now())
+  `INSERT INTO projects AS p (id, name, created_at, retention_days)
+SELECT $1::uuid, $2::text, now(), ($3::jsonb ->> 'retention_days')::int
 ON CONFLICT (name) DO NOTHING RETURNING p.id, ${PROJECT_JSON} AS json`,
+)
+
+/** Sets what the settings name; null takes a setting away. Parameters: $1 id, $2 settings as JSON. */
+export const CHANGE_PROJECT = prepared(
+  'change_project',
+  `UPDATE projects AS p SET
+  retention_days = CASE WHEN $2::jsonb ? 'retention_days' THEN ($2::jsonb ->> 'retention_days')::int ELSE p.retention_days END
+WHERE p.id = $1 RETURNING ${PROJECT_JSON} AS json`,
+)
+
+/** Projects whose sessions are deleted after a while. */
+export const FIND_PROJECTS_WITH_RETENTION = prepared(
+  'find_projects_with_retention',
+  'SELECT p.id, p.retention_days FROM projects p WHERE p.retention_days IS NOT NULL ORDER BY p.id',
 )
 
 export const LIST_PROJECTS = prepared(

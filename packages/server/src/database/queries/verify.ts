@@ -22,6 +22,11 @@ FROM ${check.from} WHERE ${check.where} LIMIT ${SHOWN_MAX})`,
   return [...branches, `\n(SELECT 'counts', NULL, NULL, (${counts})::text, 0)`].join('\nUNION ALL')
 }
 
+/** Rows of a session that is being deleted in slices are not wrong: they are about to go. */
+function notErased(session_id: string): string {
+  return `NOT EXISTS (SELECT FROM erased_sessions x WHERE x.project_id = $1 AND x.session_id = ${session_id})`
+}
+
 // A range of ids, open at an end that is null.
 function within(id: string): string {
   return `($2::uuid IS NULL OR ${id} > $2) AND ($3::uuid IS NULL OR ${id} <= $3)`
@@ -48,7 +53,7 @@ WITH session AS MATERIALIZED (
     lag(e.seq) OVER log AS seq_before, lag(e.created_at) OVER log AS created_at_before,
     lag(e.id) OVER same_kind AS id_before, lead(e.id) OVER same_kind IS NULL AS is_last
   FROM entries e
-  WHERE e.project_id = $1 AND ${within('e.session_id')}
+  WHERE e.project_id = $1 AND ${within('e.session_id')} AND ${notErased('e.session_id')}
   WINDOW log AS (PARTITION BY e.session_id ORDER BY e.seq),
     same_kind AS (PARTITION BY e.session_id, e.kind ORDER BY e.seq)
 ), sums AS MATERIALIZED (
@@ -96,7 +101,7 @@ export const VERIFY_KEYS = planned(
   `
 WITH remembered AS MATERIALIZED (
   SELECT k.key, k.owner_id, k.seqs, k.answer FROM idempotency_keys k
-  WHERE k.project_id = $1 AND k.key > $2 ORDER BY k.key LIMIT $3
+  WHERE k.project_id = $1 AND k.key > $2 AND ${notErased('k.owner_id')} ORDER BY k.key LIMIT $3
 )${findings(KEY_CHECKS, `SELECT json_build_object('count', count(*), 'last', max(k.key)) FROM remembered k`)}`,
 )
 
@@ -129,6 +134,7 @@ export const NEXT_PROJECT: readonly Statement[] = [
   'entries',
   'idempotency_keys',
   'learning_spaces',
+  'erased_sessions',
 ].map((table) =>
   planned(
     `verify_next_project_${table}`,

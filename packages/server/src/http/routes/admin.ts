@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import {
+  ChangeProjectBody,
   CreateProjectBody,
   CreateTokenBody,
   NewToken,
@@ -11,6 +12,7 @@ import { responses } from '../../contract/responses.js'
 import { Empty, NoQuery } from '../../contract/schema.js'
 import { eraseProject } from '../../resources/erasure.js'
 import {
+  changeProject,
   checkProject,
   createProject,
   issueToken,
@@ -24,7 +26,12 @@ import type { AppParts, AppServer } from '../app_parts.js'
 const SECURITY = [{ admin_token: [] }]
 
 /** Projects and their tokens, for the operator. */
-export function adminRoutes(app: AppServer, { database }: AppParts): void {
+export function adminRoutes(app: AppServer, parts: AppParts): void {
+  projectRoutes(app, parts)
+  tokenRoutes(app, parts)
+}
+
+function projectRoutes(app: AppServer, { database }: AppParts): void {
   app.post(
     '/projects',
     {
@@ -45,7 +52,8 @@ export function adminRoutes(app: AppServer, { database }: AppParts): void {
       },
     },
     async (request, reply) => {
-      const project = await createProject(database, request.body.name)
+      const { name, ...settings } = request.body
+      const project = await createProject(database, name, settings)
       return answer(reply, `{"project":${project.json},"token":"${project.token}"}`, 201)
     },
   )
@@ -68,6 +76,30 @@ export function adminRoutes(app: AppServer, { database }: AppParts): void {
     async (_request, reply) => answer(reply, itemsOf(await listProjects(database))),
   )
 
+  app.patch(
+    '/projects/:project_id',
+    {
+      schema: {
+        operationId: 'changeProject',
+        summary: "Change a project's settings",
+        description: 'What the body leaves out stays as it is; null takes a setting away.',
+        tags: ['Administration'],
+        security: SECURITY,
+        params: ProjectParams,
+        querystring: NoQuery,
+        body: ChangeProjectBody,
+        response: responses({
+          description: 'The project.',
+          data: Type.Ref('Project'),
+          body: true,
+          errors: ['project_not_found'],
+        }),
+      },
+    },
+    async (request, reply) =>
+      answer(reply, await changeProject(database, request.params.project_id, request.body)),
+  )
+
   app.delete(
     '/projects/:project_id',
     {
@@ -87,7 +119,9 @@ export function adminRoutes(app: AppServer, { database }: AppParts): void {
       return answer(reply, '{}')
     },
   )
+}
 
+function tokenRoutes(app: AppServer, { database }: AppParts): void {
   app.post(
     '/projects/:project_id/tokens',
     {

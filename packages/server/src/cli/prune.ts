@@ -1,0 +1,72 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { runLongWork } from './long_work.js'
+import { withDatabaseForLong } from './with_database.js'
+
+const SECONDS: Record<string, number> = { d: 86_400, h: 3_600, m: 60 }
+/** A hundred years. */
+const SECONDS_MAX = 36_500 * 86_400
+
+/** What the command line says of pruning. */
+export interface PruneOptions {
+  /** In seconds. */
+  olderThan: number
+  project?: string
+  allProjects?: boolean
+  user?: string
+  filter?: string
+  dryRun?: boolean
+}
+
+/** annals prune */
+export function pruneCommand(): Command {
+  return new Command('prune')
+    .description('Delete sessions that nobody has touched for a while, with their logs.')
+    .requiredOption(
+      '--older-than <age>',
+      'last touched longer ago than this, such as 90d, 36h or 30m',
+      parseAge,
+    )
+    .option('--project <name or id>', 'in this project')
+    .option('--all-projects', 'in all projects')
+    .option('--user <identifier>', 'only sessions of this user')
+    .option('--filter <json>', 'only sessions whose configs contain this object', parseFilter)
+    .option('--dry-run', 'delete nothing; say what would be deleted')
+    .addHelpText(
+      'after',
+      `
+A session is touched when an entry is appended to it, and when its configs or a message's meta change. One that is
+touched while this runs stays. The service may run: writers wait for no more than a few rows at a time. Ctrl-C ends
+it between two of its steps; the same command goes on. Users stay, also those whose last session goes.
+
+Examples:
+  annals prune --older-than 90d --project default --dry-run
+  annals prune --older-than 30d --all-projects --filter '{"env":"test"}'`,
+    )
+    .action(async (options: PruneOptions, command: Command) => {
+      if ((options.project === undefined) === (options.allProjects !== true))
+        command.error('annals: give either --project or --all-projects.')
+      const { runPrune } = await import('./prune_run.js')
+      await runLongWork((signal) => withDatabaseForLong((database) => runPrune(database, options, signal)), {
+        interrupted: 'What was deleted is deleted; run the same command again for the rest.',
+        unfinished: 'What was deleted is deleted; run the same command again for the rest.',
+      })
+    })
+}
+
+function parseAge(text: string): number {
+  const [, count, unit] = /^(\d{1,9})([dhm])$/.exec(text) ?? []
+  const seconds = Number(count) * (SECONDS[unit ?? ''] ?? Number.NaN)
+  if (!(seconds > 0 && seconds <= SECONDS_MAX))
+    throw new InvalidArgumentError('It must be a number of days, hours or minutes, such as 90d, 36h or 30m.')
+  return seconds
+}
+
+function parseFilter(text: string): string {
+  try {
+    const value = JSON.parse(text) as unknown
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError('It must be a JSON object, such as {"agent":"gpt-4o"}.')
+}
