@@ -1,0 +1,35 @@
+import type { Probe } from './clients/probe.ts'
+
+/** How requests were met while the database was away. */
+export interface Away {
+  /** 503, with Retry-After. */
+  refused: number
+  refused_ms_max: number
+  /** The connection was closed: the request may have been carried out. */
+  unanswered: number
+  unanswered_ms_max: number
+  /** Anything else, with how often. */
+  wrong: Map<string, number>
+}
+
+/** A request that had this long before the database came back must have been answered in it. */
+const ANSWER_MS_MAX = 2_000
+
+/** Adds what the probes met in a time in which the database was away. */
+export function judgeAway({ from, to }: { from: number; to: number }, probes: Probe[], away: Away): void {
+  const now = performance.now()
+  for (const { what, started_at, ended_at = now, status } of probes.flatMap(({ probed }) => probed)) {
+    if (started_at < from || started_at >= to) continue
+    const ms = ended_at - started_at
+    if (status === 503) {
+      away.refused += 1
+      away.refused_ms_max = Math.max(away.refused_ms_max, ms)
+    } else if (status === undefined) {
+      away.unanswered += 1
+      away.unanswered_ms_max = Math.max(away.unanswered_ms_max, ms)
+    } else if (ended_at < to || to - started_at > ANSWER_MS_MAX) {
+      const name = ended_at < to ? `${what} answered ${status} meanwhile` : `${what} kept waiting`
+      away.wrong.set(name, (away.wrong.get(name) ?? 0) + 1)
+    }
+  }
+}

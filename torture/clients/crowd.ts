@@ -1,0 +1,66 @@
+import type { Journal } from '../check/journal.ts'
+import type { Random } from '../random.ts'
+import type { ServiceNode } from '../world/node.ts'
+import { Reader } from './reader.ts'
+import { Tailer } from './tailer.ts'
+import type { Traffic } from './traffic.ts'
+import { Writer } from './writer.ts'
+
+/** A tenant: its id and the token that opens it. */
+export interface Tenant {
+  project_id: string
+  token: string
+}
+
+/** A session that clients work on. */
+export interface OpenSession {
+  session_id: string
+  tenant: Tenant
+}
+
+/** What every client is given: the nodes, the tenants, what is there to work on, and where it writes down what it did. */
+export interface Surroundings {
+  nodes: ServiceNode[]
+  tenants: Tenant[]
+  /** Sessions that were acknowledged, the newest last. */
+  sessions: OpenSession[]
+  journal: Journal
+  traffic: Traffic
+  /** False from the moment at which clients are to finish what they began. */
+  isRunning: () => boolean
+}
+
+/** Of each kind, how many: 64 in all. */
+const WRITERS = 46
+const READERS = 6
+const TAILERS = 12
+
+/** The clients of one run. */
+export class Crowd {
+  readonly tailers: Tailer[]
+  private readonly readers: Reader[]
+  private readonly writers: Writer[]
+  private working: Promise<unknown> = Promise.resolve()
+
+  constructor(surroundings: Surroundings, random: Random) {
+    const make = <T>(count: number, name: string, one: (name: string, random: Random) => T) =>
+      Array.from({ length: count }, (_, index) => one(`${name}${index}`, random.fork(`${name}${index}`)))
+    this.writers = make(WRITERS, 'w', (name, own) => new Writer(name, surroundings, own))
+    this.readers = make(READERS, 'r', (name, own) => new Reader(name, surroundings, own))
+    this.tailers = make(TAILERS, 't', (name, own) => new Tailer(name, surroundings, own))
+  }
+
+  start(): void {
+    for (const tailer of this.tailers) tailer.start()
+    this.working = Promise.all([...this.writers, ...this.readers].map((client) => client.run()))
+  }
+
+  /** Resolves when every write is settled and every read has ended; the tails go on. */
+  finished(): Promise<unknown> {
+    return this.working
+  }
+
+  close(): void {
+    for (const client of [...this.writers, ...this.readers, ...this.tailers]) client.close()
+  }
+}

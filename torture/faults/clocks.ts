@@ -1,0 +1,47 @@
+import type { Random } from '../random.ts'
+import { FAKETIME } from '../world/clock.ts'
+import type { World } from '../world/world.ts'
+import { type Fault, lull } from './fault.ts'
+
+const reasonAgainst = () =>
+  FAKETIME ? undefined : 'it needs libfaketime: on Debian, "apt-get install faketime"'
+
+/** Clocks that are set back and forward by minutes while the process runs. */
+export const CLOCK_FAULTS: Fault[] = [
+  {
+    kind: "node's clock set",
+    times: 10,
+    reasonAgainst,
+    strike: async (world, random) => {
+      const node = random.pick(world.nodes)
+      await world.clock.set(0)
+      await node.stop('SIGKILL')
+      await node.start(world.clock.environment)
+      await swing(world, random)
+      await node.stop('SIGKILL')
+      return { returned_at: await node.start(), nodes: [node] }
+    },
+  },
+  {
+    kind: "database's clock set",
+    times: 10,
+    reasonAgainst,
+    strike: async (world, random) => {
+      await world.clock.set(0)
+      await world.postgres.stop('SIGINT')
+      await world.postgres.start(world.clock.environment)
+      await swing(world, random)
+      await world.postgres.stop('SIGINT')
+      return { returned_at: await world.postgres.start(), nodes: world.nodes }
+    },
+  },
+]
+
+/** Back, far forward, and back again, by minutes each time. */
+async function swing({ clock }: World, random: Random): Promise<void> {
+  await lull(random, 300, 600)
+  for (const direction of random.shuffled([-1, 1, -1])) {
+    await clock.set(direction * random.integer(60, 900))
+    await lull(random, 500, 1_000)
+  }
+}

@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import pg from 'pg'
+import type { Random } from '../random.ts'
+import { ANNALS } from '../world/node.ts'
+import type { World } from '../world/world.ts'
+import { type Fault, lull } from './fault.ts'
+
+/** Migrations of a fresh database, beside the load on the other one: two at once, and one that is killed half way. */
+export const MIGRATION_FAULTS: Fault[] = [
+  {
+    kind: 'migrated by two at once',
+    times: 10,
+    strike: (world, random) =>
+      onFreshDatabase(world, random, async (url) => {
+        const ends = await Promise.all([ended(migrate(url)), ended(migrate(url))])
+        return ends.find((code) => code !== 0)
+      }),
+  },
+  {
+    kind: 'migration killed',
+    kills: 1,
+    times: 10,
+    strike: (world, random) =>
+      onFreshDatabase(world, random, async (url, name) => {
+        const child = migrate(url)
+        const end = ended(child)
+        while (child.exitCode === null && !(await isMigrating(world, name)));
+        await lull(random, 0, 40)
+        child.kill('SIGKILL')
+        await end
+        return ended(migrate(url))
+      }),
+  },
+]
+
+let count = 0
+
+async function onFreshDatabase(
+  world: World,
+  random: Random,
+  work: (url: string, name: string) => Promise<number | undefined>,
+) {
+  const name = `migrated_${count++}`
+  await world.postgres.ask(`CREATE DATABASE ${name} OWNER annals`)
+  await lull(random, 0, 100)
+  const code = await work(world.postgres.url(name), name)
+  const same = (await fingerprint(world.postgres.superuserUrl(name))) === world.schema
+  await world.postgres.ask(`DROP DATABASE ${name} WITH (FORCE)`)
+  const problem = code ? `annals migrate ended with ${code}` : same ? undefined : 'the schema is another one'
+  return { returned_at: performance.now(), nodes: world.nodes, ...(problem && { problem }) }
+}
+
+function migrate(url: string): ChildProcess {
+  const { PATH = '', HOME = '/' } = process.env
+  const env = { PATH, HOME, DATABASE_URL: url }
+  return spawn(process.execPath, [ANNALS, 'migrate'], { env, stdio: 'ignore' })
+}
+
+async function ended(child: ChildProcess): Promise<number | undefined> {
+  const [code] = (await once(child, 'exit')) as [number | null]
+  return code ?? undefined
+}
+
+async function isMigrating({ postgres }: World, name: string): Promise<boolean> {
+  const rows = await postgres.ask(
+    'SELECT FROM pg_stat_activity WHERE datname = $1 AND xact_start IS NOT NULL',
+    [name],
+  )
+  return rows.length > 0
+}
+
+/** Every column, constraint and index of a schema, in one line. */
+export async function fingerprint(connectionString: string): Promise<string> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  const { rows } = await client.query<{ line: string }>(`
+SELECT format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default) AS line
+FROM information_schema.columns WHERE table_schema = 'public'
+UNION ALL SELECT format('%s %s', conname, pg_get_constraintdef(oid)) FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL SELECT format('%s %s', version, name) FROM schema_migrations
+ORDER BY line`)
+  await client.end()
+  return rows.map(({ line }) => line).join('\n')
+}

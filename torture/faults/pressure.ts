@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { World } from '../world/world.ts'
+import { type Fault, lull } from './fault.ts'
+
+/** A database that is there and refuses: no connection left, no room left, no time, no writing. */
+export const PRESSURE_FAULTS: Fault[] = [
+  {
+    kind: 'out of connections',
+    times: 10,
+    strike: async (world, random) => {
+      const hogs: pg.Client[] = []
+      try {
+        await takeAllConnections(world, hogs)
+        const from = performance.now()
+        await lull(random, 1_000, 3_000)
+        return { nodes: world.nodes, away: { from, to: performance.now() }, returned_at: await letGo(hogs) }
+      } finally {
+        await letGo(hogs)
+      }
+    },
+  },
+  {
+    kind: 'statement_timeout hit',
+    times: 10,
+    strike: (world) => whileHeadsAreHeld(world, 2_800, /due to statement timeout/),
+  },
+  {
+    kind: 'lock_timeout hit',
+    times: 10,
+    strike: async (world, random) => {
+      await setForAll(world, 'lock_timeout', `'${random.integer(20, 200)}ms'`)
+      const struck = await whileHeadsAreHeld(world, random.integer(500, 1_500), /due to lock timeout/)
+      await setForAll(world, 'lock_timeout')
+      return { ...struck, returned_at: performance.now() }
+    },
+  },
+  { kind: 'deadlock', times: 10, strike: provokeDeadlock },
+  {
+    kind: 'disk full',
+    times: 10,
+    reasonAgainst: ({ disk }) => (disk ? undefined : 'a small disk can only be mounted by root, on Linux'),
+    strike: async ({ disk, postgres, nodes }, random) => {
+      const behind = postgres.endOfLog()
+      await disk!.fill(random.integer(0, 3_000_000))
+      await lull(random, 2_000, 4_000)
+      await disk!.makeRoom()
+      // Without room for its log it panics: then it recovers by itself, or has ended and is started again.
+      const returned_at = await postgres.start()
+      return { nodes, returned_at, missed: postgres.logged(/No space left on device/, behind) === 0 }
+    },
+  },
+  {
+    kind: 'read-only',
+    times: 10,
+    strike: async (world, random) => {
+      const behind = world.postgres.endOfLog()
+      await setForAll(world, 'default_transaction_read_only', 'on')
+      await lull(random, 500, 2_500)
+      await setForAll(world, 'default_transaction_read_only')
+      const missed = world.postgres.logged(/in a read-only transaction/, behind) === 0
+      return { nodes: world.nodes, returned_at: performance.now(), missed }
+    },
+  },
+]
+
+async function setForAll({ postgres }: World, name: string, value?: string): Promise<void> {
+  await postgres.ask(
+    value === undefined ? `ALTER SYSTEM RESET ${name}` : `ALTER SYSTEM SET ${name} = ${value}`,
+  )
+  await postgres.ask('SELECT pg_reload_conf()')
+}
+
+async function connect(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5_000 })
+  client.on('error', () => {})
+  await client.connect()
+  return client
+}
+
+/** Throws the nodes out until every place is taken by somebody else. */
+async function takeAllConnections({ postgres }: World, hogs: pg.Client[]): Promise<void> {
+  const url = `postgresql://hog@127.0.0.1:${postgres.port}/annals`
+  for (let left = 1; left > 0; ) {
+    for (;;) {
+      const hog = await connect(url).catch(() => undefined)
+      if (!hog) break
+      hogs.push(hog)
+    }
+    const rows = await postgres.ask(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'annals'",
+    )
+    left = rows.length
+  }
+}
+
+async function letGo(hogs: pg.Client[]): Promise<number> {
+  await Promise.all(hogs.splice(0).map((hog) => hog.end().catch(() => {})))
+  return performance.now()
+}
+
+/** Keeps every log from being written for a while, by the locks that an append needs. */
+async function whileHeadsAreHeld({ postgres, nodes }: World, ms: number, logged: RegExp) {
+  const behind = postgres.endOfLog()
+  const holder = await connect(postgres.superuserUrl())
+  try {
+    await holder.query('BEGIN')
+    await holder.query('SET LOCAL lock_timeout = 0')
+    await holder.query('SELECT session_id FROM session_heads ORDER BY session_id FOR UPDATE')
+    await sleep(ms)
+    await holder.query('ROLLBACK')
+  } finally {
+    await holder.end()
+  }
+  return { nodes, returned_at: performance.now(), missed: postgres.logged(logged, behind) === 0 }
+}
+
+/**
+ * Takes the locks of a flush in the other order: first a high session, and, when a flush waits for that, all the
+ * others, some of which that flush holds. PostgreSQL ends the one that has waited longer: the flush.
+ */
+async function provokeDeadlock({ postgres, nodes, sessions }: World) {
+  const behind = postgres.endOfLog()
+  const holder = await connect(postgres.superuserUrl())
+  const inUse = sessions.slice(-24).map(({ session_id }) => session_id)
+  const lock = (ids: string[]) =>
+    holder.query(
+      'SELECT session_id FROM session_heads WHERE session_id = ANY ($1) ORDER BY session_id FOR UPDATE',
+      [ids],
+    )
+  try {
+    await holder.query("SET deadlock_timeout = '30s'")
+    await holder.query('BEGIN')
+    await lock(inUse.toSorted().slice(-1))
+    // While all of them are held, appends pile up, so that the next flush has many sessions.
+    await holder.query('SAVEPOINT before_all')
+    await lock(inUse)
+    await sleep(500)
+    await holder.query('ROLLBACK TO before_all')
+    await sleep(300)
+    await lock(inUse)
+    await holder.query('ROLLBACK')
+  } finally {
+    await holder.end()
+  }
+  return { nodes, returned_at: performance.now(), missed: postgres.logged(/deadlock detected/, behind) === 0 }
+}

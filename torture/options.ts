@@ -1,0 +1,67 @@
+import { parseArgs } from 'node:util'
+import { FAULTS } from './faults/catalogue.ts'
+import type { Fault } from './faults/fault.ts'
+
+/** What a run of `npm run torture` was asked to do. */
+export interface Options {
+  seed: number
+  /** How long faults are injected; undefined: until each has come as often as the full run wants. */
+  minutes: number | undefined
+  faults: Fault[]
+  keepLogs: boolean
+}
+
+const SHORT_MINUTES = 2
+
+const USAGE = `npm run torture -- [options]
+
+  --short         2 minutes, without the faults that take long
+  --minutes <n>   for so many minutes; without it, until every fault has come as often as it is meant to
+  --seed <n>      the same faults in the same order, and the same choices of the clients, as an earlier run
+  --faults <a,b>  only faults whose names contain one of these
+  --keep-logs     leaves the logs of nodes and database where they are
+  --help
+
+Faults: ${FAULTS.map(({ kind }) => kind).join('; ')}.
+`
+
+/** Reads the command line; undefined when it asked for help, which is printed. */
+export function readOptions(args: string[]): Options | undefined {
+  const { values } = parseArgs({
+    args,
+    options: {
+      short: { type: 'boolean', default: false },
+      minutes: { type: 'string' },
+      seed: { type: 'string' },
+      faults: { type: 'string' },
+      'keep-logs': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    process.stdout.write(USAGE)
+    return undefined
+  }
+  const { short } = values
+  const minutes = values.minutes === undefined ? (short ? SHORT_MINUTES : undefined) : number(values.minutes)
+  return {
+    seed: values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : number(values.seed),
+    minutes,
+    faults: chosen(values.faults).filter(({ long }) => !(short && long)),
+    keepLogs: values['keep-logs'],
+  }
+}
+
+function number(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value) || value < 0) throw new Error(`${text} is not a number`)
+  return value
+}
+
+function chosen(names: string | undefined): Fault[] {
+  if (names === undefined) return FAULTS
+  const words = names.split(',').map((word) => word.trim())
+  const faults = FAULTS.filter(({ kind }) => words.some((word) => kind.includes(word)))
+  if (faults.length === 0) throw new Error(`No fault is named like ${names}; --help lists them`)
+  return faults
+}

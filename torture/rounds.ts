@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Away, judgeAway } from './away.ts'
+import type { Probe } from './clients/probe.ts'
+import { type Fault, lull, type Struck } from './faults/fault.ts'
+import type { Options } from './options.ts'
+import type { Random } from './random.ts'
+import type { World } from './world/world.ts'
+
+const RECOVERY_MS_MAX = 30_000
+
+/** What is known of one kind of fault at the end. */
+export interface Tally {
+  kind: string
+  kills: number
+  struck: number
+  /** Of these, without an effect that could be seen. */
+  missed: number
+  recovery_ms_max: number
+  skipped?: string
+}
+
+/** What the rounds came to. */
+export interface Rounds {
+  count: number
+  tallies: Tally[]
+  away: Away
+  /** What must not be, in a sentence each. */
+  problems: string[]
+}
+
+/** Injects faults, one after the other, and waits after each until the service is back. */
+export async function runRounds(
+  world: World,
+  probes: Probe[],
+  options: Options,
+  random: Random,
+  say: (line: string) => void,
+): Promise<Rounds> {
+  const tallies = new Map(options.faults.map((fault) => [fault, tallyOf(fault, world)]))
+  const rounds: Rounds = {
+    count: 0,
+    tallies: [...tallies.values()],
+    away: { refused: 0, refused_ms_max: 0, unanswered: 0, unanswered_ms_max: 0, wrong: new Map() },
+    problems: [],
+  }
+  const able = options.faults.filter((fault) => tallies.get(fault)?.skipped === undefined)
+  const until = options.minutes === undefined ? Infinity : performance.now() + options.minutes * 60_000
+  for (const fault of plan(able, options, random)) {
+    if (performance.now() >= until) break
+    const tally = tallies.get(fault)!
+    rounds.count += 1
+    for (const probe of probes) probe.forget()
+    await lull(random, 200, 1_000)
+    const struck = await fault.strike(world, random)
+    const recovery_ms = await recovery(struck, probes)
+    tally.struck += 1
+    if (struck.missed) tally.missed += 1
+    if (struck.problem) rounds.problems.push(`${fault.kind}: ${struck.problem}`)
+    if (recovery_ms === undefined) {
+      rounds.problems.push(`${fault.kind}: no write was answered for ${RECOVERY_MS_MAX / 1_000} s afterwards`)
+    }
+    tally.recovery_ms_max = Math.max(tally.recovery_ms_max, recovery_ms ?? RECOVERY_MS_MAX)
+    if (struck.away) judgeAway(struck.away, probes, rounds.away)
+    say(
+      `${String(rounds.count).padStart(4)}  ${fault.kind}${struck.missed ? ' (without effect)' : ''}: ${
+        recovery_ms === undefined ? 'NOT back' : `back after ${Math.round(recovery_ms)} ms`
+      }`,
+    )
+  }
+  return rounds
+}
+
+function tallyOf(fault: Fault, world: World): Tally {
+  const skipped = fault.reasonAgainst?.(world)
+  return {
+    kind: fault.kind,
+    kills: fault.kills ?? 0,
+    struck: 0,
+    missed: 0,
+    recovery_ms_max: 0,
+    ...(skipped && { skipped }),
+  }
+}
+
+/** Every fault as often as it is meant to come, in a random order; for a run of some minutes, each once, again and again. */
+function* plan(faults: Fault[], options: Options, random: Random): Generator<Fault> {
+  if (faults.length === 0) return
+  if (options.minutes === undefined) {
+    yield* random.shuffled(faults.flatMap((fault) => Array.from({ length: fault.times }, () => fault)))
+    return
+  }
+  for (;;) yield* random.shuffled(faults)
+}
+
+/** ms until every node concerned has written again; undefined when one did not in time. */
+async function recovery({ returned_at, nodes }: Struck, probes: Probe[]): Promise<number | undefined> {
+  const concerned = probes.filter(({ node }) => nodes.includes(node))
+  while (performance.now() < returned_at + RECOVERY_MS_MAX) {
+    const times = concerned.map((probe) => probe.wroteAfter(returned_at))
+    if (times.every((time) => time !== undefined)) return Math.max(...times)
+    await sleep(20)
+  }
+  return undefined
+}

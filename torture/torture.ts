@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { compare, type StoredSession } from './check/compare.ts'
+import { Journal } from './check/journal.ts'
+import { readDatabase } from './check/read_database.ts'
+import { Crowd, type Surroundings } from './clients/crowd.ts'
+import { Probe } from './clients/probe.ts'
+import { Traffic } from './clients/traffic.ts'
+import { type Options, readOptions } from './options.ts'
+import { seededRandom } from './random.ts'
+import { passed, type Result, report } from './report.ts'
+import { runRounds } from './rounds.ts'
+import { newSession, newTenant, startWorld, type World } from './world/world.ts'
+
+/*
+ * Attacks the claim that what was acknowledged is there, once, in order: two nodes and a PostgreSQL of its own, 64
+ * clients that write down what they were told, faults at random moments, and at the end a comparison of every journal
+ * with the database. `--help` tells the options, docs/reliability.md the rest.
+ */
+
+const SETTLE_MS_MAX = 60_000
+const WARM_UP_MS = 2_000
+const RSS_MB_MAX = 400
+
+const options = readOptions(process.argv.slice(2))
+if (options) process.exitCode = (await torture(options)) ? 0 : 1
+
+async function torture(options: Options): Promise<boolean> {
+  const started_at = performance.now()
+  const random = seededRandom(options.seed)
+  say(`seed ${options.seed}`)
+  const world = await startWorld(random)
+  process.once('SIGINT', () => void world.end(true).finally(() => process.exit(130)))
+  let held = false
+  try {
+    const result = await run(world, options, started_at)
+    process.stdout.write(report(result))
+    held = passed(result)
+    return held
+  } finally {
+    await world.end(!held || options.keepLogs)
+    if (!held || options.keepLogs) say(`The logs are in ${world.work}`)
+  }
+}
+
+async function run(world: World, options: Options, started_at: number): Promise<Result> {
+  const random = seededRandom(options.seed).fork('run')
+  const journal = new Journal()
+  const traffic = new Traffic()
+  let running = true
+  const { nodes, sessions } = world
+  const tenants = [await newTenant(world, 'torture-1'), await newTenant(world, 'torture-2')]
+  const around: Surroundings = { nodes, tenants, sessions, journal, traffic, isRunning: () => running }
+  const probes: Probe[] = []
+  for (const node of nodes) {
+    const tenant = await newTenant(world, `probe-${node.name}`)
+    const marker = `probe-${node.name}`
+    const session = await newSession(world, tenant, marker)
+    const { project_id } = tenant
+    journal.sessions.push({ marker, project_id, fate: 'acknowledged', session_id: session.session_id })
+    probes.push(new Probe(node, session, around, random.fork(marker)))
+  }
+  const crowd = new Crowd(around, random)
+  crowd.start()
+  await sleep(WARM_UP_MS)
+  const rounds = await runRounds(world, probes, options, random.fork('faults'), say)
+  running = false
+  const problems = [...rounds.problems]
+  if (!(await settled(crowd))) problems.push('a write was not settled a minute after the last fault')
+  for (const probe of probes) probe.stop()
+  const stored = await readWhenTailsAreThere(world, crowd, problems)
+  crowd.close()
+  for (const node of nodes) {
+    if (node.fallen > 0) problems.push(`${node.name} ended by itself ${node.fallen} times`)
+    if (node.rss_max_mb > RSS_MB_MAX) problems.push(`${node.name} took ${node.rss_max_mb} MB`)
+  }
+  for (const [what, count] of traffic.unexpected) problems.push(`${count} times ${what}`)
+  return {
+    ...sums(journal, crowd),
+    seed: options.seed,
+    took_ms: performance.now() - started_at,
+    rounds,
+    traffic,
+    findings: compare(journal, stored),
+    problems,
+    rss_max_mb: Object.fromEntries(nodes.map(({ name, rss_max_mb }) => [name, rss_max_mb])),
+  }
+}
+
+async function settled(crowd: Crowd): Promise<boolean> {
+  return Promise.race([crowd.finished().then(() => true), sleep(SETTLE_MS_MAX, false, { ref: false })])
+}
+
+/** The database as it is when nothing is written any more, and every tail has been shown its end. */
+async function readWhenTailsAreThere(
+  { postgres }: World,
+  { tailers }: Crowd,
+  problems: string[],
+): Promise<StoredSession[]> {
+  const stored = await readDatabase(postgres.superuserUrl())
+  const heads = new Map(stored.map(({ session_id, entries }) => [session_id, entries.length]))
+  const behind = () =>
+    tailers.filter(({ session, last_seq }) => session && last_seq < heads.get(session.session_id)!)
+  for (let waited = 0; behind().length > 0 && waited < SETTLE_MS_MAX; waited += 100) await sleep(100)
+  if (behind().length > 0) problems.push(`${behind().length} tails were not shown the end of their logs`)
+  return stored
+}
+
+function sums(journal: Journal, { tailers }: Crowd) {
+  const withFate = (fate: string) => journal.appends.filter((append) => append.fate === fate)
+  const acknowledged = withFate('acknowledged')
+  return {
+    acknowledged: {
+      appends: acknowledged.length,
+      entries: acknowledged.reduce((sum, { markers }) => sum + markers.length, 0),
+      sessions: journal.sessions.filter(({ fate }) => fate === 'acknowledged').length,
+    },
+    refused: withFate('refused').length,
+    in_doubt: withFate('in_doubt').length,
+    tailed: {
+      entries: tailers.reduce((sum, { shown }) => sum + shown, 0),
+      connections: tailers.reduce((sum, { connections }) => sum + connections, 0),
+    },
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

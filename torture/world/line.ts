@@ -1,0 +1,98 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import type { Random } from '../random.ts'
+
+/** What a line does to the traffic that passes while the rule holds. */
+export interface Rule {
+  /** Cut a request or an answer after some of its bytes, or hold answers back. */
+  do: 'cut_request' | 'cut_answer' | 'delay_answer'
+  /** Of all pieces of traffic, this part is hit. */
+  probability: number
+  delay_ms?: number
+}
+
+/**
+ * Stands before a node or a database: an address that stays while what is behind it goes and comes, and a line
+ * that can be cut. Where nothing listens behind it, it closes the connection.
+ */
+export class Line {
+  /** The port behind it, undefined while there is none. */
+  target: number | undefined
+  rule: Rule | undefined
+  /** How often a rule was carried out. */
+  hits = 0
+  private readonly server: Server
+  private readonly random: Random
+  private readonly sockets = new Set<Socket>()
+
+  private constructor(random: Random) {
+    this.random = random
+    this.server = createServer((near) => this.join(near))
+  }
+
+  static async open(random: Random, target?: number): Promise<Line> {
+    const line = new Line(random)
+    line.target = target
+    line.server.listen(0, '127.0.0.1')
+    await once(line.server, 'listening')
+    return line
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port
+  }
+
+  close(): void {
+    this.server.close()
+    for (const socket of this.sockets) socket.destroy()
+  }
+
+  private join(near: Socket): void {
+    this.sockets.add(near)
+    near.on('error', () => {})
+    if (this.target === undefined) {
+      near.destroy()
+      return
+    }
+    const far = connect(this.target, '127.0.0.1')
+    this.sockets.add(far)
+    far.on('error', () => {})
+    for (const socket of [near, far]) {
+      socket.setNoDelay(true)
+      socket.on('close', () => {
+        this.sockets.delete(socket)
+        near.destroy()
+        far.destroy()
+      })
+    }
+    near.on('end', () => far.end())
+    far.on('end', () => near.end())
+    near.on('data', (piece) => this.pass(piece, near, far, 'cut_request'))
+    far.on('data', (piece) => this.pass(piece, far, near, 'cut_answer'))
+  }
+
+  private pass(piece: Buffer, from: Socket, to: Socket, cut: 'cut_request' | 'cut_answer'): void {
+    const { rule } = this
+    const hit = rule !== undefined && this.random.chance(rule.probability)
+    if (hit && rule.do === cut) {
+      this.hits += 1
+      to.write(piece.subarray(0, this.random.integer(0, piece.length - 1)), () => {
+        from.destroy()
+        to.destroy()
+      })
+    } else if (hit && rule.do === 'delay_answer' && cut === 'cut_answer') {
+      this.hits += 1
+      from.pause()
+      setTimeout(() => {
+        forward(piece, from, to)
+        from.resume()
+      }, rule.delay_ms)
+    } else forward(piece, from, to)
+  }
+}
+
+function forward(piece: Buffer, from: Socket, to: Socket): void {
+  if (to.destroyed || to.write(piece)) return
+  from.pause()
+  to.once('drain', () => from.resume())
+}

@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Line } from './line.ts'
+
+export const ANNALS = fileURLToPath(new URL('../../../packages/server/bin/annals.js', import.meta.url))
+const START_MS_MAX = 60_000
+
+/**
+ * One node of the service, behind a line that keeps its address.
+ *
+ *   down ── start() ──▶ up ── kill, SIGTERM ──▶ down
+ *                        └── it ends by itself ──▶ fallen: that is a finding
+ */
+export class ServiceNode {
+  readonly name: string
+  readonly line: Line
+  readonly logFile: string
+  /** Times that it ended though nobody told it to. */
+  fallen = 0
+  rss_max_mb = 0
+  private readonly settings: Record<string, string>
+  private process: ChildProcess | undefined
+  private told = true
+
+  constructor(name: string, work: string, line: Line, settings: Record<string, string>) {
+    this.name = name
+    this.line = line
+    this.settings = settings
+    this.logFile = join(work, `${name}.log`)
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.line.port}`
+  }
+
+  /** Starts it, again and again if it cannot start yet, as a supervisor would; gives when it was ready. */
+  async start(environment: Record<string, string> = {}): Promise<number> {
+    const deadline = performance.now() + START_MS_MAX
+    while (performance.now() < deadline) {
+      const port = await this.launch(environment)
+      if (port !== undefined) {
+        this.line.target = port
+        return performance.now()
+      }
+      await sleep(100)
+    }
+    throw new Error(`${this.name} did not start: see ${this.logFile}`)
+  }
+
+  /** Ends it; gives its exit code, null after a kill. */
+  async stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> {
+    const { process: child } = this
+    this.told = true
+    if (!child || child.exitCode !== null || child.signalCode !== null) return null
+    const gone = once(child, 'exit')
+    child.kill(signal)
+    const [code] = (await gone) as [number | null]
+    return code
+  }
+
+  sampleMemory(): void {
+    try {
+      const kb = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.process?.pid}/status`, 'utf8'))?.[1]
+      this.rss_max_mb = Math.max(this.rss_max_mb, Math.round(Number(kb ?? 0) / 1024))
+    } catch {
+      // It is down, or this is no Linux.
+    }
+  }
+
+  private async launch(environment: Record<string, string>): Promise<number | undefined> {
+    const { PATH = '', HOME = '/' } = process.env
+    const env = { PATH, HOME, NO_COLOR: '1', PORT: '0', ...this.settings, ...environment }
+    const log = openSync(this.logFile, 'a')
+    const child = spawn(process.execPath, [ANNALS, 'serve'], { env, stdio: ['ignore', 'pipe', log] })
+    closeSync(log)
+    let ready = false
+    child.once('exit', () => {
+      if (ready && !this.told) this.fallen += 1
+      if (this.process === child) this.line.target = undefined
+    })
+    this.process = child
+    for await (const line of createInterface({ input: child.stdout! })) {
+      const port = /^Annals is ready at http:\/\/[^:]+:(\d+)/.exec(line)?.[1]
+      if (port === undefined) continue
+      ready = true
+      this.told = false
+      child.stdout!.resume()
+      return Number(port)
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,33 @@
+import { execFile } from 'node:child_process'
+import { statfs } from 'node:fs/promises'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const ROOMY = '8g'
+
+/** A disk of its own for the database, which can be made full and roomy again: a tmpfs whose size is changed. */
+export interface SmallDisk {
+  /** Leaves room for so many bytes. */
+  fill(bytes_left: number): Promise<void>
+  makeRoom(): Promise<void>
+  unmount(): Promise<void>
+}
+
+/** Mounts one at a path; undefined where that is not allowed (it needs Linux and root). */
+export async function mountSmallDisk(path: string): Promise<SmallDisk | undefined> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined
+  try {
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${ROOMY},mode=0755`, 'annals-torture', path])
+  } catch {
+    return undefined
+  }
+  const resize = (size: string) => run('mount', ['-o', `remount,size=${size}`, path])
+  return {
+    fill: async (bytes_left) => {
+      const { blocks, bfree, bsize } = await statfs(path)
+      await resize(String((blocks - bfree) * bsize + bytes_left))
+    },
+    makeRoom: async () => void (await resize(ROOMY)),
+    unmount: async () => void (await run('umount', ['--lazy', path])),
+  }
+}

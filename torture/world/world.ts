@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { OpenSession, Tenant } from '../clients/crowd.ts'
+import { fingerprint } from '../faults/migrations.ts'
+import type { Random } from '../random.ts'
+import { Clock } from './clock.ts'
+import { Line } from './line.ts'
+import { ServiceNode } from './node.ts'
+import { Postgres } from './postgres.ts'
+import { mountSmallDisk, type SmallDisk } from './small_disk.ts'
+
+/** The second node gives up on a statement soon, so that statement_timeout can be met. */
+const STATEMENT_MS_MAX = 2_000
+
+/** Everything that runs in one run: a database, two nodes, and the lines between them. */
+export interface World {
+  postgres: Postgres
+  nodes: [ServiceNode, ServiceNode]
+  /** Between the second node and the database. */
+  databaseLine: Line
+  disk: SmallDisk | undefined
+  clock: Clock
+  /** The schema as one migration has made it. */
+  schema: string
+  /** Sessions that were acknowledged, the newest last. */
+  sessions: OpenSession[]
+  adminToken: string
+  /** Where logs are. */
+  work: string
+  /** Ends all of it; the logs stay when they may be of use. */
+  end(keepLogs: boolean): Promise<void>
+}
+
+/** Starts a database and two nodes on it. */
+export async function startWorld(random: Random): Promise<World> {
+  const work = await mkdtemp(join(tmpdir(), 'annals-torture-'))
+  const diskPath = join(work, 'disk')
+  await mkdir(diskPath)
+  const disk = await mountSmallDisk(diskPath)
+  await chmod(work, 0o755)
+  const postgres = await Postgres.create(work, join(diskPath, 'data'))
+  const databaseLine = await Line.open(random.fork('database line'), postgres.port)
+  const adminToken = randomBytes(24).toString('hex')
+  const settings = {
+    LOG_LEVEL: 'warn',
+    ANNALS_ADMIN_TOKEN: adminToken,
+    ANNALS_API_KEY: randomBytes(24).toString('hex'),
+  }
+  const nodes: [ServiceNode, ServiceNode] = [
+    new ServiceNode('node-1', work, await Line.open(random.fork('line of node 1')), {
+      ...settings,
+      DATABASE_URL: postgres.url(),
+    }),
+    new ServiceNode('node-2', work, await Line.open(random.fork('line of node 2')), {
+      ...settings,
+      DATABASE_URL: postgres.url('annals', databaseLine.port),
+      ANNALS_STATEMENT_MS_MAX: String(STATEMENT_MS_MAX),
+    }),
+  ]
+  const memory = setInterval(() => {
+    for (const node of nodes) node.sampleMemory()
+  }, 200)
+  await Promise.all(nodes.map((node) => node.start()))
+  return {
+    postgres,
+    nodes,
+    databaseLine,
+    disk,
+    clock: new Clock(join(work, 'clock')),
+    schema: await fingerprint(postgres.superuserUrl()),
+    sessions: [],
+    adminToken,
+    work,
+    end: async (keepLogs) => {
+      clearInterval(memory)
+      await Promise.all(nodes.map((node) => node.stop('SIGTERM')))
+      for (const { line } of nodes) line.close()
+      databaseLine.close()
+      await postgres.stop('SIGINT')
+      await disk?.unmount()
+      if (!keepLogs) await rm(work, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A new project, with a token. */
+export async function newTenant({ nodes, adminToken }: World, name: string): Promise<Tenant> {
+  const response = await fetch(`${nodes[0].url}/admin/v1/projects`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name }),
+  })
+  const { data } = (await response.json()) as { data: { project: { id: string }; token: string } }
+  return { project_id: data.project.id, token: data.token }
+}
+
+/** A new session of a project. */
+export async function newSession({ nodes }: World, tenant: Tenant, marker: string): Promise<OpenSession> {
+  const response = await fetch(`${nodes[0].url}/api/v1/session`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${tenant.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ configs: { marker } }),
+  })
+  const { data } = (await response.json()) as { data: { id: string } }
+  return { session_id: data.id, tenant }
+}
