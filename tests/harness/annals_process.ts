@@ -38,18 +38,28 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Runs one `annals` command to its end. Only the given variables, and none of this process, configure it. */
-export async function runAnnals(args: string[], env: Record<string, string> = {}): Promise<Finished> {
-  return startAnnals(args, env).exited
+/**
+ * Runs one `annals` command to its end, with `input` on its stdin if there is any. Only the given variables, and
+ * none of this process, configure it.
+ */
+export async function runAnnals(
+  args: string[],
+  env: Record<string, string> = {},
+  input?: string,
+): Promise<Finished> {
+  const child = launch(args, env, input === undefined ? 'ignore' : 'pipe')
+  child.stdin?.end(input)
+  return collect(child).exited
 }
 
 /** Starts one `annals` command, for a test that does something while it runs. */
 export function startAnnals(
   args: string[],
   env: Record<string, string> = {},
-): { child: ChildProcess; exited: Promise<Finished> } {
+): { child: ChildProcess; lines: string[]; logLines: string[]; exited: Promise<Finished> } {
   const child = launch(args, env)
-  return { child, exited: collect(child).exited }
+  const { lines, logLines, exited } = collect(child)
+  return { child, lines, logLines, exited }
 }
 
 /** Starts `annals serve` on a free port and resolves when it accepts requests. */
@@ -84,12 +94,16 @@ export async function startServer(env: Record<string, string>): Promise<AnnalsSe
   }
 }
 
-function launch(args: string[], env: Record<string, string>): ChildProcess {
+function launch(
+  args: string[],
+  env: Record<string, string>,
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): ChildProcess {
   const { PATH = '', HOME = '/' } = process.env
   const child = spawn(process.execPath, [ANNALS_BIN, ...args], {
     cwd: tmpdir(),
     env: { PATH, HOME, NO_COLOR: '1', ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-unused'), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
   })
   children.add(child)
   child.once('exit', () => children.delete(child))

@@ -1,5 +1,14 @@
 import { Command } from 'commander'
 import { VERSION } from '../version.js'
+import { appendCommand } from './client/append.js'
+import { loginCommand, logoutCommand } from './client/login.js'
+import { sessionsCommand } from './client/sessions.js'
+import { showCommand } from './client/show.js'
+import { spacesCommand } from './client/spaces.js'
+import { tailCommand } from './client/tail.js'
+import { usersCommand } from './client/users.js'
+import { completionCommand } from './completion/completion.js'
+import { demoCommand } from './demo/demo.js'
 import { EXIT_CODES } from './exit_codes.js'
 import { exportCommand } from './export.js'
 import { importCommand } from './import.js'
@@ -20,8 +29,16 @@ export function annalsProgram(): Command {
   const program = new Command('annals')
     .description('The session store for AI agents.')
     .version(VERSION)
+    .commandsGroup('Sessions, through a running service:')
+    .addCommand(sessionsCommand())
+    .addCommand(showCommand())
+    .addCommand(tailCommand())
+    .addCommand(appendCommand())
+    .addCommand(spacesCommand())
+    .addCommand(usersCommand())
     .commandsGroup('The service and its database:')
     .addCommand(serveCommand())
+    .addCommand(demoCommand())
     .addCommand(migrateCommand())
     .addCommand(projectCommand())
     .addCommand(tokenCommand())
@@ -30,6 +47,9 @@ export function annalsProgram(): Command {
     .addCommand(verifyCommand())
     .addCommand(pruneCommand())
     .commandsGroup('This command line:')
+    .addCommand(loginCommand())
+    .addCommand(logoutCommand())
+    .addCommand(completionCommand())
     .addCommand(openapiCommand())
     .helpCommand('help [command]', 'show what a command does')
   for (const command of commandsOf(program)) prepare(command)

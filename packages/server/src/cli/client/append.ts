@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import { AnnalsError, type AppendOptions } from '@annals/client'
+import { Command, Option } from 'commander'
+import { AnnalsError as Refusal } from '../../errors.js'
+import { MESSAGE_FORMATS, type MessageFormat } from '../../messages/message_format.js'
+import { EXIT_CODES } from '../exit_codes.js'
+import { UsageError } from '../run_command.js'
+import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
+import { parseSeq, parseUuid, readObject } from './arguments.js'
+import { type ConnectionOptions, connect, withConnection } from './connection.js'
+
+const RETRIES = 5
+
+interface AppendCommandOptions {
+  type?: string
+  format?: MessageFormat
+  data: string
+  idempotencyKey?: string
+  ifMatch?: number
+}
+
+type Options = AppendCommandOptions & OutputOptions & ConnectionOptions
+
+/** annals append */
+export function appendCommand(): Command {
+  const command = new Command('append')
+    .description('Append an event or a message to a session. What is answered is on the disk.')
+    .argument('<session>', "the session's id", parseUuid)
+    .option('--type <type>', 'append an event of this type')
+    .addOption(
+      new Option('--format <format>', "append a message, in this provider's own format").choices([
+        ...MESSAGE_FORMATS,
+      ]),
+    )
+    .requiredOption('--data <json>', "the event's data, or the message: an object, @file, or - for stdin")
+    .option('--idempotency-key <key>', 'stores it once, however often this is run; else each run has its own')
+    .option('--if-match <seq>', 'only if the last entry is still this one; 0 for an empty log', parseSeq)
+  return withConnection(withOutput(command))
+    .addHelpText(
+      'after',
+      `
+It is tried again where that may help, and is stored once. If it is unknown in the end whether it was stored, the
+last line says with which --idempotency-key to repeat it safely.
+
+Examples:
+  annals append 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --type note --data '{"text":"looks good"}'
+  annals append 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --format openai --data @message.json
+  date | jq -R '{at:.}' | annals append 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --type tick --data -`,
+    )
+    .action(async (session_id: string, options: Options) => {
+      const { type, format } = options
+      if ((type === undefined) === (format === undefined))
+        throw new UsageError('Give --type for an event, or --format for a message.')
+      const data = await readObject(options.data)
+      const output = openOutput(options)
+      const { annals } = await connect(options, RETRIES)
+      const { sessions } = annals
+      const entry = await safely(
+        options,
+        (append): Promise<{ seq: number }> =>
+          type === undefined
+            ? sessions.appendMessage(session_id, { format, blob: data }, append)
+            : sessions.append(session_id, { type, data }, append),
+      )
+      if (output.json) output.value(entry)
+      else output.lines([`Appended entry ${entry.seq}.`])
+    })
+}
+
+/** Gives the append a key of its own, so that whoever does not hear of its outcome can repeat it safely. */
+async function safely<T>(
+  options: AppendCommandOptions,
+  append: (options: AppendOptions) => Promise<T>,
+): Promise<T> {
+  const idempotency_key = options.idempotencyKey ?? randomUUID()
+  const abort = new AbortController()
+  const stop = () => abort.abort()
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+  const repeat = `It may have been stored; to be sure, run this again with --idempotency-key ${idempotency_key}`
+  try {
+    return await append({ idempotency_key, if_match: options.ifMatch, signal: abort.signal })
+  } catch (error) {
+    if (abort.signal.aborted) {
+      process.stderr.write(`annals: interrupted. ${repeat}\n`)
+      process.exit(EXIT_CODES.interrupted)
+    }
+    const isUnknown = error instanceof AnnalsError && (error.status === 0 || error.status >= 500)
+    if (!isUnknown || error.error === 'invalid_request') throw error
+    throw new Refusal('unavailable', `${error.message} ${repeat}`, { cause: error })
+  } finally {
+    process.removeListener('SIGINT', stop)
+    process.removeListener('SIGTERM', stop)
+  }
+}

@@ -1,0 +1,11 @@
+import { UsageError } from '../run_command.js'
+import { ask } from '../terminal/ask.js'
+import { visibleLine } from '../terminal/visible.js'
+
+/** Goes on only if the person at the terminal types `word`, or `--yes` was given. */
+export async function confirm(what: string, word: string, yes: boolean | undefined): Promise<void> {
+  if (yes) return
+  if (!process.stdin.isTTY) throw new UsageError(`${what} Nobody is there to ask: give --yes.`)
+  const answer = await ask(`${visibleLine(what)} Type ${visibleLine(word)} to go on: `)
+  if (answer !== word) throw new UsageError('That was something else; nothing was done.')
+}

@@ -1,0 +1,51 @@
+import { existsSync, realpathSync, statSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../config.js'
+import { tell } from '../terminal/output.js'
+import { withDatabase } from '../with_database.js'
+import { type Profile, profilesPath, readProfiles, saveProfile } from './profiles.js'
+
+/** The project that the first start makes. */
+const PROJECT = 'default'
+
+/**
+ * The profile of the embedded database that lies here, if one does: whoever may open its directory may make tokens,
+ * so one is made the first time and kept, and nobody has to copy it. `url` is where the service is said to be.
+ */
+export async function embeddedProfile(
+  env: NodeJS.ProcessEnv,
+  url: string | undefined,
+): Promise<Profile | undefined> {
+  const { database_url, data_dir, host, port } = readConfig(env)
+  if (database_url !== undefined || !existsSync(join(data_dir, 'postgres'))) return undefined
+  const name = `embedded ${realpathSync(data_dir)}`
+  const made_for = identityOf(join(data_dir, 'postgres'))
+  const address = url ?? `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port || 8029}`
+  const kept = readProfiles().get(name)
+  if (kept?.made_for === made_for) return { ...kept, url: address }
+  const profile = { url: address, token: await makeToken(), made_for }
+  saveProfile(name, profile)
+  tell(
+    `Made a token for the project "${PROJECT}" of the embedded database in ${data_dir}, and kept it in ${profilesPath()}.`,
+  )
+  return profile
+}
+
+/** A directory that was removed and made again has the same name and another identity. */
+function identityOf(path: string): string {
+  const { dev, ino, birthtimeMs } = statSync(path)
+  return `${dev}:${ino}:${birthtimeMs}`
+}
+
+async function makeToken(): Promise<string> {
+  const { findProject, issueToken } = await import('../../resources/projects.js')
+  const json = await withDatabase(async (database) =>
+    issueToken(database, await findProject(database, PROJECT), {
+      name: `command line of ${userInfo().username}@${hostname()}`,
+      scopes: ['read', 'write'],
+      expires_at: undefined,
+    }),
+  )
+  return (JSON.parse(json) as { token: string }).token
+}

@@ -1,0 +1,72 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { StartError } from '../../errors.js'
+
+/** A service and the token for it. */
+export interface Profile {
+  url: string
+  token: string
+  /** Which database directory it was made for; a directory made anew under the same name is another one. */
+  made_for?: string
+}
+
+export const DEFAULT_PROFILE = 'default'
+
+/** Where profiles are kept. */
+export function profilesPath(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'annals', 'profiles.json')
+}
+
+/** All profiles, by name. @throws StartError if others could read the file, or it is not what it should be */
+export function readProfiles(path: string = profilesPath()): Map<string, Profile> {
+  let text: string
+  try {
+    const { mode } = statSync(path)
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0)
+      throw new StartError(`${path} holds tokens and may be read by others. Run: chmod 600 ${path}`)
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
+    if (error instanceof StartError) throw error
+    throw new StartError(`${path} cannot be read (${(error as Error).message}).`, { cause: error })
+  }
+  try {
+    const { profiles } = JSON.parse(text) as { profiles: Record<string, Profile> }
+    return new Map(Object.entries(profiles))
+  } catch (error) {
+    throw new StartError(`${path} is not what \`annals login\` wrote. Move it away and log in again.`, {
+      cause: error,
+    })
+  }
+}
+
+/** Keeps a profile under a name, in place of the one that was there. */
+export function saveProfile(name: string, profile: Profile, path: string = profilesPath()): void {
+  writeProfiles(readProfiles(path).set(name, profile), path)
+}
+
+/** Forgets a profile; whether there was one. */
+export function removeProfile(name: string, path: string = profilesPath()): boolean {
+  const profiles = readProfiles(path)
+  const was_there = profiles.delete(name)
+  if (was_there) writeProfiles(profiles, path)
+  return was_there
+}
+
+/** The file is there whole or not at all, and never readable by others, not even for a moment. */
+function writeProfiles(profiles: Map<string, Profile>, path: string): void {
+  const draft = `${path}.${process.pid}`
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    rmSync(draft, { force: true })
+    writeFileSync(draft, `${JSON.stringify({ profiles: Object.fromEntries(profiles) }, null, 2)}\n`, {
+      mode: 0o600,
+      flag: 'wx',
+    })
+    chmodSync(draft, 0o600)
+    renameSync(draft, path)
+  } catch (error) {
+    throw new StartError(`${path} cannot be written (${(error as Error).message}).`, { cause: error })
+  }
+}

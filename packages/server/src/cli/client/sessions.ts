@@ -1,0 +1,103 @@
+import type { Session } from '@annals/client'
+import { Command } from 'commander'
+import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
+import type { Column } from '../terminal/table.js'
+import { agoOf, clockOf, dayOf } from '../terminal/times.js'
+import { parseObject, parseUuid } from './arguments.js'
+import { confirm } from './confirm.js'
+import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type SessionChoice, withFilter } from './pick_session.js'
+import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
+import { userNames } from './user_names.js'
+
+/** annals sessions list|create|delete */
+export function sessionsCommand(): Command {
+  return new Command('sessions')
+    .description('Sessions: list them, by user and by configs; create and delete one.')
+    .addCommand(listCommand())
+    .addCommand(createCommand())
+    .addCommand(deleteCommand())
+}
+
+function listCommand(): Command {
+  const command = withFilter(new Command('list').description('List sessions, the newest first.'))
+  return withConnection(withOutput(withLimit(command)))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  annals sessions list --user omar --configs outcome=failed
+  annals sessions list --configs '{"experiment":{"arm":"b"}}' --all --json | jq -r .id`,
+    )
+    .action(async (options: SessionChoice & ListOptions & OutputOptions & ConnectionOptions) => {
+      const { user, configs } = options
+      const output = openOutput(options)
+      const { annals } = await connect(options)
+      const list = annals.sessions.list({ user, filter_by_configs: configs, ...pageQuery(options) })
+      const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
+      const nothing =
+        user === undefined && configs === undefined ? 'There are no sessions.' : 'No session fits.'
+      await printList(output, list, sessionColumns(nameOf), options, nothing)
+    })
+}
+
+function createCommand(): Command {
+  const command = new Command('create')
+    .description('Create a session.')
+    .option('--user <identifier>', 'whose; a user who is new comes to be')
+    .option('--configs <object>', 'a JSON object, or pairs such as agent=refunds,env=test', parseObject)
+    .option(
+      '--id <uuid>',
+      'an id of your choice; a session that is there with the same values is answered',
+      parseUuid,
+    )
+  return withConnection(withOutput(command))
+    .addHelpText('after', '\nExample:\n  annals sessions create --user omar --configs agent=refunds,env=test')
+    .action(async (options: SessionChoice & { id?: string } & OutputOptions & ConnectionOptions) => {
+      const { user, configs, id } = options
+      const output = openOutput(options)
+      const { annals } = await connect(options, 5)
+      const session = await annals.sessions.create({ user, configs, use_uuid: id })
+      if (output.json) output.value(session)
+      else output.lines([`Created session ${session.id}.`])
+    })
+}
+
+function deleteCommand(): Command {
+  const command = new Command('delete')
+    .description('Delete a session with its log.')
+    .argument('<session>', "the session's id", parseUuid)
+    .option('--yes', 'do not ask')
+  return withConnection(command)
+    .addHelpText('after', '\nExample:\n  annals sessions delete 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
+    .action(async (session_id: string, options: { yes?: boolean } & ConnectionOptions) => {
+      const { annals, url } = await connect(options, 5)
+      await annals.sessions.get(session_id)
+      await confirm(`This deletes the session with its log at ${url}.`, 'delete', options.yes)
+      await annals.sessions.delete(session_id)
+      tell(`Deleted session ${session_id}.`)
+    })
+}
+
+function sessionColumns(nameOf: (user_id: string | null) => string): Column<Session>[] {
+  return [
+    { title: 'session', text: ({ id }) => id, style: 'cyan' },
+    { title: 'user', text: ({ user_id }) => nameOf(user_id), shrinks: true },
+    { title: 'created', text: ({ created_at }) => agoOf(created_at) },
+    {
+      title: 'at',
+      text: ({ created_at }) => `${dayOf(created_at)} ${clockOf(created_at)}`,
+      style: 'dim',
+      from_width: 130,
+    },
+    { title: 'last entry', text: ({ updated_at }) => agoOf(updated_at), from_width: 110 },
+    { title: 'configs', text: ({ configs }) => pairsOf(configs), shrinks: true },
+  ]
+}
+
+/** An object on one line, as pairs. */
+export function pairsOf(object: Record<string, unknown>): string {
+  return Object.entries(object)
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ')
+}

@@ -1,0 +1,85 @@
+import type { Annals, Session } from '@annals/client'
+import { Command, Option } from 'commander'
+import { AnnalsError } from '../../errors.js'
+import { type Output, type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
+import { agoOf, clockOf, dayOf } from '../terminal/times.js'
+import { visible } from '../terminal/visible.js'
+import { parseCount } from './arguments.js'
+import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
+import { pairsOf } from './sessions.js'
+import { userNames } from './user_names.js'
+
+/** What of a session is shown. */
+export interface ShowOptions {
+  fromSeq?: number
+  last?: number
+  kind?: 'message' | 'event'
+  type?: string
+  tools?: boolean
+  tool?: number
+  full?: boolean
+}
+
+type Options = ShowOptions & SessionChoice & OutputOptions & ConnectionOptions
+
+/** annals show */
+export function showCommand(): Command {
+  const command = withSessionChoice(
+    new Command('show').description(
+      'Show a session: what was said and done, in order, each tool call with its result.',
+    ),
+  )
+    .option('--tools', 'only the tool calls, numbered, each with its result')
+    .option('--tool <number>', 'only this tool call, in full', parseCount)
+    .option('--from-seq <seq>', 'begin with this entry', parseCount)
+    .option('--last <count>', 'only the last entries', parseCount)
+    .addOption(new Option('--kind <kind>', 'only these').choices(['message', 'event']))
+    .option('--type <type>', 'only events of this type')
+    .option('--full', 'leave nothing out, however long it is')
+  return withConnection(withOutput(command))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  annals show 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+  annals show --user omar --configs outcome=failed            the newest run of omar that failed
+  annals show --user omar --configs outcome=failed --tool 3   its third tool call and the result`,
+    )
+    .action(async (session_id: string | undefined, options: Options) => {
+      const output = openOutput(options)
+      const { annals } = await connect(options)
+      const session = await pickSession(annals, session_id, options)
+      const { printCalls, printEntries } = await import('../timeline/print_timeline.js')
+      if (options.tools || options.tool !== undefined) {
+        if (!output.json) await printHead(annals, session, options.user, output)
+        const shown = await printCalls(annals, session.id, options, output)
+        if (options.tool !== undefined && shown === 0)
+          throw new AnnalsError(
+            'message_not_found',
+            `Session ${session.id} has no tool call ${options.tool}.`,
+          )
+        return
+      }
+      if (!output.json) await printHead(annals, session, options.user, output)
+      await printEntries(annals, session.id, options, output)
+    })
+}
+
+async function printHead(
+  annals: Annals,
+  session: Session,
+  user: string | undefined,
+  { lines, paint }: Output,
+): Promise<void> {
+  const { id, user_id, configs, created_at, updated_at } = session
+  const name = user ?? (user_id === null ? '-' : (await userNames(annals))(user_id))
+  const when = `${dayOf(created_at)} ${clockOf(created_at)} (${agoOf(created_at)}), last entry ${agoOf(updated_at)}`
+  lines([
+    `${paint('dim', 'session')}  ${paint('cyan', id)}`,
+    `${paint('dim', 'user   ')}  ${visible(name)}`,
+    `${paint('dim', 'created')}  ${when}`,
+    `${paint('dim', 'configs')}  ${visible(pairsOf(configs))}`,
+    '',
+  ])
+}

@@ -1,0 +1,118 @@
+import type { LearningSpace } from '@annals/client'
+import { Command } from 'commander'
+import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
+import type { Column } from '../terminal/table.js'
+import { agoOf } from '../terminal/times.js'
+import { visible } from '../terminal/visible.js'
+import { parseObject, parseUuid } from './arguments.js'
+import { confirm } from './confirm.js'
+import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
+import { pairsOf } from './sessions.js'
+import { userNames } from './user_names.js'
+
+type Options = OutputOptions & ConnectionOptions
+type Fields = { user?: string; meta?: Record<string, unknown> }
+
+/** annals spaces list|create|show|delete */
+export function spacesCommand(): Command {
+  return new Command('spaces')
+    .description('Learning spaces, of the project or of a user.')
+    .addCommand(listCommand())
+    .addCommand(createCommand())
+    .addCommand(showCommand())
+    .addCommand(deleteCommand())
+}
+
+function listCommand(): Command {
+  const command = new Command('list')
+    .description('List learning spaces, the newest first.')
+    .option('--user <identifier>', 'of this user')
+    .option(
+      '--meta <filter>',
+      'whose meta contains this: a JSON object, or pairs such as topic=refunds',
+      parseObject,
+    )
+  return withConnection(withOutput(withLimit(command)))
+    .addHelpText('after', '\nExample:\n  annals spaces list --user omar --meta topic=refunds')
+    .action(async (options: Fields & ListOptions & Options) => {
+      const { user, meta } = options
+      const output = openOutput(options)
+      const { annals } = await connect(options)
+      const list = annals.learningSpaces.list({ user, filter_by_meta: meta, ...pageQuery(options) })
+      const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
+      const nothing =
+        user === undefined && meta === undefined ? 'There are no learning spaces.' : 'None fits.'
+      await printList(output, list, spaceColumns(nameOf), options, nothing)
+    })
+}
+
+function createCommand(): Command {
+  const command = new Command('create')
+    .description('Create a learning space, for a user or for the project.')
+    .option('--user <identifier>', 'whose; a user who is new comes to be')
+    .option('--meta <object>', 'a JSON object, or pairs such as topic=refunds', parseObject)
+    .option('--idempotency-key <key>', 'makes it safe to run this again')
+  return withConnection(withOutput(command))
+    .addHelpText('after', '\nExample:\n  annals spaces create --user omar --meta topic=refunds')
+    .action(async (options: Fields & { idempotencyKey?: string } & Options) => {
+      const { user, meta, idempotencyKey } = options
+      const output = openOutput(options)
+      const { annals } = await connect(options, 5)
+      const space = await annals.learningSpaces.create({ user, meta }, { idempotency_key: idempotencyKey })
+      if (output.json) output.value(space)
+      else output.lines([`Created learning space ${space.id}.`])
+    })
+}
+
+function showCommand(): Command {
+  const command = new Command('show')
+    .description('Show a learning space with its meta.')
+    .argument('<space>', "the learning space's id", parseUuid)
+  return withConnection(withOutput(command))
+    .addHelpText('after', '\nExample:\n  annals spaces show 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
+    .action(async (space_id: string, options: Options) => {
+      const output = openOutput(options)
+      const { annals } = await connect(options)
+      const space = await annals.learningSpaces.get(space_id)
+      if (output.json) {
+        output.value(space)
+        return
+      }
+      const nameOf = await userNames(annals)
+      const { paint } = output
+      output.lines([
+        `${paint('dim', 'space  ')} ${paint('cyan', space.id)}`,
+        `${paint('dim', 'user   ')} ${visible(nameOf(space.user_id))}`,
+        `${paint('dim', 'created')} ${agoOf(space.created_at)}, changed ${agoOf(space.updated_at)}`,
+        '',
+        visible(JSON.stringify(space.meta, null, 2)),
+      ])
+    })
+}
+
+function deleteCommand(): Command {
+  const command = new Command('delete')
+    .description('Delete a learning space.')
+    .argument('<space>', "the learning space's id", parseUuid)
+    .option('--yes', 'do not ask')
+  return withConnection(command)
+    .addHelpText('after', '\nExample:\n  annals spaces delete 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --yes')
+    .action(async (space_id: string, options: { yes?: boolean } & ConnectionOptions) => {
+      const { annals, url } = await connect(options, 5)
+      await annals.learningSpaces.get(space_id)
+      await confirm(`This deletes the learning space at ${url}.`, 'delete', options.yes)
+      await annals.learningSpaces.delete(space_id)
+      tell(`Deleted learning space ${space_id}.`)
+    })
+}
+
+function spaceColumns(nameOf: (user_id: string | null) => string): Column<LearningSpace>[] {
+  return [
+    { title: 'learning space', text: ({ id }) => id, style: 'cyan' },
+    { title: 'user', text: ({ user_id }) => nameOf(user_id), shrinks: true },
+    { title: 'created', text: ({ created_at }) => agoOf(created_at) },
+    { title: 'changed', text: ({ updated_at }) => agoOf(updated_at), from_width: 110 },
+    { title: 'meta', text: ({ meta }) => pairsOf(meta), shrinks: true },
+  ]
+}

@@ -1,0 +1,112 @@
+import type { Annals } from '@annals/client'
+import { Command, Option } from 'commander'
+import { EXIT_CODES } from '../exit_codes.js'
+import { UsageError } from '../run_command.js'
+import { commandName } from '../terminal/command_name.js'
+import { type Output, type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
+import { parseCount, parseMoment, parseSeq } from './arguments.js'
+import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
+
+const LAST_DEFAULT = 10
+
+interface TailOptions {
+  since?: number
+  after?: number
+  last?: number
+  kind?: 'message' | 'event'
+  type?: string
+  full?: boolean
+}
+
+type Options = TailOptions & SessionChoice & OutputOptions & ConnectionOptions
+
+/** annals tail */
+export function tailCommand(): Command {
+  const command = withSessionChoice(
+    new Command('tail').description('Follow a session: its last entries, and each new one as it is stored.'),
+  )
+    .option('--since <time>', 'begin with what is younger: 30s, 5m, 2h, 1d, or a time', parseMoment)
+    .option('--after <seq>', 'begin behind this entry', parseSeq)
+    .option('--last <count>', `begin with so many of the last entries; else ${LAST_DEFAULT}`, parseCount)
+    .addOption(new Option('--kind <kind>', 'only these').choices(['message', 'event']))
+    .option('--type <type>', 'only events of this type')
+    .option('--full', 'leave nothing out, however long it is')
+  return withConnection(withOutput(command))
+    .addHelpText(
+      'after',
+      `
+A connection that breaks is made again, and no entry is left out or comes twice. Ctrl-C ends it and says how to go
+on where it was.
+
+Examples:
+  annals tail 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --since 5m
+  annals tail --user omar --type tool_call --json | jq .data.name`,
+    )
+    .action(async (session_id: string | undefined, options: Options) => {
+      const starts = [options.since, options.after, options.last].filter((one) => one !== undefined)
+      if (starts.length > 1) throw new UsageError('Give one of --since, --after and --last.')
+      const output = openOutput(options)
+      const { annals } = await connect(options, 5)
+      const session = await pickSession(annals, session_id, options)
+      await follow(annals, session.id, options, output)
+    })
+}
+
+async function follow(
+  annals: Annals,
+  session_id: string,
+  options: TailOptions,
+  output: Output,
+): Promise<void> {
+  const print = await printer(options, output)
+  const stop = new AbortController()
+  const end = () => stop.abort()
+  process.on('SIGINT', end)
+  process.on('SIGTERM', end)
+  let after = options.after ?? (await startOf(annals, session_id, options))
+  let is_away = false
+  const { kind, type } = options
+  const items = annals.sessions.tail(session_id, {
+    after,
+    kind,
+    type,
+    signal: stop.signal,
+    on_disconnect: ({ message }) => {
+      if (!is_away && !stop.signal.aborted)
+        tell(`annals: the connection was lost; trying again. (${message})`)
+      is_away = true
+    },
+  })
+  for await (const item of items) {
+    is_away = false
+    after = item.seq
+    print(item)
+  }
+  process.removeListener('SIGINT', end)
+  process.removeListener('SIGTERM', end)
+  const go_on = `${commandName()} tail ${session_id} --after ${after}`
+  process.stderr.write(`annals: stopped. To go on behind entry ${after}: ${go_on}\n`)
+  process.exitCode = EXIT_CODES.interrupted
+}
+
+/** The seq behind which to begin. */
+async function startOf(annals: Annals, session_id: string, options: TailOptions): Promise<number> {
+  const { lastItems } = await import('../timeline/print_timeline.js')
+  const { since, last = LAST_DEFAULT, kind, type } = options
+  const count = since === undefined ? last : Number.POSITIVE_INFINITY
+  const [first] = await lastItems(annals, session_id, count, { kind, type, since })
+  if (first) return first.seq - 1
+  const [newest] = await lastItems(annals, session_id, 1, {})
+  return newest?.seq ?? 0
+}
+
+async function printer(options: TailOptions, output: Output) {
+  if (output.json) return output.value
+  const { TimelineReader } = await import('../timeline/read_timeline.js')
+  const { TimelineText } = await import('../timeline/timeline_text.js')
+  const reader = new TimelineReader(options.after === 0 && options.type === undefined)
+  const { width, paint } = output
+  const text = new TimelineText({ width, paint, full: options.full ?? false, joins: false })
+  return (item: Parameters<typeof reader.read>[0]) => output.lines(text.entry(reader.read(item)))
+}

@@ -1,0 +1,93 @@
+import type { User } from '@annals/client'
+import { Command } from 'commander'
+import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
+import type { Column } from '../terminal/table.js'
+import { agoOf } from '../terminal/times.js'
+import { confirm } from './confirm.js'
+import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
+
+type Options = OutputOptions & ConnectionOptions
+
+/** annals users list|show|erase */
+export function usersCommand(): Command {
+  return new Command('users')
+    .description('Users, who come to be when they are first named.')
+    .addCommand(listCommand())
+    .addCommand(showCommand())
+    .addCommand(eraseCommand())
+}
+
+function listCommand(): Command {
+  return withConnection(
+    withOutput(withLimit(new Command('list').description('List users, the newest first.'))),
+  )
+    .addHelpText('after', '\nExample:\n  annals users list --all --json | jq -r .identifier')
+    .action(async (options: ListOptions & Options) => {
+      const output = openOutput(options)
+      const { annals } = await connect(options)
+      await printList(
+        output,
+        annals.users.list(pageQuery(options)),
+        USER_COLUMNS,
+        options,
+        'There are no users.',
+      )
+    })
+}
+
+function showCommand(): Command {
+  const command = new Command('show')
+    .description('Count what a user has.')
+    .argument('<identifier>', 'the user, as you named them')
+  return withConnection(withOutput(command))
+    .addHelpText('after', '\nExample:\n  annals users show omar')
+    .action(async (identifier: string, options: Options) => {
+      const output = openOutput(options)
+      const { annals } = await connect(options)
+      const resources = await annals.users.resources(identifier)
+      if (output.json) output.value(resources)
+      else output.lines([countsOf(resources.counts)])
+    })
+}
+
+function eraseCommand(): Command {
+  const command = new Command('erase')
+    .description('Erase a user and everything of the user: sessions, their logs, learning spaces.')
+    .argument('<identifier>', 'the user, as you named them')
+    .option('--yes', 'do not ask')
+  return withConnection(withOutput(command))
+    .addHelpText(
+      'after',
+      `
+There is no way back, short of a backup. \`annals export --user\` writes down what is there first.
+
+Example:
+  annals users erase omar`,
+    )
+    .action(async (identifier: string, options: { yes?: boolean } & Options) => {
+      const output = openOutput(options)
+      const { annals, url } = await connect(options)
+      const { counts } = await annals.users.resources(identifier)
+      const what = `This erases ${identifier} with ${countsOf(counts)} at ${url}.`
+      await confirm(what, identifier, options.yes)
+      const erased = await annals.users.erase(identifier)
+      if (output.json) output.value(erased)
+      else {
+        const { sessions, entries, learning_spaces } = erased.deleted
+        output.lines([
+          `Erased ${sessions} sessions with ${entries} entries, and ${learning_spaces} learning spaces.`,
+        ])
+      }
+    })
+}
+
+const USER_COLUMNS: Column<User>[] = [
+  { title: 'user', text: ({ identifier }) => identifier, shrinks: true, style: 'cyan' },
+  { title: 'created', text: ({ created_at }) => agoOf(created_at) },
+  { title: 'id', text: ({ id }) => id, style: 'dim' },
+]
+
+function countsOf(counts: { sessions_count: number; learning_spaces_count: number }): string {
+  return `${counts.sessions_count} sessions and ${counts.learning_spaces_count} learning spaces`
+}

@@ -1,0 +1,33 @@
+import { Argument, Command } from 'commander'
+import { bashCompletion } from './bash.js'
+import { commandTree, type TreeCommand } from './command_tree.js'
+import { fishCompletion } from './fish.js'
+import { zshCompletion } from './zsh.js'
+
+const SHELLS: Record<string, (tree: TreeCommand[]) => string> = {
+  bash: bashCompletion,
+  zsh: zshCompletion,
+  fish: fishCompletion,
+}
+
+/** annals completion */
+export function completionCommand(): Command {
+  return new Command('completion')
+    .description('Print what makes a shell complete commands and options with the Tab key.')
+    .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(SHELLS)))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  eval "$(annals completion bash)"                                    in ~/.bashrc
+  eval "$(annals completion zsh)"                                     in ~/.zshrc, behind compinit
+  annals completion fish > ~/.config/fish/completions/annals.fish`,
+    )
+    .action((shell: string, _options: unknown, command: Command) => {
+      process.stdout.write(SHELLS[shell]!(commandTree(rootOf(command))))
+    })
+}
+
+function rootOf(command: Command): Command {
+  return command.parent ? rootOf(command.parent as Command) : command
+}

@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs'
+import { Command } from 'commander'
+import { readConfig } from '../../config.js'
+import { AnnalsError } from '../../errors.js'
+import { type ConnectionOptions, connect, isConnectionGiven, withConnection } from '../client/connection.js'
+import { runLongWork } from '../long_work.js'
+import { showProgress } from '../progress.js'
+import { commandName } from '../terminal/command_name.js'
+import { painter } from '../terminal/paint.js'
+import { withDatabaseForLong } from '../with_database.js'
+import type { DemoTotals } from './demo_document.js'
+
+const AGAIN = 'Run the same command again to load the rest.'
+
+interface Options extends ConnectionOptions {
+  project?: string
+}
+
+/** annals demo */
+export function demoCommand(): Command {
+  const command = new Command('demo')
+    .description(
+      'Fill a project with a small, realistic set of sessions to look at. Twice makes no duplicates.',
+    )
+    .option('--project <name or id>', 'into this project of the database here; else default')
+  return withConnection(command)
+    .addHelpText(
+      'after',
+      `
+With the database here (the embedded one, or DATABASE_URL), the sessions are of the last three days. With a service
+that is named by --url, --token, the environment or \`annals login\`, they are as new as the loading: a service dates
+what it stores itself. All have "demo": true in their configs; \`annals users erase\` removes what a user has.
+
+Example:
+  annals demo`,
+    )
+    .action(async (options: Options) => {
+      const is_here = options.project !== undefined || !isConnectionGiven(options)
+      await runLongWork((signal) => (is_here ? loadHere(options, signal) : loadThere(options, signal)), {
+        interrupted: AGAIN,
+        unfinished: AGAIN,
+      })
+    })
+}
+
+async function loadHere({ project = 'default' }: Options, signal: AbortSignal): Promise<void> {
+  const { database_url, data_dir } = readConfig(process.env)
+  if (database_url === undefined && !existsSync(data_dir)) {
+    const hint =
+      'Start the service first (`annals serve`, or `npm start` in a clone), or name one with --url.'
+    throw new AnnalsError('unavailable', `There is no embedded database in ${data_dir} yet. ${hint}`)
+  }
+  const { readDemo } = await import('./demo_document.js')
+  const { restoreDemo } = await import('./restore_demo.js')
+  const demo = await readDemo()
+  const totals = await withDatabaseForLong((database) => restoreDemo(database, project, demo, signal))
+  summarize(`The project "${project}"`, totals)
+}
+
+async function loadThere(options: Options, signal: AbortSignal): Promise<void> {
+  const { readDemo } = await import('./demo_document.js')
+  const { postDemo } = await import('./post_demo.js')
+  const demo = await readDemo()
+  const { annals, url } = await connect(options, 5)
+  const total = demo.sessions.reduce((sum, { entries }) => sum + entries.length, 0)
+  const progress = showProgress('Loading', 'entries', total)
+  try {
+    const totals = await postDemo(annals, demo, signal, progress)
+    progress.stop()
+    summarize(`The project at ${url}`, totals)
+  } catch (error) {
+    progress.stop()
+    throw error
+  }
+}
+
+function summarize(where: string, { sessions, entries, learning_spaces }: DemoTotals): void {
+  const { stdout } = process
+  const made =
+    sessions.stored === 0
+      ? `${where} has the demo already: nothing was added.`
+      : `${where} has ${sessions.stored} sessions more, with ${entries} entries, and ${learning_spaces} learning spaces.`
+  const known =
+    sessions.known > 0 && sessions.stored > 0 ? ` ${sessions.known} sessions were there already.` : ''
+  stdout.write(`${made}${known}\n`)
+  const paint = painter(stdout)
+  const name = commandName()
+  const next: [string, string][] = [
+    [`${name} sessions list`, 'all of them, the newest first'],
+    [`${name} show --user omar --configs outcome=failed`, 'the newest run of omar that failed'],
+    [`${name} show --user omar --configs outcome=failed --tool 3`, 'its third tool call, and the result'],
+    [`${name} tail --user lena`, 'a session that still runs'],
+  ]
+  const width = Math.max(...next.map(([command]) => command.length))
+  const lines = next.map(
+    ([command, what]) => `  ${paint('cyan', command.padEnd(width))}  ${paint('dim', what)}`,
+  )
+  stdout.write(`\nWhat to try next, while the service runs:\n${lines.join('\n')}\n`)
+}

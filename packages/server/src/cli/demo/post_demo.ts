@@ -1,0 +1,52 @@
+import { type Annals, AnnalsError } from '@annals/client'
+import type { Progress } from '../progress.js'
+import type { DemoDocument, DemoSession, DemoTotals } from './demo_document.js'
+
+/** Loads the demo through the API. A service dates what it stores itself, so all of it has just happened then. */
+export async function postDemo(
+  annals: Annals,
+  { sessions, learning_spaces }: DemoDocument,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<DemoTotals> {
+  const totals = { sessions: { stored: 0, known: 0 }, entries: 0, learning_spaces: 0 }
+  let done = 0
+  // The oldest first, so that they stand in the lists as they are meant to.
+  for (const session of sessions) {
+    const is_new = await postSession(annals, session, signal)
+    totals.sessions[is_new ? 'stored' : 'known'] += 1
+    if (is_new) totals.entries += session.entries.length
+    done += session.entries.length
+    progress.update(done, 0)
+  }
+  for (const { user, meta } of learning_spaces) {
+    const filter_by_meta = { demo: meta.demo }
+    const { items } = await annals.learningSpaces.list({ filter_by_meta, limit: 1 }, { signal }).page()
+    if (items.length > 0) continue
+    await annals.learningSpaces.create({ user, meta }, { signal })
+    totals.learning_spaces += 1
+  }
+  return totals
+}
+
+/** Whether the session was not there. What is there in part is completed: entries are known by their ids. */
+async function postSession(
+  annals: Annals,
+  { session, entries }: DemoSession,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const is_new = await isMissing(annals, session.use_uuid, signal)
+  if (is_new) await annals.sessions.create(session, { signal })
+  await annals.sessions.appendBatch(session.use_uuid, entries, { signal })
+  return is_new
+}
+
+async function isMissing(annals: Annals, session_id: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await annals.sessions.get(session_id, { signal })
+    return false
+  } catch (error) {
+    if (error instanceof AnnalsError && error.error === 'session_not_found') return true
+    throw error
+  }
+}

@@ -1,0 +1,51 @@
+import type { Command } from 'commander'
+import { writeJson } from '../../messages/message_format.js'
+import { type Paint, painter } from './paint.js'
+import { visibleJson } from './visible.js'
+
+/** What every command that prints something takes. */
+export interface OutputOptions {
+  json?: boolean
+}
+
+/** Adds `--json` and `--no-json`. */
+export function withOutput(command: Command): Command {
+  return command
+    .option('--json', 'print JSON, one value a line; so does a pipe or a file by itself')
+    .option('--no-json', 'print for people, also into a pipe or a file')
+}
+
+/** How a command prints: for programs or for people, and for people how wide and in which colours. */
+export interface Output {
+  json: boolean
+  width: number
+  paint: Paint
+  /** One value as JSON on a line of its own, with every digit that the service gave. */
+  value(value: unknown): void
+  lines(lines: string[]): void
+}
+
+/** The output that was asked for: JSON unless somebody sits at a terminal. */
+export function openOutput({ json }: OutputOptions): Output {
+  const { stdout } = process
+  const write = (text: string) => void stdout.write(text)
+  return {
+    json: json ?? !stdout.isTTY,
+    width: widthOfTerminal(),
+    paint: painter(stdout),
+    value: (value) => write(`${visibleJson(writeJson(value))}\n`),
+    lines: (lines) => write(lines.map((line) => `${line}\n`).join('')),
+  }
+}
+
+/** A file has no width; one that is read by people later should not be cut, and prose still be wrapped. */
+function widthOfTerminal(): number {
+  const asked = Number(process.env.COLUMNS)
+  if (process.stdout.isTTY) return process.stdout.columns || 80
+  return asked > 0 ? asked : 200
+}
+
+/** Tells a person something beside the output. */
+export function tell(sentence: string): void {
+  process.stderr.write(`${painter(process.stderr)('dim', sentence)}\n`)
+}

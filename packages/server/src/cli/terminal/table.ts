@@ -1,0 +1,60 @@
+import type { Paint, Style } from './paint.js'
+import { cutTo, padTo, widthOf } from './text.js'
+import { visibleLine } from './visible.js'
+
+const GAP = 2
+const WIDTH_MIN = 6
+
+/** A column of a table of `Row`s. */
+export interface Column<Row> {
+  title: string
+  text: (row: Row) => string
+  style?: Style
+  /** May be cut where the terminal is too narrow: the widest such column first. */
+  shrinks?: boolean
+  /** Left out altogether on a terminal narrower than this. */
+  from_width?: number
+}
+
+/** The lines of a table that fits into `width` columns, a line of titles first. */
+export function tableLines<Row>(all: Column<Row>[], rows: Row[], width: number, paint: Paint): string[] {
+  const columns = all.filter(({ from_width = 0 }) => width >= from_width)
+  const cells = rows.map((row) => columns.map((column) => visibleLine(column.text(row))))
+  const widths = columns.map(({ title }, index) =>
+    Math.max(widthOf(title), ...cells.map((row) => widthOf(row[index]!))),
+  )
+  shrink(columns, widths, width)
+  const line = (texts: string[], style: (index: number) => Style | undefined) =>
+    texts
+      .map((text, index) => {
+        const cut = cutTo(text, widths[index]!)
+        const padded = index === texts.length - 1 ? cut : padTo(cut, widths[index]!)
+        const name = style(index)
+        return name ? paint(name, padded) : padded
+      })
+      .join(' '.repeat(GAP))
+      .trimEnd()
+  return [
+    line(
+      columns.map(({ title }) => title),
+      () => 'dim',
+    ),
+    ...cells.map((row) => line(row, (index) => columns[index]!.style)),
+  ]
+}
+
+function shrink(columns: Column<never>[], widths: number[], width: number): void {
+  const total = () => widths.reduce((sum, one) => sum + one, 0) + GAP * (widths.length - 1)
+  for (let excess = total() - width; excess > 0; excess = total() - width) {
+    const candidates = columns.flatMap(({ shrinks }, index) =>
+      shrinks && widths[index]! > WIDTH_MIN ? [index] : [],
+    )
+    if (candidates.length === 0) return
+    const widest = candidates.reduce((best, index) => (widths[index]! > widths[best]! ? index : best))
+    const second = Math.max(
+      WIDTH_MIN,
+      ...candidates.filter((index) => index !== widest).map((i) => widths[i]!),
+    )
+    widths[widest] = Math.max(WIDTH_MIN, widths[widest]! - excess, Math.min(widths[widest]! - 1, second))
+  }
+}

@@ -1,0 +1,129 @@
+import type { Annals, TimelineItem } from '@annals/client'
+import { parseJson } from '../../messages/message_format.js'
+import { type Output, tell } from '../terminal/output.js'
+import { type Entry, TimelineReader } from './read_timeline.js'
+import { TimelineText } from './timeline_text.js'
+import type { ToolCall } from './tool_calls.js'
+
+const PAGE_MAX = 200
+/** How many entries an entry waits for the results of its calls, which stand with the calls. */
+const AHEAD_MAX = 200
+
+/** What of a log is wanted. */
+export interface TimelineChoice {
+  fromSeq?: number
+  last?: number
+  kind?: 'message' | 'event'
+  type?: string
+  full?: boolean
+  tool?: number
+}
+
+/** Prints the entries of a session in order, in memory that does not grow with the session. */
+export async function printEntries(
+  annals: Annals,
+  session_id: string,
+  choice: TimelineChoice,
+  output: Output,
+): Promise<void> {
+  const items = await itemsOf(annals, session_id, choice)
+  if (output.json) {
+    for await (const item of items) output.value(item)
+    return
+  }
+  const { fromSeq = 1, last, type, full = false } = choice
+  const reader = new TimelineReader(fromSeq === 1 && last === undefined && type === undefined)
+  const text = new TimelineText({ width: output.width, paint: output.paint, full, joins: true })
+  let printed = 0
+  const print = (entry: Entry) => {
+    output.lines(text.entry(entry))
+    printed += 1
+  }
+  const waiting: Entry[] = []
+  for await (const item of items) {
+    waiting.push(reader.read(item))
+    if (waiting.length > AHEAD_MAX) print(waiting.shift()!)
+  }
+  waiting.forEach(print)
+  if (printed === 0) tell('No entry fits.')
+}
+
+/** Prints the tool calls of a session with their results, or the one that is asked for; gives how many. */
+export async function printCalls(
+  annals: Annals,
+  session_id: string,
+  { tool, full }: TimelineChoice,
+  output: Output,
+): Promise<number> {
+  const reader = new TimelineReader(true)
+  const calls: ToolCall[] = []
+  for await (const item of annals.sessions.timeline(session_id, { limit: PAGE_MAX })) {
+    for (const block of reader.read(item).blocks) if (block.kind === 'call') calls.push(block.call)
+  }
+  const wanted = tool === undefined ? calls : calls.filter(({ number }) => number === tool)
+  if (output.json) {
+    for (const call of wanted) output.value(plainCall(call))
+    return wanted.length
+  }
+  const { width, paint } = output
+  const text = new TimelineText({ width, paint, full: full ?? tool !== undefined, joins: true })
+  for (const call of wanted) output.lines(text.call(call))
+  if (calls.length === 0) tell('There are no tool calls.')
+  return wanted.length
+}
+
+/** A call as JSON has it. Arguments and result are values where they are JSON, and else the text itself. */
+function plainCall({ number, name, arguments: text, seq, at, result }: ToolCall): object {
+  const answer = result && {
+    seq: result.seq,
+    is_error: result.is_error,
+    duration_ms: result.at - at,
+    value: readValue(result.text),
+  }
+  return { number, name, seq, arguments: readValue(text), result: answer ?? null }
+}
+
+function readValue(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    return text
+  }
+}
+
+async function itemsOf(
+  annals: Annals,
+  session_id: string,
+  { fromSeq, last, kind, type }: TimelineChoice,
+): Promise<AsyncIterable<TimelineItem> | TimelineItem[]> {
+  if (last !== undefined) return lastItems(annals, session_id, last, { kind, type, from_seq: fromSeq })
+  const after_seq = fromSeq === undefined ? undefined : fromSeq - 1
+  return annals.sessions.timeline(session_id, { kind, type, after_seq, limit: PAGE_MAX })
+}
+
+/** The last `count` entries that fit, oldest first: those since a moment, or those from a seq on. */
+export async function lastItems(
+  annals: Annals,
+  session_id: string,
+  count: number,
+  query: {
+    kind?: 'message' | 'event' | undefined
+    type?: string | undefined
+    from_seq?: number | undefined
+    since?: number | undefined
+  },
+): Promise<TimelineItem[]> {
+  const { kind, type, from_seq = 0, since = Number.NEGATIVE_INFINITY } = query
+  const items: TimelineItem[] = []
+  const list = annals.sessions.timeline(session_id, {
+    kind,
+    type,
+    time_desc: true,
+    limit: Math.min(PAGE_MAX, Number.isFinite(count) ? count : PAGE_MAX),
+  })
+  for await (const item of list) {
+    if (items.length >= count || item.seq < from_seq || Date.parse(item.created_at) < since) break
+    items.push(item)
+  }
+  return items.reverse()
+}

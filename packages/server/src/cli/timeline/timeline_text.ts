@@ -1,0 +1,185 @@
+import { parseJson, writeJson } from '../../messages/message_format.js'
+import type { Paint, Style } from '../terminal/paint.js'
+import { cutTo, linesOf, padTo, widthOf } from '../terminal/text.js'
+import { clockOf, dayOf, durationOf } from '../terminal/times.js'
+import { visible, visibleJson, visibleLine } from '../terminal/visible.js'
+import type { Block, Entry } from './read_timeline.js'
+import type { ToolCall, ToolResult } from './tool_calls.js'
+
+const WIDTH_MAX = 120
+const SPEAKER_WIDTH = 14
+const TEXT_WIDTH_MIN = 24
+const LINES_MAX = 16
+const THINKING_LINES_MAX = 4
+/** A pause that a person wants to know of. */
+const GAP_MS_MIN = 2_000
+
+const SPEAKER_STYLES: Record<string, Style> = {
+  user: 'green',
+  assistant: 'blue',
+  system: 'magenta',
+  developer: 'magenta',
+  tool: 'dim',
+}
+
+/** How entries are written. */
+export interface TextOptions {
+  width: number
+  paint: Paint
+  /** Nothing is left out, however long. */
+  full: boolean
+  /** A result that is known already stands with its call, and not once more where it came. */
+  joins: boolean
+}
+
+/**
+ * Writes entries for a person: a column of seq, time and speaker, and what was said beside it; a pause between two
+ * entries on a line of its own. All that was stored is made visible, so that the terminal obeys none of it.
+ */
+export class TimelineText {
+  private readonly text_width: number
+  private readonly indent: string
+  private last: Entry | undefined
+
+  constructor(private readonly options: TextOptions) {
+    const margin = 5 + 2 + 8 + 2 + SPEAKER_WIDTH + 1
+    this.text_width = Math.max(TEXT_WIDTH_MIN, Math.min(options.width, WIDTH_MAX) - margin)
+    this.indent = ' '.repeat(margin)
+  }
+
+  /** The lines of an entry, with what stands between it and the one before. */
+  entry(entry: Entry): string[] {
+    const { paint } = this.options
+    const lines = this.between(entry)
+    const body = entry.blocks.flatMap((block) => this.block(block))
+    // Nothing of its own is left to say: its results stand with their calls.
+    if (body.length === 0 && entry.speaker === 'tool') return []
+    this.last = entry
+    const name = cutTo(visibleLine(entry.speaker), SPEAKER_WIDTH)
+    const style = styleOf(entry)
+    const head = `${paint('dim', `${String(entry.seq).padStart(5)}  ${clockOf(entry.created_at)}`)}  ${paint(style, padTo(name, SPEAKER_WIDTH))} `
+    const [first = '', ...rest] = body
+    return [...lines, (head + first).trimEnd(), ...rest.map((line) => (this.indent + line).trimEnd())]
+  }
+
+  /** A call with its result, for a list of calls. */
+  call(call: ToolCall): string[] {
+    const { paint } = this.options
+    const where = call.result ? `#${call.seq} → #${call.result.seq}` : `#${call.seq}, no result`
+    const [title = '', ...rest] = this.callLines(call)
+    return [`${title}  ${paint('dim', where)}`, ...rest.map((line) => `  ${line}`), '']
+  }
+
+  private between(entry: Entry): string[] {
+    const { paint } = this.options
+    if (!this.last) return [paint('dim', `${' '.repeat(7)}${dayOf(entry.created_at)}`)]
+    const lines: string[] = []
+    if (dayOf(this.last.created_at) !== dayOf(entry.created_at))
+      lines.push(paint('dim', `${' '.repeat(7)}${dayOf(entry.created_at)}`))
+    const gap = entry.at - this.last.at
+    if (gap >= GAP_MS_MIN) lines.push(paint('dim', `${' '.repeat(7)}┄ ${durationOf(gap)} later`))
+    return lines
+  }
+
+  private block(block: Block): string[] {
+    const { paint } = this.options
+    switch (block.kind) {
+      case 'text':
+        return this.wrapped(visible(block.text.trimEnd()), LINES_MAX)
+      case 'thinking':
+        return this.wrapped(`(thinks) ${visible(block.text)}`, THINKING_LINES_MAX).map((line) =>
+          paint('dim', line),
+        )
+      case 'attachment':
+        return this.wrapped(`[${visibleLine(block.text)}]`, 2).map((line) => paint('cyan', line))
+      case 'data':
+        return this.json(block.value, this.text_width)
+      case 'call':
+        return this.callLines(block.call)
+      case 'result':
+        if (this.options.joins && block.call) return []
+        return this.resultLines(block.result, block.call)
+    }
+  }
+
+  private callLines(call: ToolCall): string[] {
+    const { paint, joins } = this.options
+    const number = call.number === undefined ? '' : `${call.number} `
+    const name = visibleLine(call.name)
+    const title = `${paint('dim', `call ${number}`)}${paint('bold', name)}`
+    const args = this.jsonText(call.arguments, this.text_width - 2)
+    const room = this.text_width - widthOf(`call ${number}${name} `)
+    const lines =
+      args.length === 1 && widthOf(args[0]!) <= room
+        ? [`${title} ${args[0]}`]
+        : [title, ...args.map((line) => `  ${line}`)]
+    if (!joins || !call.result) return lines
+    return [...lines, ...this.resultLines(call.result, call, true)]
+  }
+
+  private resultLines(result: ToolResult, call: ToolCall | undefined, is_joined = false): string[] {
+    const { paint } = this.options
+    const style: Style = result.is_error ? 'red' : 'green'
+    const took = call ? ` ${durationOf(Math.max(0, result.at - call.at))}` : ''
+    const number = call?.number === undefined ? '' : ` ${call.number}`
+    const of = is_joined ? ` (#${result.seq})` : call ? ` of${number} ${visibleLine(call.name)}` : ''
+    const label = `${result.is_error ? '✗ error' : '✓ result'}${of}${took}`
+    const body = this.jsonText(result.text, this.text_width - 2)
+    const room = this.text_width - widthOf(`${label}  `)
+    if (body.length === 1 && widthOf(body[0]!) <= room) return [`${paint(style, label)}  ${body[0]}`]
+    return [paint(style, label), ...body.map((line) => `  ${line}`)]
+  }
+
+  /** A text that is JSON as a rule: on one line if it fits, else one member a line; anything else as it is. */
+  private jsonText(text: string, width: number): string[] {
+    if (text.trim() === '') return ['']
+    try {
+      const value = parseJson(text)
+      if (typeof value === 'object' && value !== null) return this.json(value, width)
+    } catch {
+      // It is not JSON; models and tools are free to write anything.
+    }
+    return this.wrapped(visible(text.trimEnd()), LINES_MAX, width)
+  }
+
+  private json(value: unknown, width: number): string[] {
+    const compact = visibleJson(writeJson(value))
+    if (widthOf(compact) <= width) return [compact]
+    return this.wrapped(indentedJson(value), LINES_MAX, width)
+  }
+
+  private wrapped(text: string, lines_max: number, width = this.text_width): string[] {
+    const lines = linesOf(text, width)
+    if (this.options.full || lines.length <= lines_max) return lines
+    const more = lines.length - lines_max + 1
+    return [
+      ...lines.slice(0, lines_max - 1),
+      this.options.paint('dim', `… ${more} more lines; --full shows all`),
+    ]
+  }
+}
+
+/** A failure should be seen from afar, whatever the caller calls it. */
+function styleOf({ kind, speaker }: Entry): Style {
+  if (kind === 'message') return SPEAKER_STYLES[speaker.split(' ')[0]!] ?? 'cyan'
+  return /fail|error|exceed|refus|abort/i.test(speaker) ? 'red' : 'yellow'
+}
+
+/** JSON with one member a line, small values on one. */
+function indentedJson(value: unknown, indent = ''): string {
+  const inner = `${indent}  `
+  if (Array.isArray(value) && value.length > 0) {
+    const items = value.map((item) => inner + indentedJson(item, inner))
+    return `[\n${items.join(',\n')}\n${indent}]`
+  }
+  const isObject =
+    typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+  const members = isObject ? Object.entries(value) : []
+  if (members.length === 0) return visibleJson(writeJson(value))
+  const compact = visibleJson(writeJson(value))
+  if (indent !== '' && compact.length <= 60) return compact
+  const lines = members.map(
+    ([key, member]) => `${inner}${visibleJson(JSON.stringify(key))}: ${indentedJson(member, inner)}`,
+  )
+  return `{\n${lines.join(',\n')}\n${indent}}`
+}
