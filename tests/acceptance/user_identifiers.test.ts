@@ -39,8 +39,9 @@ describe('an identifier', () => {
     '%2F',
     '%',
     '%zz',
-    '..',
-    '.',
+    '...',
+    '.a',
+    '../..',
     '../session',
     ' ',
     ' a b ',
@@ -73,6 +74,16 @@ describe('an identifier', () => {
     expect(expectOk(await client.listSessions({ user: identifier })).items).toEqual([session])
     expect(expectOk(await countsOf(identifier, client))).toEqual(counts(1, 0))
     expect(expectOk(await erase(identifier, client)).deleted.sessions).toBe(1)
+    expect(expectOk(await usersOf(client)).items).toEqual([])
+  })
+
+  it.each(['.', '..'])('that a URL takes for a directory is 400, and never comes to be: %s', async (user) => {
+    const client = await service.newClient()
+    expectError(await client.createSession({ user }), 400, 'invalid_request', '/user')
+    expectError(await client.createLearningSpace({ user }), 400, 'invalid_request', '/user')
+    expectError(await client.listSessions({ user }), 400, 'invalid_request', 'user')
+    expectError(await erase(user, client), 400, 'invalid_request', 'identifier')
+    expectError(await countsOf(user, client), 400, 'invalid_request', 'identifier')
     expect(expectOk(await usersOf(client)).items).toEqual([])
   })
 

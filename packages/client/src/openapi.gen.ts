@@ -733,7 +733,7 @@ export interface components {
              */
             project_id: string;
             /**
-             * @description The caller's own identifier of a user. The user is created on first use.
+             * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
              * @example omar_davis_3817
              */
             identifier: string;
@@ -766,6 +766,7 @@ export interface components {
              */
             created_at: string;
             retention_days: number | null;
+            rate_limit_per_second: number | null;
         };
         Token: {
             /**
@@ -880,6 +881,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -910,7 +930,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The caller's own identifier of a user. The user is created on first use.
+                 * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817
                  */
                 user?: string;
@@ -986,6 +1006,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1165,6 +1204,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -1265,6 +1323,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1372,6 +1449,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1542,6 +1638,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -1642,6 +1757,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1787,6 +1921,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1949,6 +2102,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -2067,6 +2239,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2258,6 +2449,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -2382,6 +2592,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2574,6 +2803,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -2731,6 +2979,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -2833,6 +3100,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2970,6 +3256,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3206,6 +3511,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -3236,7 +3560,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The caller's own identifier of a user. The user is created on first use.
+                 * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817
                  */
                 user?: string;
@@ -3312,6 +3636,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3457,6 +3800,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -3557,6 +3919,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3664,6 +4045,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3812,6 +4212,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -3914,6 +4333,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -3946,7 +4384,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The caller's own identifier of a user. The user is created on first use.
+                 * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817
                  */
                 identifier: string;
@@ -4029,6 +4467,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -4061,7 +4518,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The caller's own identifier of a user. The user is created on first use.
+                 * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817
                  */
                 identifier: string;
@@ -4135,6 +4592,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4232,6 +4708,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -4271,6 +4766,7 @@ export interface operations {
                     /** @example production */
                     name: string;
                     retention_days?: number | null;
+                    rate_limit_per_second?: number | null;
                 };
             };
         };
@@ -4363,6 +4859,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4476,6 +4991,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -4519,6 +5053,7 @@ export interface operations {
             content: {
                 "application/json": {
                     retention_days?: number | null;
+                    rate_limit_per_second?: number | null;
                 };
             };
         };
@@ -4604,6 +5139,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4712,6 +5266,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4898,6 +5471,25 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description A fault of the server. */
             500: {
                 headers: {
@@ -5003,6 +5595,25 @@ export interface operations {
                 headers: {
                     /** @description Leads to this request in the log. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Leads to this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {

@@ -1,4 +1,4 @@
-/** Bounds that clients rely on; the ones an operator may move are in `config.ts`. */
+/** Bounds that clients rely on; the ones an operator may move are in `settings.ts`. */
 
 export const PAGE_LIMIT_DEFAULT = 20
 export const ENTRY_PAGE_LIMIT_DEFAULT = 50
@@ -7,6 +7,8 @@ export const BATCH_ENTRIES_MAX = 1_000
 export const USER_IDENTIFIER_LENGTH_MAX = 256
 export const EVENT_TYPE_LENGTH_MAX = 256
 export const NAME_LENGTH_MAX = 256
+/** Requests a second that a token may be limited to. */
+export const RATE_LIMIT_MAX = 1_000_000
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 /** Bytes of `configs` or `meta`, as sent. */
 export const OBJECT_BYTES_MAX = 64 * 1024

@@ -7,6 +7,7 @@ import { describeError } from './database/database_errors.js'
 import { checkSchema, migrate } from './database/migrator.js'
 import { PostgresBell } from './database/postgres_bell.js'
 import { StartError } from './errors.js'
+import { exposureWarnings } from './exposure.js'
 import { buildApp } from './http/app.js'
 import { Heartbeat } from './http/heartbeat.js'
 import { Appender } from './log/appender.js'
@@ -76,6 +77,10 @@ export async function startService(config: Config, onProgress: (sentence: string
         () => app.server.closeAllConnections(),
       ),
     )
+    for (const warning of exposureWarnings(config)) {
+      logger.warn(warning)
+      onProgress(`Warning: ${warning}`)
+    }
     const url = await listen(app, config)
     const stop = () => {
       serving = false

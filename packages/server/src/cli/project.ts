@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { RETENTION_DAYS_MAX } from '../limits.js'
+import { RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 import {
   changeProject,
   createProject,
@@ -9,6 +9,8 @@ import {
 } from '../resources/projects.js'
 import { printTable } from './print_table.js'
 import { withDatabase } from './with_database.js'
+
+const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second']
 
 /** annals project create|list|set */
 export function projectCommand(): Command {
@@ -37,7 +39,7 @@ export function projectCommand(): Command {
         .action(async (options: { json?: boolean }) => {
           const projects = await withDatabase(listProjects)
           if (options.json) process.stdout.write(`[${projects.join(',')}]\n`)
-          else printTable(['name', 'id', 'created_at', 'retention_days'], projects)
+          else printTable(COLUMNS, projects)
         }),
     )
     .addCommand(setCommand())
@@ -52,6 +54,11 @@ function setCommand(): Command {
       'delete sessions that nobody has touched for so many days; `none` keeps them for ever',
       parseDays,
     )
+    .option(
+      '--rate-limit <requests a second>',
+      'limit each of its keys, at each node; `none` lifts it, `default` is ANNALS_RATE_LIMIT_PER_SECOND',
+      parseLimit,
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -65,19 +72,21 @@ Example:
     .action(
       async (
         name: string,
-        options: { retentionDays?: number | 'none'; json?: boolean },
+        options: { retentionDays?: number | 'none'; rateLimit?: number | 'default'; json?: boolean },
         command: Command,
       ) => {
         const settings: ProjectSettings = {}
         if (options.retentionDays !== undefined)
           settings.retention_days = options.retentionDays === 'none' ? null : options.retentionDays
+        if (options.rateLimit !== undefined)
+          settings.rate_limit_per_second = options.rateLimit === 'default' ? null : options.rateLimit
         if (Object.keys(settings).length === 0)
           command.error('annals: nothing to set. Name a setting, such as --retention-days 90.')
         const json = await withDatabase(async (database) =>
           changeProject(database, await findProject(database, name), settings),
         )
         if (options.json) process.stdout.write(`${json}\n`)
-        else printTable(['name', 'id', 'created_at', 'retention_days'], [json])
+        else printTable(COLUMNS, [json])
       },
     )
 }
@@ -88,4 +97,12 @@ function parseDays(text: string): number | 'none' {
   if (days < 1 || days > RETENTION_DAYS_MAX)
     throw new InvalidArgumentError(`It must be a number of days from 1 to ${RETENTION_DAYS_MAX}, or none.`)
   return days
+}
+
+function parseLimit(text: string): number | 'default' {
+  if (text === 'default') return text
+  const limit = text === 'none' ? 0 : /^\d{1,7}$/.test(text) ? Number(text) : -1
+  if ((limit < 1 && text !== 'none') || limit > RATE_LIMIT_MAX)
+    throw new InvalidArgumentError(`It must be a number from 1 to ${RATE_LIMIT_MAX}, none, or default.`)
+  return limit
 }

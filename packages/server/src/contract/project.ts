@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { RETENTION_DAYS_MAX } from '../limits.js'
+import { RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 import { Name, Nullable, Strict, Timestamp, Uuid } from './schema.js'
 
 export const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
@@ -18,12 +18,23 @@ const RetentionDays = Nullable(
   }),
 )
 
+const RateLimit = Nullable(
+  Type.Integer({
+    minimum: 0,
+    maximum: RATE_LIMIT_MAX,
+    description:
+      "How many requests a second each of the project's tokens may make, at each node; 0: any number; null: as many as the service allows by default.",
+    examples: [100],
+  }),
+)
+
 export const Project = Type.Object(
   {
     id: Uuid('The project.'),
     name: Name,
     created_at: Timestamp('When it was created.'),
     retention_days: RetentionDays,
+    rate_limit_per_second: RateLimit,
   },
   { $id: 'Project' },
 )
@@ -41,11 +52,17 @@ export const Token = Type.Object(
   { $id: 'Token' },
 )
 
-export const CreateProjectBody = Strict({ name: Name, retention_days: Type.Optional(RetentionDays) })
+/** What an operator may set of a project. */
+const ProjectSettings = {
+  retention_days: Type.Optional(RetentionDays),
+  rate_limit_per_second: Type.Optional(RateLimit),
+}
+
+export const CreateProjectBody = Strict({ name: Name, ...ProjectSettings })
 export type CreateProjectBody = Static<typeof CreateProjectBody>
 
 /** What is left out stays as it is. */
-export const ChangeProjectBody = Strict({ retention_days: Type.Optional(RetentionDays) })
+export const ChangeProjectBody = Strict(ProjectSettings)
 export type ChangeProjectBody = Static<typeof ChangeProjectBody>
 
 export const ProjectParams = Strict({ project_id: Uuid('The project.') })

@@ -27,6 +27,7 @@ const EXAMPLES: Record<ErrorName, string> = {
   token_not_found: 'There is no such token in this project.',
   route_not_found: 'There is no GET /api/v1/nothing here. See /docs for what there is.',
   method_not_allowed: 'PUT is not possible here; Allow names what is.',
+  request_timeout: 'The request took too long to arrive. Send it again, faster.',
   seq_conflict:
     "If-Match asked for seq 6, but the session's last seq is 7. Read what was added and try again.",
   session_exists:
@@ -36,7 +37,9 @@ const EXAMPLES: Record<ErrorName, string> = {
   unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',
   idempotency_key_reused:
     'This Idempotency-Key was used for another request. Use a new key for a new request.',
-  rate_limited: 'Too many requests with this API key. Try again shortly.',
+  rate_limited:
+    'This API key may make 100 requests a second. Nothing was done; wait as long as Retry-After says.',
+  headers_too_large: 'The request line and the headers are larger than 16384 bytes together. Send less.',
   internal_error: 'Something went wrong on the server. The request id leads to it in the log.',
   unavailable: 'The database cannot be reached at the moment. Nothing was stored; try again shortly.',
   overloaded: 'Too many appends are waiting to be stored. Nothing was stored; try again shortly.',
@@ -51,6 +54,7 @@ const STATUS_TEXT: Record<number, string> = {
   413: 'The body is too large.',
   415: 'The body is not JSON.',
   422: 'The idempotency key stands for another request.',
+  429: 'The token made too many requests; nothing was done.',
   500: 'A fault of the server.',
   503: 'The database is away or the queue is full; nothing was stored.',
 }
@@ -60,6 +64,7 @@ const ALWAYS: ErrorName[] = [
   'invalid_request',
   'unauthorized',
   'insufficient_scope',
+  'rate_limited',
   'internal_error',
   'unavailable',
 ]
@@ -67,6 +72,12 @@ const WITH_BODY: ErrorName[] = ['invalid_json', 'payload_too_large', 'unsupporte
 
 const RequestIdHeader = {
   'X-Request-Id': { type: 'string', description: 'Leads to this request in the log.' },
+}
+
+const RateLimitHeaders = {
+  'RateLimit-Limit': { type: 'integer', description: 'Requests that the token may make in a second.' },
+  'RateLimit-Remaining': { type: 'integer', description: 'Those that are left.' },
+  'RateLimit-Reset': { type: 'integer', description: 'Seconds until it may make all of them again.' },
 }
 
 interface ResponseParts {
@@ -133,6 +144,7 @@ function describeStatus(status: number, names: ErrorName[]): unknown {
     headers: {
       ...RequestIdHeader,
       ...(waits && { 'Retry-After': { type: 'integer', description: 'Seconds to wait.' } }),
+      ...(status === 429 && RateLimitHeaders),
       ...(status === 401 && { 'WWW-Authenticate': { type: 'string', description: 'Bearer' } }),
     },
     content: {

@@ -22,7 +22,10 @@ export const Strict = <P extends Record<string, TSchema>>(properties: P, options
 export const UserIdentifier = Type.String({
   minLength: 1,
   maxLength: USER_IDENTIFIER_LENGTH_MAX,
-  description: "The caller's own identifier of a user. The user is created on first use.",
+  // Whoever reads a URL as the standard has it takes these two for directories, spelt %2E as well.
+  not: { enum: ['.', '..'] },
+  description:
+    "The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.",
   examples: ['omar_davis_3817'],
 })
 

@@ -23,12 +23,16 @@ export function answerPage(
 
 /** Answers with an error, in the one shape that all errors have. */
 export function answerError(reply: FastifyReply, error: AnnalsError): FastifyReply {
-  const status = statusOf(error.error)
+  const { status, text } = errorText(error)
   const retry_after = retryAfterOf(error.error)
-  if (retry_after !== undefined) reply.header('retry-after', String(retry_after))
+  if (retry_after !== undefined && !reply.hasHeader('retry-after'))
+    reply.header('retry-after', String(retry_after))
   if (status === 401) reply.header('www-authenticate', 'Bearer')
-  return reply
-    .code(status)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(JSON.stringify({ code: status, error: error.error, msg: error.message }))
+  return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text)
+}
+
+/** The status and the body of an error's answer. */
+export function errorText(error: AnnalsError): { status: number; text: string } {
+  const status = statusOf(error.error)
+  return { status, text: JSON.stringify({ code: status, error: error.error, msg: error.message }) }
 }

@@ -4,10 +4,13 @@ import { newId } from '../ids.js'
 import type { AppParts, AppServer } from './app_parts.js'
 import { authenticate } from './authenticate.js'
 import { authenticateAdmin } from './authenticate_admin.js'
+import { boundConnections, connectionLimits, refuseConnections } from './connections.js'
+import { allowOrigins } from './cors.js'
 import { answerErrors } from './errors.js'
 import { logRequests } from './log_requests.js'
 import { watchMethods } from './method_not_allowed.js'
 import { describeApi } from './openapi.js'
+import { limitRates } from './rate_limit.js'
 import { readBodies } from './read_body.js'
 import { adminRoutes } from './routes/admin.js'
 import { configsRoutes } from './routes/configs.js'
@@ -32,6 +35,8 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
     loggerInstance: logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     bodyLimit: config.body_bytes_max,
+    ...connectionLimits(config),
+    clientErrorHandler: refuseConnections(logger),
     routerOptions: { maxParamLength: 1_024 },
     requestIdHeader: false,
     genReqId: (request) => {
@@ -47,7 +52,9 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
       void app.errorHandler(error, request, reply)
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
+  boundConnections(app.server, config)
 
+  await allowOrigins(app, config.cors_origins)
   await describeApi(app)
   answerErrors(app)
   logRequests(app)
@@ -60,6 +67,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   await app.register(
     async (authenticated: AppServer) => {
       authenticate(authenticated, parts.tokens)
+      await limitRates(authenticated, config.rate_limit_per_second)
       pingRoutes(authenticated)
       sessionRoutes(authenticated, parts)
       configsRoutes(authenticated, parts)

@@ -3,9 +3,11 @@ import { AnnalsError } from '../errors.js'
 import { hashToken } from '../tokens/token.js'
 import type { AppServer } from './app_parts.js'
 import { bearerToken } from './authenticate.js'
+import { assignScopes } from './scopes.js'
 
 /** Lets only requests with the admin token through to the routes of `app`. */
 export function authenticateAdmin(app: AppServer, admin_token: string): void {
+  assignScopes(app, 'admin')
   const expected = hashToken(admin_token)
   app.addHook('onRequest', async (request) => {
     // Hashes have one length and tell nothing of the token, and their comparison takes one time.

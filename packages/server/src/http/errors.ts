@@ -10,6 +10,7 @@ import type { AppServer } from './app_parts.js'
 const CLIENT_ERRORS: Record<number, ErrorName> = {
   400: 'invalid_request',
   404: 'route_not_found',
+  405: 'method_not_allowed',
   413: 'payload_too_large',
   414: 'invalid_request',
   415: 'unsupported_media_type',

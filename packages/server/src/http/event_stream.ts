@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Queryable } from '../database/database.js'
@@ -49,10 +49,11 @@ export async function streamTail(
   raw.on('close', () => subscription.end())
   raw.on('error', () => subscription.end())
   raw.writeHead(200, {
+    // Those that hooks have set: the request's id, and what a browser asks for.
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
-    'x-request-id': request.id,
   })
   raw.write('retry: 1000\n\n')
   try {

@@ -1,10 +1,24 @@
 import type { AppServer } from './app_parts.js'
+import { checkHost } from './connections.js'
+import { SECURITY_HEADERS } from './security_headers.js'
 
 /** One structured line a request, when it is answered: never a token, a query string or a payload. */
 export function logRequests(app: AppServer): void {
   app.decorateRequest('project_id', '')
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id)
+    reply.header('x-request-id', request.id).headers(SECURITY_HEADERS)
+    checkHost(request.raw)
+  })
+  // Nobody is there to be answered: a caller who gave up, or a reader who closed a tail.
+  app.addHook('onRequestAbort', async (request) => {
+    request.log.info(
+      {
+        project_id: request.project_id || undefined,
+        method: request.method,
+        route: request.routeOptions.url ?? 'unknown',
+      },
+      'the caller left',
+    )
   })
   app.addHook('onResponse', async (request, reply) => {
     request.log.info(

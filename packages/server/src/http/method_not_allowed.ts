@@ -1,8 +1,9 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../errors.js'
 import { answerError } from './answer.js'
 import type { AppServer } from './app_parts.js'
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'TRACE'] as const
 
 /**
  * Watches which methods each path is registered with. The function that it gives back, called behind the last
@@ -21,7 +22,7 @@ export function watchMethods(app: AppServer): () => void {
     for (const [url, methods] of known) {
       // What a pattern takes under another method is not for a fixed path to refuse: /user/ls is also a user.
       const patterns = known.filter(([pattern]) => pattern !== url && matches(pattern, url))
-      addRoute(app, url, new Set([...methods, ...patterns.flatMap(([, taken]) => [...taken])]))
+      addRoute(app, url, methods, new Set(patterns.flatMap(([, taken]) => [...taken])))
     }
   }
 }
@@ -34,18 +35,18 @@ function matches(pattern: string, url: string): boolean {
   )
 }
 
-function addRoute(app: AppServer, url: string, allowed: ReadonlySet<string>): void {
-  const allow = [...allowed].sort().join(', ')
+function addRoute(app: AppServer, url: string, own: Set<string>, others: Set<string>): void {
+  const allow = [...own].sort().join(', ')
+  const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
+    const sentence = `${request.method} is not possible here; it takes ${allow}.`
+    return answerError(reply.header('allow', allow), new AnnalsError('method_not_allowed', sentence))
+  }
   app.route({
-    method: METHODS.filter((method) => !allowed.has(method)),
+    method: METHODS.filter((method) => !own.has(method) && !others.has(method)),
     url,
     schema: { hide: true },
-    handler: (request, reply) => {
-      const error = new AnnalsError(
-        'method_not_allowed',
-        `${request.method} is not possible here; it takes ${allow}.`,
-      )
-      return answerError(reply.header('allow', allow), error)
-    },
+    // Ahead of the body, which need not be read, and of what the framework asks of some methods.
+    onRequest: refuse,
+    handler: refuse,
   })
 }

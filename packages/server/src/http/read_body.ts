@@ -31,7 +31,8 @@ export function readBodies(app: AppServer): void {
       )
     }
     const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-    if (charset !== undefined && charset.toLowerCase() !== 'utf-8') {
+    // The name has a dash (RFC 3629), and is often spelt without.
+    if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
       return done(
         new AnnalsError('unsupported_media_type', `The charset ${charset} is not taken. JSON is UTF-8.`),
       )

@@ -18,6 +18,7 @@ interface SchemaView {
   pattern?: string
   const?: unknown
   enum?: unknown[]
+  not?: { enum: unknown[] }
   anyOf?: SchemaView[]
   items?: SchemaView
   required?: string[]
@@ -192,7 +193,7 @@ function takes(schema: SchemaView): string {
       if (schema.format === 'uuid') return 'a UUID such as 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
       if (schema.format === 'date-time') return 'a time such as 2026-11-21T09:30:00Z'
       if (schema.pattern === '^"(0|[1-9][0-9]{0,15})"$') return 'a seq in double quotes, such as "7"'
-      return `a string${count(schema.minLength, schema.maxLength, 'characters')}`
+      return `a string${count(schema.minLength, schema.maxLength, 'characters')}${schema.not ? ` other than ${schema.not.enum.join(' and ')}` : ''}`
   }
   return 'a JSON value'
 }

@@ -39,6 +39,7 @@ const ALL_SCOPES: readonly Scope[] = ['read', 'write']
 /** What an operator sets for a project. Null is the default: see the contract. */
 export interface ProjectSettings {
   retention_days?: number | null
+  rate_limit_per_second?: number | null
 }
 
 /** Creates a project with its first token. @throws AnnalsError project_exists */

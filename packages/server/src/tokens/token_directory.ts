@@ -12,6 +12,8 @@ export interface Grant {
   project_id: string
   scopes: ReadonlySet<string>
   expires_at_ms: number | undefined
+  /** The project's own limit for each of its tokens; 0: none; undefined: the service's. */
+  rate_limit_per_second: number | undefined
 }
 
 interface Lookup {
@@ -75,10 +77,15 @@ export class TokenDirectory {
       key_id: row.id!,
       project_id: row.project_id!,
       scopes: new Set(row.scopes!.split(' ')),
-      expires_at_ms: row.expires_at_ms === null ? undefined : Number(row.expires_at_ms),
+      expires_at_ms: numberOf(row.expires_at_ms),
+      rate_limit_per_second: numberOf(row.rate_limit_per_second),
     }
     return { grant, looked_up_at }
   }
+}
+
+function numberOf(value: string | null | undefined): number | undefined {
+  return value == null ? undefined : Number(value)
 }
 
 function stillValid(grant: Grant | undefined): Grant | undefined {

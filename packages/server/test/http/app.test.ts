@@ -21,6 +21,7 @@ beforeEach(async () => {
     project_id: SESSION,
     scopes: new Set(['read', 'write']),
     expires_at_ms: undefined,
+    rate_limit_per_second: undefined,
   })
   app = await buildApp(fakeParts())
 })

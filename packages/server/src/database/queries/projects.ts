@@ -2,7 +2,7 @@ import { prepared } from '../statement.js'
 import { timestampText } from './resource_json.js'
 
 const PROJECT_JSON = `json_build_object('id', p.id, 'name', p.name, 'created_at', ${timestampText('p.created_at')},
-  'retention_days', p.retention_days)::text`
+  'retention_days', p.retention_days, 'rate_limit_per_second', p.rate_limit_per_second)::text`
 
 function nullableTimestampText(expression: string): string {
   return `CASE WHEN ${expression} IS NOT NULL THEN ${timestampText(expression)} END`
@@ -16,8 +16,8 @@ const API_KEY_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 
 /** No row: the name is taken. Parameters: $1 id, $2 name, $3 its settings as JSON. */
 export const CREATE_PROJECT = prepared(
   'create_project',
-  `INSERT INTO projects AS p (id, name, created_at, retention_days)
-SELECT $1::uuid, $2::text, now(), ($3::jsonb ->> 'retention_days')::int
+  `INSERT INTO projects AS p (id, name, created_at, retention_days, rate_limit_per_second)
+SELECT $1::uuid, $2::text, now(), ($3::jsonb ->> 'retention_days')::int, ($3::jsonb ->> 'rate_limit_per_second')::int
 ON CONFLICT (name) DO NOTHING RETURNING p.id, ${PROJECT_JSON} AS json`,
 )
 
@@ -25,7 +25,9 @@ ON CONFLICT (name) DO NOTHING RETURNING p.id, ${PROJECT_JSON} AS json`,
 export const CHANGE_PROJECT = prepared(
   'change_project',
   `UPDATE projects AS p SET
-  retention_days = CASE WHEN $2::jsonb ? 'retention_days' THEN ($2::jsonb ->> 'retention_days')::int ELSE p.retention_days END
+  retention_days = CASE WHEN $2::jsonb ? 'retention_days' THEN ($2::jsonb ->> 'retention_days')::int ELSE p.retention_days END,
+  rate_limit_per_second = CASE WHEN $2::jsonb ? 'rate_limit_per_second' THEN ($2::jsonb ->> 'rate_limit_per_second')::int
+    ELSE p.rate_limit_per_second END
 WHERE p.id = $1 RETURNING ${PROJECT_JSON} AS json`,
 )
 
@@ -94,12 +96,13 @@ export const HAS_API_KEY = prepared(
 
 /**
  * The project and rights of a token that is valid now. Parameters: $1 SHA-256 of the token.
- * The only statement that starts from a token: everything behind it starts from a project.
+ * The only statement that starts from a token: everything behind it starts from a project. Both tables are on
+ * every machine of a cluster.
  */
 export const FIND_API_KEY = prepared(
   'find_api_key',
   `SELECT k.id, k.project_id, k.token_hash, array_to_string(k.scopes, ' ') AS scopes,
-  floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms
-FROM api_keys k
+  floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms, p.rate_limit_per_second
+FROM api_keys k JOIN projects p ON p.id = k.project_id
 WHERE k.token_hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
 )

@@ -1,0 +1,26 @@
+import { deflateRawSync } from 'node:zlib'
+import type { Config } from './config.js'
+
+const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/i
+/** Bytes that a token must have when what repeats in it is taken out: 32 random hexadecimal digits keep about all. */
+const TOKEN_BYTES_MIN = 24
+
+/** What an operator should know of how far a service is open, in sentences; none when it is as it should be. */
+export function exposureWarnings(config: Config): string[] {
+  const warnings: string[] = []
+  if (!LOOPBACK.test(config.host) && config.behind_tls !== 'true') {
+    warnings.push(
+      `HOST ${config.host} can be reached from other machines, and API keys would cross the network in the clear. Put a proxy that speaks TLS in front and set ANNALS_BEHIND_TLS=true, or set HOST=127.0.0.1.`,
+    )
+  }
+  for (const [variable, token] of [
+    ['ANNALS_ADMIN_TOKEN', config.admin_token],
+    ['ANNALS_API_KEY', config.api_key],
+  ] as const) {
+    if (token !== undefined && deflateRawSync(token).length < TOKEN_BYTES_MIN)
+      warnings.push(`${variable} repeats itself and can be guessed. Make a random one: openssl rand -hex 32.`)
+  }
+  if (config.cors_origins === '*')
+    warnings.push('ANNALS_CORS_ORIGINS=* lets every web page call the API. Name the origins that need it.')
+  return warnings
+}

@@ -1,0 +1,199 @@
+import { RATE_LIMIT_MAX } from './limits.js'
+
+/**
+ * Every setting of the service, once: its variable, what it means, its default and its bounds. The Config
+ * that is passed around, the help text of `annals serve` and the table in the README come from here.
+ */
+export interface Setting {
+  variable: string
+  meaning: string
+  unit?: string
+  default: string | number | undefined
+  min?: number
+  max?: number
+  pattern?: RegExp
+  takes?: string
+}
+
+/** The settings, by their name in the Config. */
+export const SETTINGS = {
+  host: { variable: 'HOST', meaning: 'address to listen on', default: '127.0.0.1' },
+  port: {
+    variable: 'PORT',
+    meaning: 'port to listen on; 0 takes a free one',
+    default: 8029,
+    min: 0,
+    max: 65_535,
+  },
+  database_url: {
+    variable: 'DATABASE_URL',
+    meaning: 'a PostgreSQL server (15 or newer) or a Citus coordinator; unset: the embedded PostgreSQL',
+    default: undefined,
+    pattern: /^postgres(ql)?:\/\//,
+    takes: 'a URL that begins with postgresql://',
+  },
+  data_dir: {
+    variable: 'ANNALS_DATA_DIR',
+    meaning: 'where the embedded PostgreSQL keeps its data',
+    default: '.annals',
+  },
+  api_key: {
+    variable: 'ANNALS_API_KEY',
+    meaning: 'the token of the project "default"; unset: the first start makes one and prints it once',
+    default: undefined,
+    pattern: /^[\x21-\x7e]{32,256}$/,
+    takes: '32 to 256 visible ASCII characters',
+  },
+  admin_token: {
+    variable: 'ANNALS_ADMIN_TOKEN',
+    meaning: 'if set, /admin/v1 exists and takes this token',
+    default: undefined,
+    pattern: /^[\x21-\x7e]{32,256}$/,
+    takes: '32 to 256 visible ASCII characters',
+  },
+  log_level: {
+    variable: 'LOG_LEVEL',
+    meaning: 'fatal, error, warn, info, debug, trace or silent',
+    default: 'info',
+    pattern: /^(fatal|error|warn|info|debug|trace|silent)$/,
+    takes: 'one of fatal, error, warn, info, debug, trace, silent',
+  },
+  behind_tls: {
+    variable: 'ANNALS_BEHIND_TLS',
+    meaning: 'true: a proxy in front speaks TLS, and HOST may be other than loopback without a warning',
+    default: 'false',
+    pattern: /^(true|false)$/,
+    takes: 'true or false',
+  },
+  cors_origins: {
+    variable: 'ANNALS_CORS_ORIGINS',
+    meaning: 'origins whose web pages may call the API, separated by commas, or *; unset: none',
+    default: undefined,
+    pattern: /^(\*|https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*)$/,
+    takes: 'origins such as https://app.example.com, separated by commas',
+  },
+  rate_limit_per_second: {
+    variable: 'ANNALS_RATE_LIMIT_PER_SECOND',
+    meaning:
+      'requests a second that each API key may make at each node; 0: any number; a project may have its own',
+    default: 0,
+    min: 0,
+    max: RATE_LIMIT_MAX,
+  },
+  body_bytes_max: {
+    variable: 'ANNALS_BODY_BYTES_MAX',
+    meaning: 'largest request body',
+    unit: 'bytes',
+    default: 1_048_576,
+    min: 1_024,
+    max: 67_108_864,
+  },
+  headers_ms_max: {
+    variable: 'ANNALS_HEADERS_MS_MAX',
+    meaning: 'how long a connection may take to send the headers of a request',
+    unit: 'ms',
+    default: 15_000,
+    min: 100,
+    max: 600_000,
+  },
+  request_ms_max: {
+    variable: 'ANNALS_REQUEST_MS_MAX',
+    meaning: 'how long a whole request may take to arrive, its body included',
+    unit: 'ms',
+    default: 60_000,
+    min: 100,
+    max: 3_600_000,
+  },
+  connections_max: {
+    variable: 'ANNALS_CONNECTIONS_MAX',
+    meaning: 'connections of clients at once; a further one is closed as it comes',
+    default: 16_384,
+    min: 1,
+    max: 1_000_000,
+  },
+  queue_requests_max: {
+    variable: 'ANNALS_QUEUE_REQUESTS_MAX',
+    meaning: 'appends that may wait for a commit before new ones get 503',
+    default: 10_000,
+    min: 1,
+    max: 1_000_000,
+  },
+  queue_bytes_max: {
+    variable: 'ANNALS_QUEUE_BYTES_MAX',
+    meaning: 'bytes of appends that may wait for a commit before new ones get 503',
+    unit: 'bytes',
+    default: 67_108_864,
+    min: 1_024,
+    max: 4_294_967_296,
+  },
+  flushes_max: {
+    variable: 'ANNALS_FLUSHES_MAX',
+    meaning: 'commits of appends in flight at once, one a project at most',
+    default: 4,
+    min: 1,
+    max: 64,
+  },
+  database_connections_max: {
+    variable: 'ANNALS_DATABASE_CONNECTIONS_MAX',
+    meaning: 'connections for everything but appends, which have one a flush of their own',
+    default: 16,
+    min: 2,
+    max: 1_000,
+  },
+  database_wait_ms_max: {
+    variable: 'ANNALS_DATABASE_WAIT_MS_MAX',
+    meaning: 'how long a request waits for a database that is away before it gets 503',
+    unit: 'ms',
+    default: 1_500,
+    min: 100,
+    max: 60_000,
+  },
+  commit_ms_max: {
+    variable: 'ANNALS_COMMIT_MS_MAX',
+    meaning: 'how long an append may be under way in the database before its connection is closed unanswered',
+    unit: 'ms',
+    default: 5_000,
+    min: 100,
+    max: 60_000,
+  },
+  statement_ms_max: {
+    variable: 'ANNALS_STATEMENT_MS_MAX',
+    meaning: 'longest that one statement of a request may run in the database',
+    unit: 'ms',
+    default: 30_000,
+    min: 100,
+    max: 3_600_000,
+  },
+  token_cache_ms: {
+    variable: 'ANNALS_TOKEN_CACHE_MS',
+    meaning: 'how long a token is trusted before the database is asked again; a revocation takes that long',
+    unit: 'ms',
+    default: 4_000,
+    min: 0,
+    max: 4_500,
+  },
+  feed_poll_ms: {
+    variable: 'ANNALS_FEED_POLL_MS',
+    meaning: 'how often live tails look at the database by themselves, should a notification be lost',
+    unit: 'ms',
+    default: 3_000,
+    min: 100,
+    max: 60_000,
+  },
+  retention_ms: {
+    variable: 'ANNALS_RETENTION_MS',
+    meaning: 'how often what projects no longer keep is deleted, give or take half of it',
+    unit: 'ms',
+    default: 600_000,
+    min: 100,
+    max: 86_400_000,
+  },
+  drain_ms_max: {
+    variable: 'ANNALS_DRAIN_MS_MAX',
+    meaning: 'how long SIGTERM waits for requests under way',
+    unit: 'ms',
+    default: 9_000,
+    min: 0,
+    max: 600_000,
+  },
+} as const satisfies Record<string, Setting>

@@ -1,0 +1,137 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { AnnalsServer } from '../harness/annals_process.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
+import { useService } from '../harness/service.ts'
+import { newSessionLog } from '../harness/session_log.ts'
+
+const ORIGIN = 'https://app.example.com'
+const OTHER = 'https://elsewhere.example.com'
+
+const service = useService()
+let open: AnnalsServer
+
+beforeAll(async () => {
+  open = await service.startNode({ ANNALS_CORS_ORIGINS: `https://first.example.com,${ORIGIN}` })
+})
+
+const preflight = (node: AnnalsServer, origin: string) =>
+  service.rawClient(undefined, node).request('OPTIONS', '/api/v1/session', {
+    headers: {
+      Origin: origin,
+      'Access-Control-Request-Method': 'POST',
+      'Access-Control-Request-Headers': 'authorization,content-type,idempotency-key',
+    },
+  })
+const corsHeaders = (headers: object) =>
+  Object.keys(headers).filter((name) => name.startsWith('access-control-'))
+
+describe('a web page of another origin', () => {
+  it('is told nothing unless it is configured', async () => {
+    const api = await service.newClient()
+    const answers = [
+      await preflight(service.node, ORIGIN),
+      await api.request('GET', '/api/v1/session', { headers: { Origin: ORIGIN } }),
+    ]
+    for (const { headers } of answers) expect(corsHeaders(headers)).toEqual([])
+    expectError(answers[0]!, 405, 'method_not_allowed')
+  })
+
+  it('may call where it is, without cookies, and reads the headers that matter', async () => {
+    const asked = await preflight(open, ORIGIN)
+    expect(asked.status).toBe(204)
+    expect(asked.headers['access-control-allow-origin']).toBe(ORIGIN)
+    expect(asked.headers['access-control-allow-methods']).toMatch(/GET.*POST.*DELETE/)
+    expect(asked.headers['access-control-allow-headers']).toMatch(/Authorization.*Idempotency-Key/)
+    expect(asked.headers['access-control-allow-credentials']).toBeUndefined()
+    const { token } = await service.newProject()
+    const api = await service.newClient({ token, node: open })
+    const answer = await api.request('GET', '/api/v1/session', { headers: { Origin: ORIGIN } })
+    expectOk(answer)
+    expect(answer.headers['access-control-allow-origin']).toBe(ORIGIN)
+    expect(answer.headers['access-control-expose-headers']).toMatch(/X-Request-Id/i)
+    expect(answer.headers.vary).toMatch(/Origin/i)
+  })
+
+  it('may not where another one is', async () => {
+    expect((await preflight(open, OTHER)).headers['access-control-allow-origin']).toBeUndefined()
+    const refused = await service
+      .rawClient(undefined, open)
+      .request('GET', '/api/v1/session', { headers: { Origin: OTHER } })
+    expectError(refused, 401, 'unauthorized')
+    expect(refused.headers['access-control-allow-origin']).toBeUndefined()
+  })
+
+  it('reads a live tail, too', async () => {
+    const { token } = await service.newProject()
+    const log = await newSessionLog(await service.newClient({ token, node: open }))
+    const response = await fetch(`${open.url}/api/v1/session/${log.id}/timeline`, {
+      headers: { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', Origin: ORIGIN },
+    })
+    await response.body!.cancel()
+    expect(response.headers.get('access-control-allow-origin')).toBe(ORIGIN)
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(response.headers.get('x-request-id')).toMatch(/^\S+$/)
+  })
+})
+
+describe('a page of the service', () => {
+  it('is held to its own files, cannot be framed, and sends no address on', async () => {
+    const { headers } = await service.rawClient().request('GET', '/docs')
+    const policy = String(headers['content-security-policy'])
+    for (const part of [
+      "default-src 'self'",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+      "object-src 'none'",
+    ])
+      expect(policy).toContain(part)
+    expect(policy).not.toMatch(/https?:|\*/)
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+    })
+  })
+
+  it('and every other answer is taken for nothing else than it says', async () => {
+    const paths = [
+      '/health',
+      '/ready',
+      '/metrics',
+      '/openapi.json',
+      '/docs/reference.js',
+      '/api/v1/ping',
+      '/nothing',
+    ]
+    for (const path of paths)
+      expect((await service.rawClient().request('GET', path)).headers['x-content-type-options'], path).toBe(
+        'nosniff',
+      )
+  })
+})
+
+describe('the start', () => {
+  const linesOf = (node: AnnalsServer) => node.logLines.filter((line) => line.includes('ANNALS_BEHIND_TLS'))
+
+  it('listens on loopback and has nothing to warn of', () => {
+    expect(new URL(service.node.url).hostname).toBe('127.0.0.1')
+    expect(service.node.logLines.join('\n')).not.toMatch(/Warning/)
+  })
+
+  it('warns where other machines can reach it in the clear: in the log and for who started it', async () => {
+    const node = await service.startNode({ HOST: '0.0.0.0' })
+    expect(linesOf(node).map((line) => (line.startsWith('{') ? 'log' : line.slice(0, 8)))).toEqual(
+      expect.arrayContaining(['log', 'Warning:']),
+    )
+    const behind = await service.startNode({ HOST: '0.0.0.0', ANNALS_BEHIND_TLS: 'true' })
+    expect(linesOf(behind)).toEqual([])
+  })
+
+  it('warns of an admin token that can be guessed, without telling it', async () => {
+    const token = 'secret'.repeat(8)
+    const node = await service.startNode({ ANNALS_ADMIN_TOKEN: token })
+    const log = node.logLines.join('\n')
+    expect(log).toContain('ANNALS_ADMIN_TOKEN')
+    expect(log).not.toContain(token)
+  })
+})
