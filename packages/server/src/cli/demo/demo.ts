@@ -36,6 +36,7 @@ Example:
     )
     .action(async (options: Options) => {
       const is_here = options.project !== undefined || !isConnectionGiven(options)
+      if (is_here) expectDatabase()
       await runLongWork((signal) => (is_here ? loadHere(options, signal) : loadThere(options, signal)), {
         interrupted: AGAIN,
         unfinished: AGAIN,
@@ -43,13 +44,17 @@ Example:
     })
 }
 
-async function loadHere({ project = 'default' }: Options, signal: AbortSignal): Promise<void> {
+/** A command that only looks for a database should not be the one that makes it. */
+function expectDatabase(): void {
   const { database_url, data_dir } = readConfig(process.env)
   if (database_url === undefined && !existsSync(data_dir)) {
     const hint =
       'Start the service first (`annals serve`, or `npm start` in a clone), or name one with --url.'
     throw new AnnalsError('unavailable', `There is no embedded database in ${data_dir} yet. ${hint}`)
   }
+}
+
+async function loadHere({ project = 'default' }: Options, signal: AbortSignal): Promise<void> {
   const { readDemo } = await import('./demo_document.js')
   const { restoreDemo } = await import('./restore_demo.js')
   const demo = await readDemo()

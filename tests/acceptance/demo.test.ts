@@ -1,0 +1,93 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { runAnnals, startServer } from '../harness/annals_process.ts'
+import { useService } from '../harness/service.ts'
+
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'annals-demo-'))
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+const linesOf = (stdout: string) =>
+  stdout.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+
+describe('annals demo', () => {
+  const service = useService()
+
+  it.each(['through the service', 'on the database'])(
+    '%s fills a project, and twice makes no duplicates',
+    async (how) => {
+      const { id, token } = await service.newProject()
+      const client = { ANNALS_URL: service.node.url, ANNALS_TOKEN: token, XDG_CONFIG_HOME: directory }
+      const load = () =>
+        how === 'on the database'
+          ? runAnnals(['demo', '--project', id], { DATABASE_URL: service.databaseUrl })
+          : runAnnals(['demo'], client)
+      const first = await load()
+      expect(first.code, first.stderr).toBe(0)
+      expect(first.stdout).toContain('12 sessions more, with 192 entries, and 3 learning spaces')
+      const list = () => runAnnals(['sessions', 'list', '--all'], client)
+      const before = await list()
+      expect(linesOf(before.stdout)).toHaveLength(12)
+      const second = await load()
+      expect(second.code, second.stderr).toBe(0)
+      expect(second.stdout).toContain('nothing was added')
+      expect((await list()).stdout).toBe(before.stdout)
+      expect(linesOf((await runAnnals(['spaces', 'list'], client)).stdout)).toHaveLength(3)
+
+      const created = linesOf(before.stdout).map(({ created_at }) => Date.parse(created_at as string))
+      const days = (Date.now() - Math.min(...created)) / 86_400_000
+      expect(days > 2).toBe(how === 'on the database')
+
+      const wanted = ['show', '--user', 'omar', '--configs', 'outcome=failed']
+      const [third] = linesOf((await runAnnals([...wanted, '--tool', '3'], client)).stdout)
+      expect(third).toMatchObject({
+        number: 3,
+        name: 'issue_refund',
+        arguments: { order_id: 'L-20461' },
+        result: { is_error: true, value: { error: 'payment_provider_timeout' } },
+      })
+      const forPeople = await runAnnals([...wanted, '--tools', '--no-json'], client)
+      expect(forPeople.stdout).toMatch(/call 3 issue_refund[\s\S]*payment_provider_timeout/)
+      expect((await runAnnals([...wanted, '--tool', '9'], client)).code).toBe(3)
+    },
+    60_000,
+  )
+
+  it('says what to do where there is neither a service nor a database', async () => {
+    const result = await runAnnals(['demo'], {
+      ANNALS_DATA_DIR: join(directory, 'none'),
+      XDG_CONFIG_HOME: directory,
+    })
+    expect(result).toMatchObject({ code: 5, stderr: expect.stringContaining('annals serve') })
+  })
+})
+
+describe('beside the embedded database', () => {
+  it('commands find the service and make a key by themselves, which nobody else can read', async (context) => {
+    context.skip(
+      !inject('testServer').embedded,
+      'the embedded PostgreSQL is tested without TEST_DATABASE_URL',
+    )
+    const data = { ANNALS_DATA_DIR: join(directory, 'data'), XDG_CONFIG_HOME: join(directory, 'config') }
+    const node = await startServer(data)
+    try {
+      const here = { ...data, PORT: new URL(node.url).port }
+      const demo = await runAnnals(['demo'], here)
+      expect(demo.code, demo.stderr).toBe(0)
+      const list = await runAnnals(['sessions', 'list', '--user', 'omar'], here)
+      expect(list.code, list.stderr).toBe(0)
+      expect(linesOf(list.stdout)).toHaveLength(4)
+      expect(list.stderr).toContain('Made a token')
+      const again = await runAnnals(['users', 'list'], here)
+      expect(again).toMatchObject({ code: 0, stderr: '' })
+      const { mode } = await stat(join(directory, 'config', 'annals', 'profiles.json'))
+      expect(mode & 0o777).toBe(0o600)
+    } finally {
+      await node.stop()
+    }
+  }, 60_000)
+})
