@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { compare, type StoredSession } from './check/compare.ts'
 import { Journal } from './check/journal.ts'
@@ -9,6 +11,7 @@ import { type Options, readOptions } from './options.ts'
 import { seededRandom } from './random.ts'
 import { passed, type Result, report } from './report.ts'
 import { runRounds } from './rounds.ts'
+import { ANNALS } from './world/node.ts'
 import { newSession, newTenant, startWorld, type World } from './world/world.ts'
 
 /*
@@ -69,6 +72,7 @@ async function run(world: World, options: Options, started_at: number): Promise<
   for (const probe of probes) probe.stop()
   const stored = await readWhenTailsAreThere(world, crowd, problems)
   crowd.close()
+  if (!(await verify(world))) problems.push('annals verify found something')
   for (const node of nodes) {
     if (node.fallen > 0) problems.push(`${node.name} ended by itself ${node.fallen} times`)
     if (node.rss_max_mb > RSS_MB_MAX) problems.push(`${node.name} took ${node.rss_max_mb} MB`)
@@ -84,6 +88,16 @@ async function run(world: World, options: Options, started_at: number): Promise<
     problems,
     rss_max_mb: Object.fromEntries(nodes.map(({ name, rss_max_mb }) => [name, rss_max_mb])),
   }
+}
+
+/** The service's own proof of what must be true of a database, beside the comparison with the journals. */
+async function verify({ postgres }: World): Promise<boolean> {
+  const { PATH = '', HOME = '/' } = process.env
+  const env = { PATH, HOME, NO_COLOR: '1', DATABASE_URL: postgres.url() }
+  say('\nannals verify')
+  const child = spawn(process.execPath, [ANNALS, 'verify'], { env, stdio: 'inherit' })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  return code === 0
 }
 
 async function settled(crowd: Crowd): Promise<boolean> {

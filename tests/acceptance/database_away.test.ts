@@ -73,6 +73,15 @@ describe('a database that is away', () => {
     await expectRecovered()
   })
 
+  it('is the same when it takes connections and says nothing, for as long as that lasts', async () => {
+    proxy.fallSilent()
+    // The first to find out are told when the database has been silent for too long, the others at once.
+    expectError(await api.getSession(sessionId), 503, 'unavailable')
+    await expectUnavailable()
+    await proxy.comeBack()
+    await expectRecovered()
+  })
+
   it('does not keep a node from stopping', async () => {
     const own = await proxyDatabase(service.databaseUrl)
     const node = await startServer({ DATABASE_URL: own.url })

@@ -5,11 +5,14 @@ import { withDatabaseHost } from './database_url.ts'
 
 /**
  * Stands between a node and its database, so that a test can take the database away from that node alone.
- * States: `up` passes everything on; `refusing` closes every connection and takes none.
+ * States: `up` passes everything on; `refusing` closes every connection and takes none; `silent` takes connections
+ * and everything that comes, and passes nothing on.
  */
 export interface DatabaseProxy {
   url: string
   refuse(): Promise<void>
+  /** Until it comes back: what was passed on by then is answered to nobody. */
+  fallSilent(): void
   comeBack(): Promise<void>
   close(): Promise<void>
 }
@@ -23,10 +26,11 @@ export async function proxyDatabase(databaseUrl: string): Promise<DatabaseProxy>
     socket.on('close', () => sockets.delete(socket))
     return socket
   }
+  let silent = false
   const server = createServer((near) => {
     const far = keep(connect(upstream))
-    keep(near).pipe(far)
-    far.pipe(near)
+    keep(near).on('data', (data) => silent || far.write(data))
+    far.on('data', (data) => silent || near.write(data))
     near.on('close', () => far.destroy())
     far.on('close', () => near.destroy())
   })
@@ -46,7 +50,11 @@ export async function proxyDatabase(databaseUrl: string): Promise<DatabaseProxy>
   return {
     url: withDatabaseHost(databaseUrl, '127.0.0.1', port),
     refuse,
+    fallSilent: () => {
+      silent = true
+    },
     comeBack: async () => {
+      silent = false
       if (!server.listening) await listen(port)
     },
     close: refuse,

@@ -6,6 +6,7 @@ import { type ConnectionTarget, type Database, openDatabase } from './database/d
 import { describeError } from './database/database_errors.js'
 import { checkSchema, migrate } from './database/migrator.js'
 import { PostgresBell } from './database/postgres_bell.js'
+import { Pulse } from './database/pulse.js'
 import { StartError } from './errors.js'
 import { exposureWarnings } from './exposure.js'
 import { buildApp } from './http/app.js'
@@ -23,6 +24,9 @@ import { TokenDirectory } from './tokens/token_directory.js'
  * empty must not stay a sequential scan when they have grown.
  */
 const APPEND_SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' }
+
+/** Part of the wait for the database after which one that answers nothing counts as away. */
+const PULSE_SHARE = 0.8
 
 /** A service that runs. */
 export interface Service {
@@ -109,8 +113,12 @@ function openPools(config: Config, target: ConnectionTarget, logger: Logger, und
     database_connections_max,
     database_wait_ms_max: wait_ms_max,
   } = config
+  // Together with the time in which it makes up its mind to ask, no longer than a request waits for a connection.
+  const pulse = new Pulse(target, wait_ms_max * PULSE_SHARE)
+  undo.push(() => pulse.close())
   const shared = {
     target,
+    pulse,
     wait_ms_max,
     statement_ms_max,
     onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { AnnalsError } from '../errors.js'
 import { isConnectionLoss, isTransient, isUnavailable } from './database_errors.js'
+import { type Pulse, SILENCE } from './pulse.js'
 import type { Statement } from './statement.js'
 
 /** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
@@ -40,6 +41,8 @@ export interface DatabaseOptions {
   statement_ms_max: number
   /** Settings of PostgreSQL for these connections, such as plan_cache_mode. */
   settings?: Record<string, string>
+  /** Ends statements when the database falls silent; without one they wait for as long as a statement may run. */
+  pulse?: Pulse
   /** Told of connections that fail while nobody uses them. */
   onIdleError?: (error: Error) => void
 }
@@ -69,9 +72,10 @@ export function openDatabase(options: DatabaseOptions): Database {
   // comes twice, or between two statements, would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
+  const connections = { pool, pulse: options.pulse }
   return {
-    query: (statement, parameters, onSending) => runOnPool(pool, statement, parameters, onSending),
-    transaction: (work) => transaction(pool, work),
+    query: (statement, parameters, onSending) => runOnPool(connections, statement, parameters, onSending),
+    transaction: (work) => transaction(connections, work),
     close: () => pool.end(),
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }
@@ -100,16 +104,21 @@ export class DatabaseAway extends AnnalsError {
   }
 }
 
+interface Connections {
+  pool: pg.Pool
+  pulse: Pulse | undefined
+}
+
 async function runOnPool(
-  pool: pg.Pool,
+  connections: Connections,
   statement: Statement,
   parameters: readonly Parameter[],
   onSending?: () => void,
 ): Promise<Row[]> {
-  const client = await connect(pool)
+  const client = await connect(connections)
   onSending?.()
   try {
-    const rows = await run(client, statement, parameters)
+    const rows = await run(client, statement, parameters, connections.pulse)
     client.release()
     return rows
   } catch (error) {
@@ -119,10 +128,17 @@ async function runOnPool(
   }
 }
 
-async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+async function connect({ pool, pulse }: Connections): Promise<pg.PoolClient> {
+  if (pulse?.silent) throw new DatabaseAway(false, new Error(SILENCE))
+  const connecting = pool.connect()
   try {
-    return await pool.connect()
+    return await (pulse?.orSilence(connecting) ?? connecting)
   } catch (error) {
+    // One that comes after all goes back to the pool.
+    connecting.then(
+      (client) => client.release(),
+      () => {},
+    )
     // Whatever keeps a connection from being made: nothing was sent, and the caller can only wait.
     throw new DatabaseAway(false, error)
   }
@@ -132,14 +148,15 @@ async function run(
   client: pg.PoolClient,
   statement: Statement,
   parameters: readonly Parameter[],
+  pulse: Pulse | undefined,
 ): Promise<Row[]> {
   try {
-    const result = await client.query<Row>({
+    const answer = client.query<Row>({
       text: statement.text,
       values: parameters as unknown[],
       ...(statement.prepared && { name: statement.name }),
     })
-    return result.rows
+    return (await (pulse?.orSilence(answer) ?? answer)).rows
   } catch (error) {
     if (isUnavailable(error)) throw new DatabaseAway(isConnectionLoss(error) && !isRead(statement), error)
     if (error instanceof Error) Object.assign(error, { statement: statement.name })
@@ -151,25 +168,32 @@ function isRead(statement: Statement): boolean {
   return /^\s*SELECT\b/i.test(statement.text)
 }
 
-async function transaction<T>(pool: pg.Pool, work: (connection: Queryable) => Promise<T>): Promise<T> {
+async function transaction<T>(
+  connections: Connections,
+  work: (connection: Queryable) => Promise<T>,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await transactionOnce(pool, work)
+      return await transactionOnce(connections, work)
     } catch (error) {
       if (!isTransient(error) || attempt >= TRANSACTION_ATTEMPTS_MAX) throw error
     }
   }
 }
 
-async function transactionOnce<T>(pool: pg.Pool, work: (connection: Queryable) => Promise<T>): Promise<T> {
-  const client = await connect(pool)
+async function transactionOnce<T>(
+  connections: Connections,
+  work: (connection: Queryable) => Promise<T>,
+): Promise<T> {
+  const client = await connect(connections)
+  const { pulse } = connections
   let broken = false
   let committing = false
   try {
-    await run(client, BEGIN, [])
-    const result = await work({ query: (statement, parameters) => run(client, statement, parameters) })
+    await run(client, BEGIN, [], pulse)
+    const result = await work({ query: (statement, parameters) => run(client, statement, parameters, pulse) })
     committing = true
-    await run(client, COMMIT, [])
+    await run(client, COMMIT, [], pulse)
     return result
   } catch (error) {
     if (error instanceof DatabaseAway) broken = true

@@ -45,7 +45,7 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 const LOSS =
-  /Connection terminated|connection error|timeout exceeded|Query read timeout|Client has encountered/i
+  /Connection terminated|connection error|timeout exceeded|Query read timeout|Client has encountered|has fallen silent/i
 
 /** The connection broke, or never came to be; what was sent on it may or may not have been carried out. */
 export function isConnectionLoss(error: unknown): boolean {

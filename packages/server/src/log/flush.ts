@@ -21,7 +21,9 @@ export async function flush(
   limits: { wait_ms_max: number; commit_ms_max?: number },
 ): Promise<void> {
   const { wait_ms_max, commit_ms_max = wait_ms_max } = limits
-  const state: FlushState = { sent: false, deadline: performance.now() + wait_ms_max }
+  // What a request has waited in the queue counts: it is told within one wait that the database is away.
+  const waitingSince = Math.min(...batch.map(({ enqueued_at }) => enqueued_at))
+  const state: FlushState = { sent: false, deadline: waitingSince + wait_ms_max }
   const timer = setTimeout(() => giveUp(batch, state), commit_ms_max)
   try {
     await store(database, batch, state)

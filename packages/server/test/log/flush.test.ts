@@ -10,7 +10,11 @@ import { anEvent } from './requests.ts'
 const WAIT_MS = 150
 
 /** Flushes the requests and gives how each ended: `stored`, or its error. */
-async function endings(database: FakeDatabase, requests: AppendRequest[]): Promise<Array<'stored' | Error>> {
+async function endings(
+  database: FakeDatabase,
+  requests: AppendRequest[],
+  waited_ms = 0,
+): Promise<Array<'stored' | Error>> {
   const ended: Array<'stored' | Error> = []
   const batch = requests.map((request, index): PendingAppend => {
     // As with a promise, only the first ending counts.
@@ -20,7 +24,7 @@ async function endings(database: FakeDatabase, requests: AppendRequest[]): Promi
     return {
       request,
       bytes: request.body.length,
-      enqueued_at: performance.now(),
+      enqueued_at: performance.now() - waited_ms,
       followers: [],
       resolve: () => end('stored'),
       reject: (error) => end(error as Error),
@@ -78,6 +82,12 @@ describe('a connection that is lost', () => {
     expect(names(await endings(database, events(2)))).toEqual(['unavailable', 'unavailable'])
     expect(performance.now() - started).toBeGreaterThan(WAIT_MS / 2)
     expect(database.flushes.length).toBeGreaterThan(1)
+  })
+
+  it('is waited out for no longer than the requests have left, the queue included', async () => {
+    const database = new FakeDatabase(() => Promise.reject(away(false)))
+    expect(names(await endings(database, events(2), WAIT_MS))).toEqual(['unavailable', 'unavailable'])
+    expect(database.flushes).toHaveLength(1)
   })
 
   it('with a statement under way leaves the requests in doubt, also when the database then stays away', async () => {

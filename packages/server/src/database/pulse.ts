@@ -1,0 +1,107 @@
+import pg from 'pg'
+import type { ConnectionTarget } from './database.js'
+
+const LOOK_EVERY_MS = 100
+/** A statement that takes longer than this makes us ask whether the database is still there. */
+const PATIENCE_MS = 200
+
+/**
+ * Tells a database that has fallen silent (it hangs, its machine is gone, a cable is pulled) from one that takes its
+ * time over a statement: while a statement takes long, it asks for an answer to nothing on a connection of its own.
+ *
+ *   beating ── no answer for `silent_ms` ──▶ silent ── an answer, even a refusal ──▶ beating
+ *
+ * Silence ends every statement under way and refuses new ones at once. Without this, each would wait for as long
+ * as the longest list may take. While all statements are quick, nothing is asked and no connection is held.
+ */
+export class Pulse {
+  private readonly waiting = new Set<{ since: number; reject: (error: Error) => void }>()
+  private readonly timer: NodeJS.Timeout
+  private client: pg.Client | undefined
+  private asked_at: number | undefined
+  private looked_at = performance.now()
+  private isSilent = false
+  private closed = false
+
+  constructor(
+    private readonly target: ConnectionTarget,
+    private readonly silent_ms: number,
+  ) {
+    this.timer = setInterval(() => this.look(), LOOK_EVERY_MS)
+    this.timer.unref()
+  }
+
+  /** Whether the database has fallen silent. */
+  get silent(): boolean {
+    return this.isSilent
+  }
+
+  /** What a statement comes to, or an error as soon as the database falls silent. */
+  orSilence<T>(statement: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const entry = { since: performance.now(), reject }
+      this.waiting.add(entry)
+      statement.then(resolve, reject).finally(() => this.waiting.delete(entry))
+    })
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    clearInterval(this.timer)
+    this.drop()
+  }
+
+  private look(): void {
+    const now = performance.now()
+    // We were held up ourselves: an answer may have come and wait to be read.
+    const late = now - this.looked_at > 2 * LOOK_EVERY_MS
+    this.looked_at = now
+    if (this.asked_at !== undefined) {
+      if (!late && now - this.asked_at >= this.silent_ms) this.fallSilent()
+      return
+    }
+    const [oldest] = this.waiting
+    if (this.isSilent || (oldest && now - oldest.since >= PATIENCE_MS)) void this.ask()
+    else if (!oldest) this.drop()
+  }
+
+  private fallSilent(): void {
+    this.isSilent = true
+    this.asked_at = undefined
+    this.drop()
+    for (const { reject } of this.waiting) reject(new Error(SILENCE))
+  }
+
+  private async ask(): Promise<void> {
+    const asked_at = performance.now()
+    this.asked_at = asked_at
+    try {
+      if (!this.client) {
+        const client = new pg.Client({ ...this.target, application_name: 'annals pulse', keepAlive: true })
+        client.on('error', () => {})
+        this.client = client
+        await client.connect()
+      }
+      await this.client.query('SELECT 1')
+    } catch {
+      // It refuses, or has closed the connection: then a statement hears the same, and need not be told.
+      if (this.asked_at === asked_at) this.drop()
+    }
+    if (this.asked_at !== asked_at) return
+    this.asked_at = undefined
+    this.isSilent = false
+  }
+
+  private drop(): void {
+    const { client } = this
+    this.client = undefined
+    if (!client) return
+    // What hangs would never take leave.
+    if (this.isSilent || this.closed)
+      (client as unknown as { connection: pg.Connection }).connection.stream.destroy()
+    void client.end().catch(() => {})
+  }
+}
+
+/** The error of a statement that was under way when the database fell silent. */
+export const SILENCE = 'The database has fallen silent'
