@@ -186,35 +186,30 @@ async function closeWithin(ms: number, close: () => Promise<unknown>, cut: () =>
   }
 }
 
-/**
- * A command that reads much has nothing to hurry for: it takes one process of the server's. The tables may never have
- * been analyzed, as after a restore, and a piece must not become a scan of the whole table.
- */
-const READ_ONLY_SETTINGS = {
-  default_transaction_read_only: 'on',
-  max_parallel_workers_per_gather: '0',
-  enable_seqscan: 'off',
-  jit: 'off',
-  work_mem: '64MB',
+/** How a command works with the database, where it is not as a request does. */
+export interface WorkOptions {
+  wait_ms_max?: number
+  statement_ms_max?: number
+  /** Settings of PostgreSQL for the command's connections. */
+  settings?: Record<string, string>
+  /** `check`: the schema must be this version's already; `any`: whatever it is. By default it is migrated. */
+  schema?: 'check' | 'any'
 }
 
-/**
- * Runs a command's work on the configured database, migrated, and leaves it as it was found. `limits` are for work
- * that may take longer than a request, or that only reads, also what somebody else has migrated.
- */
+/** Runs a command's work on the configured database, migrated, and leaves it as it was found. */
 export async function withDatabase<T>(
   config: Config,
   onProgress: (sentence: string) => void,
   work: (database: Database, appender: Appender) => Promise<T>,
-  { read_only, ...limits }: { wait_ms_max?: number; statement_ms_max?: number; read_only?: boolean } = {},
+  { schema, ...options }: WorkOptions = {},
 ): Promise<T> {
   const location = await locateDatabase(config, onProgress)
   try {
-    await (read_only ? checkSchema(location.target) : migrate(location.target, onProgress))
+    if (schema === undefined) await migrate(location.target, onProgress)
+    else if (schema === 'check') await checkSchema(location.target)
     const { database_wait_ms_max, statement_ms_max } = config
-    const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...limits }
-    const settings = read_only && { settings: READ_ONLY_SETTINGS }
-    const database = openDatabase({ target: location.target, connections_max: 2, ...bounds, ...settings })
+    const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }
+    const database = openDatabase({ target: location.target, connections_max: 2, ...bounds })
     const appender = new Appender({ ...config, ...bounds, database })
     try {
       return await work(database, appender)

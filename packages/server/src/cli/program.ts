@@ -9,6 +9,7 @@ import { tailCommand } from './client/tail.js'
 import { usersCommand } from './client/users.js'
 import { completionCommand } from './completion/completion.js'
 import { demoCommand } from './demo/demo.js'
+import { doctorCommand } from './doctor.js'
 import { EXIT_CODES } from './exit_codes.js'
 import { exportCommand } from './export.js'
 import { importCommand } from './import.js'
@@ -46,6 +47,7 @@ export function annalsProgram(): Command {
     .addCommand(importCommand())
     .addCommand(verifyCommand())
     .addCommand(pruneCommand())
+    .addCommand(doctorCommand())
     .commandsGroup('This command line:')
     .addCommand(loginCommand())
     .addCommand(logoutCommand())

@@ -24,8 +24,23 @@ export async function withDatabaseForLong<T>(
   return main.withDatabase(readConfig(process.env), tellProgress, work, LONG_WORK)
 }
 
-/** The same for long work that only reads: the schema stays as it is, and PostgreSQL refuses to write. */
+/**
+ * For work that reads much: PostgreSQL refuses to write, and takes one process of the server's. The tables may never
+ * have been analyzed, as after a restore: a piece must not become a scan of the whole table, nor compare each of its
+ * rows with each.
+ */
+const READ_SETTINGS = {
+  default_transaction_read_only: 'on',
+  max_parallel_workers_per_gather: '0',
+  enable_seqscan: 'off',
+  enable_nestloop: 'off',
+  jit: 'off',
+  work_mem: '64MB',
+}
+
+/** The same for long work that only reads; the schema stays as it is, and must be this version's. */
 export async function withDatabaseToRead<T>(work: (database: Database) => Promise<T>): Promise<T> {
   const main = await import('../main.js')
-  return main.withDatabase(readConfig(process.env), tellProgress, work, { ...LONG_WORK, read_only: true })
+  const options = { ...LONG_WORK, settings: READ_SETTINGS, schema: 'check' } as const
+  return main.withDatabase(readConfig(process.env), tellProgress, work, options)
 }

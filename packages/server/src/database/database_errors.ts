@@ -24,6 +24,11 @@ export function isForeignKeyViolation(error: unknown): boolean {
   return sqlStateOf(error) === '23503'
 }
 
+/** The table does not exist: nobody has migrated this database yet. */
+export function isUndefinedTable(error: unknown): boolean {
+  return sqlStateOf(error) === '42P01'
+}
+
 /**
  * The value itself cannot be stored: class 22 (data exceptions: U+0000 and surrogates in jsonb, numbers out of
  * range) and 54 (program limits: nesting, size). Always the caller's doing.

@@ -3,12 +3,11 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
-import { isTransient, isUniqueViolation, sqlStateOf } from './database_errors.js'
+import { isTransient, isUndefinedTable, isUniqueViolation, sqlStateOf } from './database_errors.js'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
 const SERVER_VERSION_MIN = 15
 const ATTEMPTS_MAX = 20
-const UNDEFINED_TABLE = '42P01'
 
 let newestVersion: number | undefined
 
@@ -152,7 +151,7 @@ async function appliedVersion(client: pg.Client): Promise<number> {
     )
     return rows[0]?.version ?? 0
   } catch (error) {
-    if (sqlStateOf(error) === UNDEFINED_TABLE) return 0
+    if (isUndefinedTable(error)) return 0
     throw error
   }
 }

@@ -14,6 +14,11 @@ export interface Check {
   detail: string
 }
 
+/** Looked up by primary key for each row, not joined: the whole of a project's table is not read for a piece. */
+function missing(table: string, id: string): string {
+  return `(SELECT m.id FROM ${table} m WHERE m.project_id = $1 AND m.id = ${id}) IS NULL`
+}
+
 const LOG = { from: 'log l', session: 'l.session_id', place: "'seq ' || l.seq" }
 const HEAD = { from: 'head h LEFT JOIN sums p ON p.session_id = h.session_id', session: 'h.session_id' }
 const UPDATED_AT = {
@@ -80,8 +85,8 @@ export const SESSION_CHECKS = {
     detail: "'no row'",
   },
   session_without_user: {
-    from: 'session s LEFT JOIN users u ON u.project_id = $1 AND u.id = s.user_id',
-    where: 's.user_id IS NOT NULL AND u.id IS NULL',
+    from: 'session s',
+    where: `s.user_id IS NOT NULL AND ${missing('users', 's.user_id')}`,
     session: 's.id',
     place: "'user_id'",
     detail: "'no user has the id ' || s.user_id",
@@ -103,12 +108,12 @@ export const SESSION_CHECKS = {
   },
 } as const satisfies Record<string, Check>
 
-const SPACE = { from: 'space t LEFT JOIN users u ON u.project_id = $1 AND u.id = t.user_id', session: 'NULL' }
+const SPACE = { from: 'space t', session: 'NULL' }
 /** What is checked of learning spaces; `space` is a part of the statement. */
 export const SPACE_CHECKS = {
   learning_space_without_user: {
     ...SPACE,
-    where: 't.user_id IS NOT NULL AND u.id IS NULL',
+    where: `t.user_id IS NOT NULL AND ${missing('users', 't.user_id')}`,
     place: "'learning space ' || t.id",
     detail: "'no user has the id ' || t.user_id",
   },
@@ -125,8 +130,7 @@ const KEY = { from: 'remembered k', session: 'k.owner_id', place: "'key ' || to_
 export const KEY_CHECKS = {
   key_without_owner: {
     ...KEY,
-    where: `NOT EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = k.owner_id)
-      AND NOT EXISTS (SELECT FROM learning_spaces t WHERE t.project_id = $1 AND t.id = k.owner_id)`,
+    where: `${missing('sessions', 'k.owner_id')} AND ${missing('learning_spaces', 'k.owner_id')}`,
     detail: "'what it was used for does not exist'",
   },
   key_seqs: {

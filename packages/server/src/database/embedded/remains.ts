@@ -1,0 +1,28 @@
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { observe } from './postmaster_file.js'
+import { someoneListensOn } from './presence.js'
+import { shortPathTo } from './short_path.js'
+
+/** What killed processes left in a data directory, a sentence each. Looks, and changes nothing. */
+export async function describeRemains(dataDir: string): Promise<string[]> {
+  const path = await realpath(dataDir)
+  const reach = await shortPathTo(path)
+  const { uid, gid } = await stat(path)
+  const clients = join(path, 'clients')
+  const places = { log: join(path, 'postgres.log'), clients, lock: join(path, 'lock') }
+  const directory = { path, cluster: join(path, 'postgres'), ...places, uid, gid }
+  const remains: string[] = []
+  const sighting = await observe(directory, reach)
+  if (sighting.state === 'dead') remains.push('its PostgreSQL was killed and will recover')
+  const names = await readdir(clients).catch(() => [])
+  const homes = names.filter((name) => !name.startsWith('.new-'))
+  const alive = await Promise.all(homes.map((name) => someoneListensOn(join(reach, 'clients', name, name))))
+  const dead = alive.filter((lives) => !lives).length
+  if (dead > 0) remains.push(`${dead} killed processes are still registered`)
+  if (sighting.state === 'ready' && homes.length > 0 && dead === homes.length)
+    remains.push(`its PostgreSQL runs (process ${sighting.pid}) and nobody uses it`)
+  const unfinished = (await readdir(path)).filter((name) => name.startsWith('creating-'))
+  if (unfinished.length > 0) remains.push(`${unfinished.join(', ')} was never finished`)
+  return remains
+}

@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
+
+/** An index or constraint that the migrations make, and the statement that makes it anew. */
+export interface ExpectedObject {
+  name: string
+  statement: string
+}
+
+const CREATED = [
+  /^CREATE (?:UNIQUE )?INDEX (?:CONCURRENTLY )?(?:IF NOT EXISTS )?(\w+) ON/,
+  /^ALTER TABLE (?:ONLY )?\w+ ADD CONSTRAINT (\w+) /,
+]
+const DROPPED = [
+  /^DROP INDEX (?:CONCURRENTLY )?(?:IF EXISTS )?(\w+)/,
+  /^ALTER TABLE (?:ONLY )?\w+ DROP CONSTRAINT (?:IF EXISTS )?(\w+)/,
+]
+const PRIMARY_KEY = /^CREATE TABLE (?:IF NOT EXISTS )?(\w+) \([\s\S]*?\bPRIMARY KEY (\([^)]*\))/
+const DROPPED_TABLE = /^DROP TABLE (?:IF EXISTS )?(\w+)/
+
+/**
+ * The indexes and constraints that a schema of this version has, read from the migrations themselves: there is no
+ * second list to keep. Statements inside DO blocks make none.
+ */
+export function expectedObjects(): ExpectedObject[] {
+  const objects = new Map<string, string>()
+  for (const statement of migrationStatements()) {
+    const [created] = CREATED.flatMap((pattern) => pattern.exec(statement)?.[1] ?? [])
+    if (created) objects.set(created, statement)
+    const [dropped] = DROPPED.flatMap((pattern) => pattern.exec(statement)?.[1] ?? [])
+    if (dropped) objects.delete(dropped)
+    const [, table, columns] = PRIMARY_KEY.exec(statement) ?? []
+    if (table) objects.set(`${table}_pkey`, `ALTER TABLE ${table} ADD PRIMARY KEY ${columns}`)
+    const [, gone] = DROPPED_TABLE.exec(statement) ?? []
+    if (gone) objects.delete(`${gone}_pkey`)
+  }
+  return [...objects].map(([name, statement]) => ({ name, statement }))
+}
+
+function migrationStatements(): string[] {
+  return readdirSync(MIGRATIONS_DIR)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+    .flatMap((name) =>
+      readFileSync(`${MIGRATIONS_DIR}${name}`, 'utf8')
+        .replace(/--.*$/gm, '')
+        .replace(/^DO (\$\w*\$)[\s\S]*?\1;/gm, '')
+        .split(/;\s*$/m)
+        .map((statement) => statement.trim().replace(/\s+/g, ' ')),
+    )
+}

@@ -1,0 +1,69 @@
+import { stat, statfs } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { describeRemains } from '../database/embedded/remains.js'
+import { type Diagnosis, well, wrong } from './diagnosis.js'
+
+const GIGABYTE = 1_000_000_000
+const FREE_LOW = 2 * GIGABYTE
+const FREE_CRITICAL = GIGABYTE / 4
+/** Of all that a file system can hold, the part that should be free: of bytes, and of files. */
+const FREE_PART = 0.05
+
+/** File systems by the number that statfs gives them (Linux), where an answered append would not be safe. */
+const UNSAFE: Record<number, string> = {
+  16914836: 'tmpfs, which is memory',
+  2240043254: 'ramfs, which is memory',
+  2035054128: 'overlayfs, which goes with its container',
+  26985: 'NFS, whose server may confirm what it has not stored',
+}
+
+/** Looks at the directory of the embedded PostgreSQL, without touching it. */
+export async function checkDataDirectory(dataDir: string): Promise<Diagnosis[]> {
+  const path = resolve(dataDir)
+  const cluster = join(path, 'postgres')
+  if (!(await stat(join(cluster, 'PG_VERSION')).catch(() => undefined))) {
+    return [well('data directory', `${path}: nothing there yet; the first start makes it`)]
+  }
+  return [
+    await checkDisk(path),
+    await checkFileSystem(path),
+    await checkRights(cluster),
+    await checkRemains(path),
+  ]
+}
+
+async function checkDisk(path: string): Promise<Diagnosis> {
+  const { bavail, blocks, bsize, files, ffree } = await statfs(path)
+  const free = bavail * bsize
+  const found = `${(free / GIGABYTE).toFixed(1)} GB free at ${path}`
+  const todo =
+    'Make room or enlarge the disk: on a full one appends get 503 until there is space. `annals prune` and exports help.'
+  if (free < FREE_CRITICAL) return wrong('disk', 'failure', found, todo)
+  if (files > 0 && ffree / files < FREE_PART)
+    return wrong('disk', 'warning', `${found}, and few files can be made`, todo)
+  if (free < FREE_LOW || bavail / blocks < FREE_PART) return wrong('disk', 'warning', found, todo)
+  return well('disk', found)
+}
+
+async function checkFileSystem(path: string): Promise<Diagnosis> {
+  const { type } = await statfs(path)
+  const unsafe = process.platform === 'linux' ? UNSAFE[type] : undefined
+  if (unsafe === undefined) return well('file system', 'a disk')
+  const todo =
+    'Set ANNALS_DATA_DIR to a directory on a local disk or a volume, and move the data while Annals is stopped.'
+  return wrong('file system', 'failure', unsafe, todo)
+}
+
+async function checkRights(cluster: string): Promise<Diagnosis> {
+  const { mode } = await stat(cluster)
+  const open = mode & 0o077
+  if (open === 0) return well('rights', `${cluster} is closed to other users`)
+  const found = `${cluster} is open to others (mode ${(mode & 0o777).toString(8)})`
+  return wrong('rights', 'failure', found, `Run: chmod 700 ${cluster}. The data of all projects lies there.`)
+}
+
+async function checkRemains(path: string): Promise<Diagnosis> {
+  const remains = await describeRemains(path)
+  if (remains.length === 0) return well('remains', 'no remains of killed processes')
+  return wrong('remains', 'warning', remains.join('; '), 'Nothing: the next start or stop removes them.')
+}

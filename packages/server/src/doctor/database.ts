@@ -1,0 +1,132 @@
+import type { Config } from '../config.js'
+import type { Database } from '../database/database.js'
+import { PING, READ_CLOCK, READ_SERVER, READ_SETTINGS } from '../database/queries/doctor.js'
+import { checkConnections } from './connections.js'
+import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
+import { checkHolders, checkVacuum } from './maintenance.js'
+import { checkSchema } from './schema.js'
+
+const POSTGRES_MIN = 15
+const LATENCY_MS_HIGH = 10
+const CLOCK_MS_OFF = 1_000
+const ROUNDS = 5
+
+/** Looks at a database that answers. */
+export async function checkDatabase(database: Database, config: Config): Promise<Diagnosis[]> {
+  // Without a connection none of what follows can be looked at: the caller says so.
+  await database.query(PING, [])
+  return [
+    well('connection', 'the database answers'),
+    ...(await attempt('latency', () => checkLatency(database))),
+    ...(await attempt('server', () => checkServer(database))),
+    ...(await attempt('schema', () => checkSchema(database))),
+    ...(await attempt('durability', () => checkDurability(database))),
+    ...(await attempt('clock', () => checkClock(database))),
+    ...(await attempt('connections', () => checkConnections(database, config))),
+    ...(await attempt('vacuum', () => checkVacuum(database))),
+    ...(await attempt('transactions', () => checkHolders(database))),
+  ]
+}
+
+async function checkLatency(database: Database): Promise<Diagnosis> {
+  const times: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const began = performance.now()
+    await database.query(PING, [])
+    times.push(performance.now() - began)
+  }
+  const median = times.sort((a, b) => a - b)[ROUNDS >> 1]!
+  const found = `${median.toFixed(1)} ms for a round trip`
+  if (median <= LATENCY_MS_HIGH) return well('latency', found)
+  return wrong(
+    'latency',
+    'warning',
+    found,
+    'Every append waits for at least one: run Annals near its database.',
+  )
+}
+
+async function checkServer(database: Database): Promise<Diagnosis[]> {
+  const [server] = await database.query(READ_SERVER, [])
+  const { version, major, encoding, in_recovery, is_encrypted, is_remote, can_create } = server!
+  const checks = [
+    Number(major) >= POSTGRES_MIN
+      ? well('server', `PostgreSQL ${version}`)
+      : wrong('server', 'failure', `PostgreSQL ${version}`, `Upgrade to ${POSTGRES_MIN} or newer.`),
+  ]
+  const add = (is_wrong: boolean, state: 'warning' | 'failure', found: string, todo: string) => {
+    if (is_wrong) checks.push(wrong('server', state, found, todo))
+  }
+  add(
+    encoding !== 'UTF8',
+    'failure',
+    `the database's encoding is ${encoding}`,
+    'Make a database with ENCODING UTF8 (CREATE DATABASE … TEMPLATE template0) and move there by export and import.',
+  )
+  add(
+    in_recovery === 't',
+    'failure',
+    'this server is a standby and takes no writes',
+    'Point DATABASE_URL at the primary, or promote this one.',
+  )
+  add(
+    can_create !== 't',
+    'warning',
+    'the database user may not create tables',
+    'Before an upgrade, run "annals migrate" as the owner, or grant CREATE on the schema.',
+  )
+  add(
+    is_remote === 't' && is_encrypted !== 't',
+    'warning',
+    'the connection to another machine is not encrypted',
+    'Add ?sslmode=verify-full to DATABASE_URL, and TLS to the server.',
+  )
+  return checks
+}
+
+/** Settings on which "an answered append is on the disk" rests, and what each being off means. */
+const DURABLE: Record<string, { todo: string; state: 'failure' | 'warning' }> = {
+  fsync: {
+    state: 'failure',
+    todo: 'A crash can destroy the database: ALTER SYSTEM RESET fsync, and reload.',
+  },
+  full_page_writes: {
+    state: 'failure',
+    todo: 'A crash can leave half-written pages: ALTER SYSTEM RESET full_page_writes, and reload.',
+  },
+  synchronous_commit: {
+    state: 'failure',
+    todo: 'Answered appends can be lost: look for it in ALTER SYSTEM, ALTER ROLE and ALTER DATABASE, RESET it, and restart Annals.',
+  },
+  data_checksums: {
+    state: 'warning',
+    todo: 'Damage by a disk is not noticed: stop the server and run pg_checksums --enable.',
+  },
+}
+
+async function checkDurability(database: Database): Promise<Diagnosis[]> {
+  const rows = await database.query(READ_SETTINGS, [Object.keys(DURABLE)])
+  const off = rows.filter((row) => row.setting === 'off')
+  if (off.length === 0) return [well('durability', 'fsync, full_page_writes, synchronous_commit are on')]
+  return off.map(({ name }) => {
+    const { state, todo } = DURABLE[name!]!
+    return wrong('durability', state, `${name} is off`, todo)
+  })
+}
+
+/** Compares clocks; the true difference lies within half the time that asking took. */
+async function checkClock(database: Database): Promise<Diagnosis> {
+  const asked = Date.now()
+  const [row] = await database.query(READ_CLOCK, [])
+  const answered = Date.now()
+  const off = Math.abs(Number(row!.now_ms) - (asked + answered) / 2)
+  const least = Math.max(off - (answered - asked) / 2, 0)
+  const found = `this machine and the database are ${(off / 1000).toFixed(3)} s apart`
+  if (least < CLOCK_MS_OFF) return well('clock', found)
+  return wrong(
+    'clock',
+    'warning',
+    found,
+    "Let both be set by NTP: timestamps are the database's, expiry of tokens is judged by both.",
+  )
+}

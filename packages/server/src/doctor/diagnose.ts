@@ -1,0 +1,50 @@
+import { type Config, readConfig } from '../config.js'
+import type { Database } from '../database/database.js'
+import { StartError } from '../errors.js'
+import { checkDataDirectory } from './data_directory.js'
+import { checkDatabase } from './database.js'
+import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
+import { checkExposure, checkNode, checkVariables } from './machine.js'
+
+/** Opens the configured database for `work`, as it is: without migrating it. */
+export type OpenDatabase = (
+  config: Config,
+  work: (database: Database) => Promise<Diagnosis[]>,
+) => Promise<Diagnosis[]>
+
+/** Looks at all that Annals stands on, and changes nothing: machine, settings, data directory, database. */
+export async function diagnose(
+  environment: Record<string, string | undefined>,
+  open: OpenDatabase,
+): Promise<Diagnosis[]> {
+  const checks = [checkNode(process.versions.node), checkVariables(environment)]
+  let config: Config
+  try {
+    config = readConfig(environment)
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    return [...checks, wrong('settings', 'failure', 'a setting does not fit', error.message)]
+  }
+  checks.push(well('settings', 'all have values that fit'), ...checkExposure(config))
+  if (config.database_url === undefined) {
+    const directory = await attempt('data directory', () => checkDataDirectory(config.data_dir))
+    checks.push(...directory)
+    // Nothing would be there to look at, and starting it would make it.
+    if (directory.some(({ check }) => check === 'data directory')) return checks
+  }
+  return [...checks, ...(await checkConnection(config, open))]
+}
+
+async function checkConnection(config: Config, open: OpenDatabase): Promise<Diagnosis[]> {
+  try {
+    return await open(config, (database) => checkDatabase(database, config))
+  } catch (error) {
+    const reason = error instanceof Error ? error : new Error(String(error))
+    const todo =
+      reason instanceof StartError
+        ? reason.message
+        : 'Check DATABASE_URL, that the server runs, and that it lets us in.'
+    const cause = (reason.cause as Error | undefined)?.message
+    return [wrong('connection', 'failure', `no connection${cause ? ` (${cause.trim()})` : ''}`, todo)]
+  }
+}

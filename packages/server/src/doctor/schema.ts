@@ -1,0 +1,48 @@
+import type { Database } from '../database/database.js'
+import { isUndefinedTable } from '../database/database_errors.js'
+import { expectedObjects } from '../database/expected_objects.js'
+import { schemaVersion } from '../database/migrator.js'
+import { LIST_OBJECTS, READ_SCHEMA_VERSION } from '../database/queries/doctor.js'
+import { type Diagnosis, well, wrong } from './diagnosis.js'
+
+/** Whether the schema is this version's, and every index and constraint of it is there and valid. */
+export async function checkSchema(database: Database): Promise<Diagnosis[]> {
+  const applied = await appliedVersion(database)
+  const needed = schemaVersion()
+  if (applied === 0) return [well('schema', 'none yet; the first start makes it')]
+  if (applied < needed) {
+    const todo = 'Run "annals migrate", or start this version of Annals, which does so.'
+    return [wrong('schema', 'warning', `version ${applied}, and this Annals has ${needed}`, todo)]
+  }
+  if (applied > needed) {
+    const todo = 'A newer Annals has migrated it: run that version, or a newer one.'
+    return [wrong('schema', 'failure', `version ${applied}, and this Annals knows up to ${needed}`, todo)]
+  }
+  return [well('schema', `version ${applied}`), ...(await checkObjects(database))]
+}
+
+async function checkObjects(database: Database): Promise<Diagnosis[]> {
+  const rows = await database.query(LIST_OBJECTS, [])
+  const valid = new Map(rows.map((row) => [row.name!, row.valid === 't']))
+  const expected = expectedObjects()
+  const checks = expected
+    .filter(({ name }) => valid.get(name) !== true)
+    .map(({ name, statement }) =>
+      valid.has(name)
+        ? wrong('indexes', 'failure', `${name} is not valid`, `Drop it and make it anew: ${statement};`)
+        : wrong('indexes', 'failure', `${name} is missing`, `Make it: ${statement};`),
+    )
+  return checks.length > 0
+    ? checks
+    : [well('indexes', `all ${expected.length} indexes and constraints are there`)]
+}
+
+async function appliedVersion(database: Database): Promise<number> {
+  try {
+    const [row] = await database.query(READ_SCHEMA_VERSION, [])
+    return Number(row!.version ?? 0)
+  } catch (error) {
+    if (isUndefinedTable(error)) return 0
+    throw error
+  }
+}

@@ -1,0 +1,268 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, inject, it } from 'vitest'
+import { runAnnals, startServer } from '../harness/annals_process.ts'
+import { databaseNameOf, socketUrl, withDatabaseName } from '../harness/database_url.ts'
+import { execute } from '../harness/sql.ts'
+import {
+  createEmptyDatabase,
+  createTestDatabase,
+  reasonForNoOwnDatabase,
+  type TestDatabase,
+} from '../harness/test_database.ts'
+
+interface Diagnosis {
+  check: string
+  state: string
+  found: string
+  todo?: string
+}
+
+async function doctor(env: Record<string, string>) {
+  const { code, stdout, stderr } = await runAnnals(['doctor', '--json'], env)
+  expect(stdout, stderr).not.toBe('')
+  const { checks, ...rest } = JSON.parse(stdout) as {
+    healthy: boolean
+    failures: number
+    warnings: number
+    checks: Diagnosis[]
+  }
+  const of = (name: string) => checks.filter(({ check }) => check === name)
+  return { code, checks, of, ...rest }
+}
+
+describe('annals doctor', () => {
+  it('of a database out of reach says so, and ends with 1', async () => {
+    const { code, healthy, of } = await doctor({
+      DATABASE_URL: 'postgresql://nobody:s3cret@127.0.0.1:1/none',
+    })
+    expect({ code, healthy }).toEqual({ code: 1, healthy: false })
+    expect(of('connection')).toEqual([
+      {
+        check: 'connection',
+        state: 'failure',
+        found: expect.stringContaining('ECONNREFUSED'),
+        todo: expect.any(String),
+      },
+    ])
+    expect(JSON.stringify(of('connection'))).not.toContain('s3cret')
+  })
+
+  it('names a value that does not fit, without repeating it', async () => {
+    const { code, of, checks } = await doctor({ PORT: 'eighty' })
+    expect(code).toBe(1)
+    expect(of('settings')[0]).toMatchObject({ state: 'failure', todo: expect.stringContaining('PORT') })
+    expect(JSON.stringify(checks)).not.toContain('eighty')
+  })
+
+  it('finds a variable that is misspelt, and which was meant', async () => {
+    const env = { ANNALS_QUEUE_REQUEST_MAX: '5', ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-unused') }
+    const { code, of } = await doctor(env)
+    expect(code).toBe(0)
+    expect(of('variables')).toEqual([
+      {
+        check: 'variables',
+        state: 'warning',
+        found: expect.stringContaining('ANNALS_QUEUE_REQUEST_MAX'),
+        todo: expect.stringContaining('did you mean ANNALS_QUEUE_REQUESTS_MAX?'),
+      },
+    ])
+  })
+
+  it('warns of a service that is open to the network without TLS, as its start does', async () => {
+    const env = { HOST: '0.0.0.0', ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-unused') }
+    const { code, of } = await doctor(env)
+    expect(code).toBe(0)
+    expect(of('exposure')).toEqual([
+      {
+        check: 'exposure',
+        state: 'warning',
+        found: expect.stringContaining('HOST 0.0.0.0'),
+        todo: expect.stringContaining('TLS'),
+      },
+    ])
+  })
+
+  it('tells people in lines what to do', async () => {
+    const { code, stdout } = await runAnnals(['doctor'], {
+      DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none',
+    })
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^failure +connection +no connection.*\n +→ Check DATABASE_URL/m)
+    expect(stdout).toMatch(/checks: 1 failures/)
+  })
+})
+
+describe.skipIf(reasonForNoOwnDatabase())('annals doctor of a database', () => {
+  let database: TestDatabase | undefined
+
+  afterEach(async () => {
+    await database?.drop()
+    database = undefined
+  })
+
+  async function made(misconfigure?: (name: string) => string): Promise<string> {
+    database = await createTestDatabase()
+    if (misconfigure) await execute(database.url, misconfigure(databaseNameOf(database.url)))
+    return database.url
+  }
+
+  it('that is as it should be finds no failure', async () => {
+    const { code, healthy, failures, checks } = await doctor({ DATABASE_URL: await made() })
+    expect({ code, healthy, failures }, JSON.stringify(checks)).toEqual({
+      code: 0,
+      healthy: true,
+      failures: 0,
+    })
+    expect(new Set(checks.map(({ check }) => check))).toEqual(
+      new Set(
+        'node variables settings exposure connection latency server schema indexes durability clock connections vacuum transactions'.split(
+          ' ',
+        ),
+      ),
+    )
+    expect(checks.filter(({ state }) => state === 'skipped')).toEqual([])
+  })
+
+  it('that has no schema says that the first start makes it, and makes none', async () => {
+    database = await createEmptyDatabase()
+    for (let round = 0; round < 2; round++) {
+      const { code, of } = await doctor({ DATABASE_URL: database.url })
+      expect(code).toBe(0)
+      expect(of('schema')[0]!.found).toContain('none yet')
+    }
+  })
+
+  it.each<[string, string, 'warning' | 'failure', (name: string) => string, RegExp]>([
+    [
+      'a schema that a newer Annals made',
+      'schema',
+      'failure',
+      () => "INSERT INTO schema_migrations (version, name) VALUES (9999, 'later')",
+      /version 9999/,
+    ],
+    [
+      'a missing index',
+      'indexes',
+      'failure',
+      () => 'DROP INDEX sessions_by_created',
+      /sessions_by_created is missing/,
+    ],
+    [
+      'a missing unique constraint',
+      'indexes',
+      'failure',
+      () => 'ALTER TABLE entries DROP CONSTRAINT entries_id_unique',
+      /entries_id_unique is missing/,
+    ],
+    [
+      'a missing foreign key',
+      'indexes',
+      'failure',
+      () => 'ALTER TABLE session_heads DROP CONSTRAINT session_heads_session_fk',
+      /session_heads_session_fk is missing/,
+    ],
+    [
+      'a missing primary key',
+      'indexes',
+      'failure',
+      () => 'ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey',
+      /idempotency_keys_pkey is missing/,
+    ],
+    [
+      'commits that do not wait for the disk',
+      'durability',
+      'failure',
+      (name) => `ALTER DATABASE ${name} SET synchronous_commit = off`,
+      /synchronous_commit is off/,
+    ],
+    [
+      'a table that nobody vacuums',
+      'vacuum',
+      'failure',
+      () => 'ALTER TABLE session_heads SET (autovacuum_enabled = false)',
+      /session_heads/,
+    ],
+    [
+      'too few connections for one node',
+      'connections',
+      'failure',
+      (name) => `ALTER DATABASE ${name} CONNECTION LIMIT 12`,
+      /the server has 12/,
+    ],
+    [
+      'connections for one node only',
+      'connections',
+      'warning',
+      (name) => `ALTER DATABASE ${name} CONNECTION LIMIT 30`,
+      /one node only/,
+    ],
+  ])('finds %s', async (_what, check, state, misconfigure, found) => {
+    const { code, of } = await doctor({ DATABASE_URL: await made(misconfigure) })
+    expect(code).toBe(state === 'failure' ? 1 : 0)
+    expect(of(check)).toContainEqual({
+      check,
+      state,
+      found: expect.stringMatching(found),
+      todo: expect.any(String),
+    })
+  })
+
+  it('gives the statement that mends a missing index', async () => {
+    const url = await made(() => 'DROP INDEX sessions_by_user_created')
+    const before = await doctor({ DATABASE_URL: url })
+    const { todo = '' } = before.of('indexes').find(({ state }) => state === 'failure')!
+    await execute(url, todo.replace('Make it: ', ''))
+    const after = await doctor({ DATABASE_URL: url })
+    expect(after.of('indexes')).toEqual([expect.objectContaining({ state: 'ok' })])
+  })
+
+  it('finds a database that cannot hold all characters', async () => {
+    const { serverUrl, prefix } = inject('testServer')
+    const name = `${prefix}_ascii`
+    const clause = "ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0"
+    await execute(serverUrl, `CREATE DATABASE ${name} ${clause}`)
+    try {
+      const { code, of } = await doctor({ DATABASE_URL: withDatabaseName(serverUrl, name) })
+      expect(code).toBe(1)
+      expect(of('server').map(({ found }) => found)).toContain("the database's encoding is SQL_ASCII")
+    } finally {
+      await execute(serverUrl, `DROP DATABASE ${name}`)
+    }
+  })
+})
+
+describe('annals doctor of the embedded PostgreSQL', () => {
+  it('finds settings that endanger what was answered, open rights, and what kill -9 left', async (context) => {
+    context.skip(!inject('testServer').embedded, 'in the run without TEST_DATABASE_URL')
+    const directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
+    const env = { ANNALS_DATA_DIR: join(directory, 'data') }
+    try {
+      const fresh = await doctor(env)
+      expect(fresh.of('data directory')[0]!.found).toContain('the first start makes it')
+
+      const node = await startServer(env)
+      const cluster = join(env.ANNALS_DATA_DIR, 'postgres')
+      const url = socketUrl({ host: cluster, port: 5432, user: 'annals', database: 'annals' })
+      await execute(url, 'ALTER SYSTEM SET fsync = off')
+      await execute(url, 'ALTER SYSTEM SET full_page_writes = off')
+      await execute(url, 'SELECT pg_reload_conf()')
+      await chmod(cluster, 0o755)
+      await node.kill()
+
+      const { code, of } = await doctor(env)
+      expect(code).toBe(1)
+      expect(of('durability').map(({ state, found }) => `${state}: ${found}`)).toEqual(
+        expect.arrayContaining(['failure: fsync is off', 'failure: full_page_writes is off']),
+      )
+      expect(of('rights')[0]).toMatchObject({ state: 'failure', found: expect.stringContaining('755') })
+      expect(of('remains')[0]).toMatchObject({ state: 'warning', found: expect.stringContaining('killed') })
+
+      const later = await doctor(env)
+      expect(later.of('remains')[0]!.state).toBe('ok')
+    } finally {
+      await rm(directory, { recursive: true, force: true })
+    }
+  })
+})
