@@ -4,7 +4,7 @@ import { withConnection } from './postgres.ts'
 /** Which processes' time is counted. */
 export interface CpuOf {
   services?: Array<{ pid: number }>
-  /** Any database of the PostgreSQL server, if it runs on this machine. */
+  /** Any database of the PostgreSQL server, whose time is counted if it runs on this machine. */
   database?: { url: string }
 }
 
@@ -29,11 +29,15 @@ export async function measureCpu({
 }: CpuOf): Promise<() => Promise<CpuUsed | undefined>> {
   if (process.platform !== 'linux') return async () => undefined
   const postmaster = database && (await findPostmaster(database.url))
-  const look = async () => ({
-    service: await sum(services.map(({ pid }) => ticksOfTree(pid))),
-    postgres: postmaster ? await ticksOfTree(postmaster) : 0,
-    machine: await machineTicks(),
-  })
+  const pids = services.map(({ pid }) => pid)
+  const look = async () => {
+    const stats = (await Promise.all((await processIds()).map(readStat))).filter((stat) => stat !== undefined)
+    return {
+      service: ticksOfTrees(stats, pids, postmaster),
+      postgres: postmaster ? ticksOfTrees(stats, [postmaster]) : 0,
+      machine: await machineTicks(),
+    }
+  }
   const before = await look()
   return async () => {
     const after = await look()
@@ -58,13 +62,12 @@ async function findPostmaster(url: string): Promise<number | undefined> {
   return pid
 }
 
-/** A process with its descendants, those that ended and were waited for included. */
-async function ticksOfTree(root: number): Promise<number> {
-  const stats = (await Promise.all((await processIds()).map(readStat))).filter((stat) => stat !== undefined)
-  const tree = new Set([root])
+/** Processes with their descendants other than `except` and its own, those that ended and were waited for included. */
+function ticksOfTrees(stats: Stat[], roots: number[], except?: number): number {
+  const tree = new Set(roots)
   for (let size = 0; size !== tree.size; ) {
     size = tree.size
-    for (const { pid, parent } of stats) if (tree.has(parent)) tree.add(pid)
+    for (const { pid, parent } of stats) if (tree.has(parent) && pid !== except) tree.add(pid)
   }
   return stats.reduce((ticks, stat) => ticks + (tree.has(stat.pid) ? stat.ticks : 0), 0)
 }
@@ -99,8 +102,4 @@ async function machineTicks(): Promise<{ total: number; idle: number }> {
   const ticks = line.trim().split(/\s+/).slice(1, 9).map(Number)
   // Idle, and idle while a disk is waited for.
   return { total: ticks.reduce((a, b) => a + b, 0), idle: ticks[3]! + ticks[4]! }
-}
-
-async function sum(numbers: Array<Promise<number>>): Promise<number> {
-  return (await Promise.all(numbers)).reduce((a, b) => a + b, 0)
 }

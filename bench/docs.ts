@@ -21,9 +21,17 @@ export async function writeDocs(results: Results, order: string[]): Promise<void
   const text = await readFile(PAGE, 'utf8')
   await writeFile(
     PAGE,
-    text.replace(
-      MARKED,
-      (_, open, close) => `${open}\n${describeMachine(all)}\n\n${markdownTable(all)}\n\n${close}`,
-    ),
+    text.replace(MARKED, (_, open, close) => `${open}\n${page(all)}\n\n${close}`),
   )
+}
+
+/** What stands between the marks of the page. */
+function page(results: Results): string {
+  return `![Each figure against what it must reach and what it aims for](images/benchmarks.svg)
+
+${describeMachine(results)}
+
+${markdownTable(results)}
+
+[benchmarks.json](benchmarks.json) has every round, and what each run took in CPU time.`
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Options, openContext } from './context.ts'
+import { measureCpu } from './cpu.ts'
 import { writeDocs } from './docs.ts'
 import { BenchFailure } from './failure.ts'
 import type { Part } from './part.ts'
@@ -52,6 +53,7 @@ async function main(): Promise<void> {
     process.stdout.write(USAGE)
     return
   }
+  if (values.quick && values['write-docs']) throw new BenchFailure('--quick has no figures for the docs.')
   const chosen = positionals.length === 0 ? PARTS : positionals.map(partNamed)
   const results = values.from
     ? JSON.parse(await readFile(values.from, 'utf8'))
@@ -123,7 +125,13 @@ async function measure(parts: Part[], values: ReturnType<typeof readArguments>['
     for (const part of parts) {
       const opened = openContext(part.name, options, server)
       close = opened.close
-      results.parts[part.name] = await runPart(part, opened, options)
+      try {
+        results.parts[part.name] = await runPart(part, opened, options, server)
+      } catch (error) {
+        // The others still run: what they measured in many minutes must not go with this one.
+        process.exitCode = 1
+        opened.ctx.say(`FAILED: ${error instanceof BenchFailure ? error.message : (error as Error).stack}`)
+      }
     }
     return results
   } finally {
@@ -135,14 +143,25 @@ async function runPart(
   part: Part,
   { ctx, details, close }: ReturnType<typeof openContext>,
   { quick, full, rounds, seconds }: Options,
+  server: PostgresServer,
 ): Promise<PartResult> {
   const began = performance.now()
   const ran_at = new Date().toISOString()
+  const stopMeasuring = await measureCpu({ services: [process], database: server })
   try {
     const figures = (await part.run(ctx)).map((figure) => judge(figure, quick))
     const took_s = Math.round((performance.now() - began) / 1000)
+    const used = await stopMeasuring()
+    const others_share = used && (used.machine_us - used.service_us - used.postgres_us) / used.capacity_us
     ctx.say(`took ${took_s} s`)
-    return { ran_at, took_s, options: { quick, full, rounds, seconds }, figures, details }
+    return {
+      ran_at,
+      took_s,
+      ...(used && { others_share: Math.max(others_share!, 0) }),
+      options: { quick, full, rounds, seconds },
+      figures,
+      details,
+    }
   } finally {
     await close()
   }

@@ -18,6 +18,8 @@ export interface Results {
 export interface PartResult {
   ran_at: string
   took_s: number
+  /** How much of the processors programs used that are no part of the benchmark; undefined where there is no /proc. */
+  others_share?: number
   options: { quick: boolean; full: boolean; rounds: number; seconds: number }
   figures: MeasuredFigure[]
   details: Record<string, unknown>

@@ -1,5 +1,5 @@
 import type { Unit } from './part.ts'
-import type { MeasuredFigure, Results } from './results.ts'
+import type { MeasuredFigure, PartResult, Results } from './results.ts'
 
 const HEADINGS = ['part', 'figure', 'value', 'spread', 'at least', 'aim', 'verdict']
 
@@ -23,12 +23,22 @@ export function markdownTable(results: Results): string {
 }
 
 /** The run's circumstances, in a sentence. */
-export function describeMachine({ annals, node, postgres, machine }: Results): string {
+export function describeMachine({ annals, node, postgres, machine, parts }: Results): string {
   const database = postgres.kind === 'embedded' ? 'the embedded PostgreSQL' : 'PostgreSQL'
   return (
     `Annals ${annals} on Node ${node} and ${database} ${postgres.version}, fsync ${postgres.settings.fsync}; ` +
-    `${machine.cpus} cores (${machine.model}) that the load generator shares, ${machine.memory_gb} GB, ${machine.os}.`
+    `${machine.cpus} cores (${machine.model}) that the load generator shares, ${machine.memory_gb} GB, ${machine.os}. ` +
+    describeOthers(Object.values(parts))
   )
+}
+
+/** What else ran meanwhile, which spoils figures. */
+function describeOthers(parts: PartResult[]): string {
+  const shares = parts.flatMap(({ others_share }) => others_share ?? [])
+  if (shares.length === 0) return ''
+  const most = Math.round(Math.max(...shares) * 100)
+  const warning = most > 10 ? ' Measure again when it is quiet.' : ''
+  return `Other programs used up to ${most} % of the processors.${warning}`
 }
 
 function rowsOf({ parts }: Results): string[][] {

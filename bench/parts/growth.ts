@@ -110,7 +110,7 @@ function compare(what: string, empty: LoadResult[], grown: LoadResult[]): Figure
     },
     {
       ...ratio,
-      name: 'the same: appends a second ÷ empty',
+      name: `${what}: appends a second ÷ empty`,
       better: 'higher',
       values: grown.map(({ per_second }, round) => per_second / empty[round]!.per_second),
     },

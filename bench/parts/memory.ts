@@ -37,9 +37,9 @@ export const memory: Part = {
     const exported = await measureExport(ctx, database)
     const minutes = ctx.quick ? 'a few seconds' : `${MINUTES} minutes`
     return [
-      ...figuresOf('idle', idle_mb, 130),
-      ...figuresOf(`${minutes} of appends at full speed`, working?.peak_mb, 250),
-      ...figuresOf(`exporting ${(exported.bytes / 1e9).toFixed(2)} GB`, exported.seen?.peak_mb, 250),
+      figureOf('RSS, idle', idle_mb, 130),
+      figureOf(`highest RSS, ${minutes} of appends`, working?.peak_mb, 250),
+      figureOf(`highest RSS, exporting ${(exported.bytes / 1e9).toFixed(2)} GB`, exported.seen?.peak_mb, 250),
       {
         name: 'appends a second, last minute ÷ second minute',
         unit: 'ratio',
@@ -50,9 +50,9 @@ export const memory: Part = {
   },
 }
 
-function figuresOf(name: string, megabytes: number | undefined, at_least: number): Figure[] {
-  const figure = { name: `${name}: highest RSS`, unit: 'MB', better: 'lower', at_least } as const
-  return [megabytes ? { ...figure, values: [megabytes] } : { ...figure, values: [], note: NEEDS_PROC }]
+function figureOf(name: string, megabytes: number | undefined, at_least: number): Figure {
+  const figure = { name, unit: 'MB', better: 'lower', at_least } as const
+  return megabytes ? { ...figure, values: [megabytes] } : { ...figure, values: [], note: NEEDS_PROC }
 }
 
 /** As somebody has it who just started it: with the embedded PostgreSQL, whose own memory is not counted. */

@@ -4,20 +4,19 @@ import type { BenchContext, Figure, Part } from '../part.ts'
 import type { Service } from '../service.ts'
 import { callApi, createSessions } from '../sessions.ts'
 
-const LARGE_MESSAGES = 200
-
 /** How much memory the service takes for long reads: its highest resident size meanwhile. */
 export const reads: Part = {
   name: 'reads',
   describe: 'the memory that long reads take: large pages, long sessions, copies, many tails',
   run: async (ctx) => {
     const count = ctx.quick ? 5_000 : 100_000
+    const large_messages = ctx.quick ? 20 : 200
     const tails = ctx.quick ? 100 : 1_000
     const service = await ctx.startService(await ctx.createDatabase())
     const [long = '', large = ''] = await createSessions(service, 2)
-    ctx.say(`loading ${count} entries and ${LARGE_MESSAGES} messages of 1 MB`)
+    ctx.say(`loading ${count} entries and ${large_messages} messages of 1 MB`)
     await loadLongSession(service, long, count)
-    await loadLargeMessages(service, large)
+    await loadLargeMessages(service, large, large_messages)
 
     const read = (session: string, rest: string) => () => drain(service, `/api/v1/session/${session}/${rest}`)
     const copy = { method: 'POST', path: `/api/v1/session/${long}/copy` }
@@ -25,7 +24,7 @@ export const reads: Part = {
       await peak(
         ctx,
         service,
-        `a page of ${LARGE_MESSAGES} messages of 1 MB`,
+        `a page of ${large_messages} messages of 1 MB`,
         read(large, 'messages?limit=200'),
       ),
       await peak(
@@ -55,14 +54,14 @@ async function peak(
   ctx.say(name)
   const seen = await watchMemory(service.pid, work)
   ctx.detail(name, seen)
-  const figure = { name: `${name}: highest RSS`, unit: 'MB', better: 'lower' } as const
+  const figure = { name: `highest RSS, ${name}`, unit: 'MB', better: 'lower' } as const
   return seen ? { ...figure, values: [seen.peak_mb] } : { ...figure, values: [], note: NEEDS_PROC }
 }
 
-async function loadLargeMessages(service: Service, session: string): Promise<void> {
+async function loadLargeMessages(service: Service, session: string, count: number): Promise<void> {
   const blob = { role: 'user', content: 'A long day in an airport. '.repeat(38_000) }
   const path = `/api/v1/session/${session}/messages`
-  for (let index = 0; index < LARGE_MESSAGES; index++) {
+  for (let index = 0; index < count; index++) {
     await callApi(service, { method: 'POST', path, body: JSON.stringify({ blob }) })
   }
 }

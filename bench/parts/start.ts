@@ -32,12 +32,12 @@ export const start: Part = {
       ctx.say,
     )
     const figure = (name: string, values: number[] = [], at_least: number, aim: number): Figure => {
-      return { name: `ready, ${name}`, unit: 's', better: 'lower', values, at_least, aim }
+      return { name, unit: 's', better: 'lower', values, at_least, aim }
     }
     return [
-      figure('embedded PostgreSQL, new data directory', times.fresh, 5, 2),
-      figure('embedded PostgreSQL, existing data', times.existing, 1.5, 0.6),
-      figure('on a PostgreSQL server', times.server, 1, 0.5),
+      figure('ready, embedded, new data directory', times.fresh, 5, 2),
+      figure('ready, embedded, existing data', times.existing, 1.5, 0.6),
+      figure('ready, on a PostgreSQL server', times.server, 1, 0.5),
     ]
   },
 }
