@@ -7,6 +7,8 @@ import type { Random } from './random.ts'
 import type { World } from './world/world.ts'
 
 const RECOVERY_MS_MAX = 30_000
+/** How often a fault that had no effect is tried again. */
+const REPEATS_MAX = 5
 
 /** What is known of one kind of fault at the end. */
 export interface Tally {
@@ -32,7 +34,7 @@ export interface Rounds {
 export async function runRounds(
   world: World,
   probes: Probe[],
-  options: Options,
+  options: Options & { isInterrupted: () => boolean },
   random: Random,
   say: (line: string) => void,
 ): Promise<Rounds> {
@@ -45,8 +47,10 @@ export async function runRounds(
   }
   const able = options.faults.filter((fault) => tallies.get(fault)?.skipped === undefined)
   const until = options.minutes === undefined ? Infinity : performance.now() + options.minutes * 60_000
-  for (const fault of plan(able, options, random)) {
-    if (performance.now() >= until) break
+  const plan = new Plan(able, options, random)
+  while (performance.now() < until && !options.isInterrupted()) {
+    const fault = plan.next()
+    if (!fault) break
     const tally = tallies.get(fault)!
     rounds.count += 1
     for (const probe of probes) probe.forget()
@@ -54,7 +58,10 @@ export async function runRounds(
     const struck = await fault.strike(world, random)
     const recovery_ms = await recovery(struck, probes)
     tally.struck += 1
-    if (struck.missed) tally.missed += 1
+    if (struck.missed) {
+      tally.missed += 1
+      plan.missed(fault)
+    }
     if (struck.problem) rounds.problems.push(`${fault.kind}: ${struck.problem}`)
     if (recovery_ms === undefined) {
       rounds.problems.push(`${fault.kind}: no write was answered for ${RECOVERY_MS_MAX / 1_000} s afterwards`)
@@ -82,14 +89,36 @@ function tallyOf(fault: Fault, world: World): Tally {
   }
 }
 
-/** Every fault as often as it is meant to come, in a random order; for a run of some minutes, each once, again and again. */
-function* plan(faults: Fault[], options: Options, random: Random): Generator<Fault> {
-  if (faults.length === 0) return
-  if (options.minutes === undefined) {
-    yield* random.shuffled(faults.flatMap((fault) => Array.from({ length: fault.times }, () => fault)))
-    return
+/**
+ * What comes next: every fault as often as it is meant to come, in a random order, and one that had no effect once
+ * more; for a run of some minutes, each once, again and again.
+ */
+class Plan {
+  private readonly coming: Fault[]
+  private readonly repeats = new Map<Fault, number>()
+  private readonly faults: Fault[]
+  private readonly random: Random
+  private readonly endless: boolean
+
+  constructor(faults: Fault[], options: Options, random: Random) {
+    this.faults = faults
+    this.random = random
+    this.endless = options.minutes !== undefined
+    const times = (fault: Fault) => (this.endless ? 1 : fault.times)
+    this.coming = random.shuffled(faults.flatMap((fault) => Array<Fault>(times(fault)).fill(fault)))
   }
-  for (;;) yield* random.shuffled(faults)
+
+  next(): Fault | undefined {
+    if (this.coming.length === 0 && this.endless) this.coming.push(...this.random.shuffled(this.faults))
+    return this.coming.shift()
+  }
+
+  missed(fault: Fault): void {
+    const repeats = this.repeats.get(fault) ?? 0
+    if (this.endless || repeats >= REPEATS_MAX) return
+    this.repeats.set(fault, repeats + 1)
+    this.coming.push(fault)
+  }
 }
 
 /** ms until every node concerned has written again; undefined when one did not in time. */

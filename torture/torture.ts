@@ -17,7 +17,7 @@ import { newSession, newTenant, startWorld, type World } from './world/world.ts'
 /*
  * Attacks the claim that what was acknowledged is there, once, in order: two nodes and a PostgreSQL of its own, 64
  * clients that write down what they were told, faults at random moments, and at the end a comparison of every journal
- * with the database. `--help` tells the options, docs/reliability.md the rest.
+ * with the database. `--help` tells the options, docs/reliability.md the rest. Ctrl-C ends the faults, and compares.
  */
 
 const SETTLE_MS_MAX = 60_000
@@ -32,10 +32,14 @@ async function torture(options: Options): Promise<boolean> {
   const random = seededRandom(options.seed)
   say(`seed ${options.seed}`)
   const world = await startWorld(random)
-  process.once('SIGINT', () => void world.end(true).finally(() => process.exit(130)))
+  let interrupted = false
+  process.on('SIGINT', () => {
+    if (interrupted) void world.end(true).finally(() => process.exit(130))
+    interrupted = true
+  })
   let held = false
   try {
-    const result = await run(world, options, started_at)
+    const result = await run(world, { ...options, isInterrupted: () => interrupted }, started_at)
     process.stdout.write(report(result))
     held = passed(result)
     return held
@@ -45,7 +49,11 @@ async function torture(options: Options): Promise<boolean> {
   }
 }
 
-async function run(world: World, options: Options, started_at: number): Promise<Result> {
+async function run(
+  world: World,
+  options: Options & { isInterrupted: () => boolean },
+  started_at: number,
+): Promise<Result> {
   const random = seededRandom(options.seed).fork('run')
   const journal = new Journal()
   const traffic = new Traffic()

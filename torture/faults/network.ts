@@ -14,7 +14,7 @@ export const NETWORK_FAULTS: Fault[] = [
   ),
   onLines('statements cut', { do: 'cut_request', probability: 0.05 }, databaseLine),
   onLines('results cut', { do: 'cut_answer', probability: 0.05 }, databaseLine),
-  onLines('results delayed', { do: 'delay_answer', probability: 0.02, delay_ms: 7_000 }, databaseLine),
+  onLines('results delayed', { do: 'delay_answer', probability: 0.1, delay_ms: 7_000 }, databaseLine),
 ]
 
 function nodeLines({ nodes }: World): Line[] {

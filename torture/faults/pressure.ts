@@ -42,7 +42,7 @@ export const PRESSURE_FAULTS: Fault[] = [
     reasonAgainst: ({ disk }) => (disk ? undefined : 'a small disk can only be mounted by root, on Linux'),
     strike: async ({ disk, postgres, nodes }, random) => {
       const behind = postgres.endOfLog()
-      await disk!.fill(random.integer(0, 3_000_000))
+      await disk!.fill(random.integer(0, 300_000))
       await lull(random, 2_000, 4_000)
       await disk!.makeRoom()
       // Without room for its log it panics: then it recovers by itself, or has ended and is started again.
