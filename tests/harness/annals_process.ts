@@ -63,8 +63,8 @@ export function startAnnals(
 }
 
 /** Starts `annals serve` on a free port and resolves when it accepts requests. */
-export async function startServer(env: Record<string, string>): Promise<AnnalsServer> {
-  const child = launch(['serve'], {
+export async function startServer(env: Record<string, string>, args: string[] = []): Promise<AnnalsServer> {
+  const child = launch(['serve', ...args], {
     PORT: '0',
     LOG_LEVEL: 'info',
     ANNALS_ADMIN_TOKEN: ADMIN_TOKEN,

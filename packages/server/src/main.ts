@@ -1,29 +1,24 @@
 import { performance } from 'node:perf_hooks'
 import { type Logger, pino } from 'pino'
 import { type Config, readConfig } from './config.js'
-import { locateDatabase } from './database/connection_target.js'
+import { checkEmbeddedConnections, locateDatabase } from './database/connection_target.js'
 import { type ConnectionTarget, type Database, openDatabase } from './database/database.js'
 import { describeError } from './database/database_errors.js'
 import { checkSchema, migrate } from './database/migrator.js'
+import { APPEND_SETTINGS } from './database/pool_settings.js'
 import { PostgresBell } from './database/postgres_bell.js'
 import { Pulse } from './database/pulse.js'
-import { StartError } from './errors.js'
 import { exposureWarnings } from './exposure.js'
 import { buildApp } from './http/app.js'
+import type { WorkerParts } from './http/app_parts.js'
 import { Heartbeat } from './http/heartbeat.js'
+import { closeWithin, listen } from './http/listen.js'
 import { Appender } from './log/appender.js'
 import { Feed } from './log/feed.js'
 import { forgetOldKeys } from './resources/forget_old_keys.js'
 import { ensureDefaultProject } from './resources/projects.js'
 import { applyRetention } from './resources/retention.js'
 import { TokenDirectory } from './tokens/token_directory.js'
-
-/**
- * The one statement of a flush has one good plan: by primary keys, whatever its parameters. Planning it anew took
- * longer than running it (1.9 against 0.8 ms for a flush of one event), and a plan made while the tables were
- * empty must not stay a sequential scan when they have grown.
- */
-const APPEND_SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' }
 
 /** Part of the wait for the database after which one that answers nothing counts as away. */
 const PULSE_SHARE = 0.8
@@ -42,12 +37,53 @@ export interface Service {
   stop(): Promise<void>
 }
 
+/** A database that is ready for services: migrated, with a default project. */
+export type PreparedDatabase = Pick<Service, 'database' | 'api_key'> & { release(): Promise<void> }
+
+/**
+ * Does for several processes what each would do by itself, and keeps the database running for them until it is
+ * released. @throws StartError also when the embedded server has not enough connections for so many processes
+ */
+export async function prepareDatabase(
+  config: Config,
+  onProgress: (sentence: string) => void,
+  processes: number,
+): Promise<PreparedDatabase> {
+  checkEmbeddedConnections(config, processes)
+  for (const warning of exposureWarnings(config)) onProgress(`Warning: ${warning}`)
+  const location = await locateDatabase(config, onProgress)
+  try {
+    await migrate(location.target, onProgress)
+    const { database_wait_ms_max: wait_ms_max, statement_ms_max } = config
+    const database = openDatabase({
+      target: location.target,
+      connections_max: 1,
+      wait_ms_max,
+      statement_ms_max,
+    })
+    try {
+      const api_key = await ensureDefaultProject(database, config.api_key)
+      return { database: location.description, api_key, release: () => location.release() }
+    } finally {
+      await database.close()
+    }
+  } catch (error) {
+    await location.release()
+    throw error
+  }
+}
+
 /**
  * Constructs the service: configuration → database → log → HTTP → listen, and in reverse when it stops. This is
- * the only file that constructs.
+ * the only file that constructs. With `worker`, it is one of several processes, for which the database has been
+ * prepared.
  * @throws StartError with a sentence for the operator
  */
-export async function startService(config: Config, onProgress: (sentence: string) => void): Promise<Service> {
+export async function startService(
+  config: Config,
+  onProgress: (sentence: string) => void,
+  worker?: WorkerParts,
+): Promise<Service> {
   const destination = pino.destination({ dest: 2, sync: false })
   const logger = pino({ level: config.log_level, base: { pid: process.pid } }, destination)
   const undo: Undo = [() => destination.flushSync()]
@@ -62,9 +98,9 @@ export async function startService(config: Config, onProgress: (sentence: string
   try {
     const location = await locateDatabase(config, onProgress)
     undo.push(() => location.release())
-    await migrate(location.target, onProgress)
+    if (!worker) await migrate(location.target, onProgress)
     const { database, appendDatabase } = openPools(config, location.target, logger, undo)
-    const api_key = await ensureDefaultProject(database, config.api_key)
+    const api_key = worker ? undefined : await ensureDefaultProject(database, config.api_key)
     const log = openLog(config, database, appendDatabase, location.target, undo)
     const housekeeping = forgetOldKeys(database, logger)
     undo.push(() => housekeeping.stop())
@@ -73,7 +109,7 @@ export async function startService(config: Config, onProgress: (sentence: string
 
     let serving = true
     const tokens = new TokenDirectory(database, config.token_cache_ms)
-    const app = await buildApp({ config, logger, database, tokens, ...log, isServing: () => serving })
+    const app = await buildApp({ config, logger, database, tokens, ...log, worker, isServing: () => serving })
     undo.push(() =>
       closeWithin(
         config.drain_ms_max,
@@ -81,7 +117,7 @@ export async function startService(config: Config, onProgress: (sentence: string
         () => app.server.closeAllConnections(),
       ),
     )
-    for (const warning of exposureWarnings(config)) {
+    for (const warning of worker ? [] : exposureWarnings(config)) {
       logger.warn(warning)
       onProgress(`Warning: ${warning}`)
     }
@@ -151,39 +187,6 @@ function openLog(
   })
   undo.push(() => appender.close())
   return { feed, heartbeat, appender }
-}
-
-async function listen(app: Awaited<ReturnType<typeof buildApp>>, config: Config): Promise<string> {
-  try {
-    return await app.listen({ host: config.host, port: config.port })
-  } catch (error) {
-    const { code } = error as { code?: string }
-    if (code === 'EADDRINUSE') {
-      throw new StartError(
-        `Port ${config.port} on ${config.host} is taken: another Annals or another program listens there. Stop it, or set PORT.`,
-      )
-    }
-    if (code === 'EACCES')
-      throw new StartError(
-        `Port ${config.port} needs more rights than this user has. Set PORT to one above 1023.`,
-      )
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new StartError(
-        `HOST ${config.host} is no address of this machine. Set HOST to one that is, such as 127.0.0.1.`,
-      )
-    }
-    throw error
-  }
-}
-
-/** Waits for `close`; when that takes too long, `cut`s what is still open. */
-async function closeWithin(ms: number, close: () => Promise<unknown>, cut: () => void): Promise<void> {
-  const timer = setTimeout(cut, ms)
-  try {
-    await close()
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** How a command works with the database, where it is not as a request does. */

@@ -34,9 +34,11 @@ const MAY_IMPORT: Record<string, string[]> = {
   doctor: ['database', 'config', 'exposure', ...BASICS],
   transfer: ['log', 'resources', 'database', 'json', 'messages', ...BASICS],
   http: ['log', 'resources', 'tokens', 'database', 'contract', 'json', 'messages', 'config', ...BASICS],
+  workers: BASICS,
   main: ['http', 'log', 'resources', 'tokens', 'database', 'config', 'exposure', ...BASICS],
   cli: [
     'main',
+    'workers',
     'transfer',
     'verify',
     'doctor',

@@ -1,24 +1,52 @@
-import { Command } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { describeSettings, readConfig } from '../config.js'
 import type { Service } from '../main.js'
 import { tellProgress } from './with_database.js'
+
+const WORKERS_MAX = 128
+
+/** A service that runs, in this process or in several. */
+export type Running = Service & { workers?: number }
 
 /** annals serve */
 export function serveCommand(): Command {
   return new Command('serve')
     .description('Run the service, with its own embedded PostgreSQL unless DATABASE_URL names a server.')
-    .addHelpText('after', `\nEnvironment:\n${settingsTable()}\n\nExample:\n  PORT=8080 annals serve`)
-    .action(async () => {
+    .option(
+      '--workers <count>',
+      'run so many processes that share the port, and replace one that dies',
+      parseCount,
+    )
+    .addOption(new Option('--worker').hideHelp())
+    .addHelpText(
+      'after',
+      `\nEnvironment:\n${settingsTable()}\n\nExamples:\n  PORT=8080 annals serve\n  annals serve --workers 4`,
+    )
+    .action(async (options: { workers?: number; worker?: boolean }) => {
       const stopping = stopSignal()
-      const { startService } = await import('../main.js')
-      const service = await startService(readConfig(process.env), tellProgress)
-      process.stdout.write(banner(service))
+      const config = readConfig(process.env)
+      if (options.worker) {
+        const { serveAsWorker } = await import('./serve_workers.js')
+        return serveAsWorker(config, stopping)
+      }
+      const running = options.workers
+        ? await (await import('./serve_workers.js')).serveByWorkers(config, options.workers)
+        : await (await import('../main.js')).startService(config, tellProgress)
+      if (!running) return
+      process.stdout.write(banner(running))
       const signal = await stopping
       process.stderr.write(`${signal}: answering what was accepted, then stopping.\n`)
-      await service.stop()
+      await running.stop()
       // Nothing is left to do; a connection that somebody forgot must not keep the process.
       process.exit(0)
     })
+}
+
+function parseCount(text: string): number {
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (count < 1 || count > WORKERS_MAX)
+    throw new InvalidArgumentError(`It must be a number from 1 to ${WORKERS_MAX}.`)
+  return count
 }
 
 /** Resolves with the first SIGTERM or SIGINT. A second one ends the process at once. */
@@ -35,8 +63,10 @@ function stopSignal(): Promise<string> {
   })
 }
 
-function banner({ url, database, api_key, ready_after_ms }: Service): string {
-  const lines = ['', `Annals is ready at ${url}`, `  database   ${database}`, `  reference  ${url}/docs`, '']
+function banner({ url, database, api_key, ready_after_ms, workers }: Running): string {
+  const lines = ['', `Annals is ready at ${url}`, `  database   ${database}`, `  reference  ${url}/docs`]
+  if (workers) lines.push(`  workers    ${workers}`)
+  lines.push('')
   if (api_key !== undefined) {
     lines.push(
       `API key: ${api_key}`,

@@ -1,6 +1,8 @@
 import type { Config } from '../config.js'
+import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
+import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
 
 /** Where the database is, and how to leave it. */
 export interface DatabaseLocation {
@@ -30,6 +32,19 @@ export async function locateDatabase(
     description: `embedded PostgreSQL, data in ${config.data_dir}`,
     release: () => embedded.release(),
   }
+}
+
+/**
+ * Whether so many processes fit into the embedded server; of an operator's server only its operator knows.
+ * @throws StartError
+ */
+export function checkEmbeddedConnections(config: Config, processes: number): void {
+  // The pools', one that listens, and one that asks whether the database is still there.
+  const each = config.database_connections_max + config.flushes_max + 2
+  if (config.database_url !== undefined || processes * each <= EMBEDDED_CONNECTIONS_MAX) return
+  throw new StartError(
+    `${processes} workers with ${each} connections each are more than the embedded PostgreSQL has (${EMBEDDED_CONNECTIONS_MAX}). Start fewer workers, or lower ANNALS_DATABASE_CONNECTIONS_MAX.`,
+  )
 }
 
 function describeUrl(text: string): string {

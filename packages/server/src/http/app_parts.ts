@@ -7,12 +7,19 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import type { Config } from '../config.js'
 import type { Database } from '../database/database.js'
 import type { Appender } from '../log/appender.js'
 import type { Feed } from '../log/feed.js'
 import type { TokenDirectory } from '../tokens/token_directory.js'
 import type { Heartbeat } from './heartbeat.js'
+
+/** What a process knows of those that serve beside it; see `workers/worker.ts`. */
+export interface WorkerParts {
+  shareMetrics(registry: Registry): void
+  metricsOfAll(): Promise<string | undefined>
+}
 
 /** What the HTTP side is made of; main.ts constructs the parts. */
 export interface AppParts {
@@ -23,6 +30,8 @@ export interface AppParts {
   tokens: TokenDirectory
   feed: Feed
   heartbeat: Heartbeat
+  /** Where this process is one of several that share a port. */
+  worker?: WorkerParts | undefined
   /** Whether the service takes requests: false from SIGTERM on. */
   isServing: () => boolean
 }

@@ -1,3 +1,8 @@
+const CONNECTIONS_MAX = 200
+
+/** Connections that the embedded server has for us: the default reserves three for emergencies. */
+export const EMBEDDED_CONNECTIONS_MAX = CONNECTIONS_MAX - 3
+
 /**
  * The settings of the embedded server, as `postgresql.conf`. Written anew at each start, so that an upgrade
  * can change them; what an operator sets with ALTER SYSTEM lies in another file, wins, and stays.
@@ -14,7 +19,7 @@ full_page_writes = on
 
 shared_buffers = 128MB
 work_mem = 8MB
-max_connections = 200
+max_connections = ${CONNECTIONS_MAX}
 max_wal_size = 2GB
 # Statements are short, so compiling them costs more than it saves, and parallel workers exchange
 # data through /dev/shm, of which containers have 64 MB.

@@ -5,7 +5,7 @@ import type { AppParts, AppServer } from '../app_parts.js'
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Prometheus metrics: requests by route, the appender's queue, connections, tails, the process. */
-export function metricsRoutes(app: AppServer, { appender, database, feed }: AppParts): void {
+export function metricsRoutes(app: AppServer, { appender, database, feed, worker }: AppParts): void {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
@@ -34,6 +34,7 @@ export function metricsRoutes(app: AppServer, { appender, database, feed }: AppP
   const build = new Gauge({
     name: 'annals_build_info',
     help: 'The version.',
+    aggregator: 'first',
     labelNames: ['version'],
     registers: [registry],
   })
@@ -44,7 +45,12 @@ export function metricsRoutes(app: AppServer, { appender, database, feed }: AppP
     const route = request.routeOptions.url ?? 'unknown'
     requests.observe({ route, method: request.method, status: reply.statusCode }, reply.elapsedTime / 1000)
   })
-  app.get('/metrics', async (_request, reply) =>
-    reply.header('content-type', registry.contentType).send(await registry.metrics()),
-  )
+  worker?.shareMetrics(registry)
+  app.get('/metrics', async (_request, reply) => {
+    const text = await (worker ?? { metricsOfAll: () => registry.metrics() }).metricsOfAll()
+    reply.header('content-type', registry.contentType)
+    return text === undefined
+      ? reply.code(503).send('# A worker did not answer. Ask again.\n')
+      : reply.send(text)
+  })
 }
