@@ -17,6 +17,8 @@ export interface TailOptions extends Pick<TimelineQuery, 'kind' | 'type'> {
   signal?: AbortSignal | undefined
   /** How long a connection may be silent before it counts as broken: 45,000 ms unless given. */
   idle_timeout_ms?: number | undefined
+  /** Told of each connection that was made. */
+  on_connect?: (() => void) | undefined
   /** Told of each connection that could not be made or broke. The tail goes on by itself. */
   on_disconnect?: ((error: AnnalsError) => void) | undefined
 }
@@ -73,7 +75,7 @@ interface State {
 async function* readUntilLost(
   transport: Transport,
   call: { method: 'GET'; path: string[]; query: object & { after_seq: number | undefined } },
-  { signal, idle_timeout_ms = IDLE_TIMEOUT_MS_DEFAULT }: TailOptions,
+  { signal, idle_timeout_ms = IDLE_TIMEOUT_MS_DEFAULT, on_connect }: TailOptions,
   state: State,
 ): AsyncGenerator<TimelineItem, void, undefined> {
   const connection = new AbortController()
@@ -94,6 +96,7 @@ async function* readUntilLost(
     if (state.seq > (call.query.after_seq ?? 0)) headers['last-event-id'] = String(state.seq)
     const response = await hear(transport.open(call, headers, connection.signal))
     state.has_answered = true
+    on_connect?.()
     const parser = new EventStreamParser()
     const reader = response.body!.getReader()
     for (;;) {

@@ -13,11 +13,13 @@ import { buildApp } from './http/app.js'
 import type { WorkerParts } from './http/app_parts.js'
 import { Heartbeat } from './http/heartbeat.js'
 import { closeWithin, listen } from './http/listen.js'
+import { signsInByCode } from './http/routes/console.js'
 import { Appender } from './log/appender.js'
 import { Feed } from './log/feed.js'
 import { forgetOldKeys } from './resources/forget_old_keys.js'
 import { ensureDefaultProject } from './resources/projects.js'
 import { applyRetention } from './resources/retention.js'
+import { createSignInCode } from './resources/sign_in.js'
 import { TokenDirectory } from './tokens/token_directory.js'
 
 /** Part of the wait for the database after which one that answers nothing counts as away. */
@@ -31,6 +33,8 @@ export interface Service {
   database: string
   /** The default project's first API key, where this start made it. */
   api_key: string | undefined
+  /** Opens the console once, where that is allowed. */
+  sign_in_code: string | undefined
   /** ms from the process's start until it could serve. */
   ready_after_ms: number
   /** Takes no more requests, answers those that it took, and leaves the database. Idempotent. */
@@ -38,7 +42,7 @@ export interface Service {
 }
 
 /** A database that is ready for services: migrated, with a default project. */
-export type PreparedDatabase = Pick<Service, 'database' | 'api_key'> & { release(): Promise<void> }
+export type PreparedDatabase = Pick<Service, 'database' | 'api_key' | 'sign_in_code'> & { release(): Promise<void> }
 
 /**
  * Does for several processes what each would do by itself, and keeps the database running for them until it is
@@ -63,7 +67,9 @@ export async function prepareDatabase(
     })
     try {
       const api_key = await ensureDefaultProject(database, config.api_key)
-      return { database: location.description, api_key, release: () => location.release() }
+      const sign_in_code = signsInByCode(config) ? await createSignInCode(database) : undefined
+      const release = () => location.release()
+      return { database: location.description, api_key, sign_in_code, release }
     } finally {
       await database.close()
     }
@@ -121,6 +127,8 @@ export async function startService(
       logger.warn(warning)
       onProgress(`Warning: ${warning}`)
     }
+    const signs_in = !worker && signsInByCode(config)
+    const sign_in_code = signs_in ? await createSignInCode(database) : undefined
     const url = await listen(app, config)
     const stop = () => {
       serving = false
@@ -130,6 +138,7 @@ export async function startService(
       url,
       database: location.description,
       api_key,
+      sign_in_code,
       ready_after_ms: Math.round(performance.now()),
       stop,
     }

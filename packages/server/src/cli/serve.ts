@@ -63,8 +63,15 @@ function stopSignal(): Promise<string> {
   })
 }
 
-function banner({ url, database, api_key, ready_after_ms, workers }: Running): string {
-  const lines = ['', `Annals is ready at ${url}`, `  database   ${database}`, `  reference  ${url}/docs`]
+function banner({ url, database, api_key, sign_in_code, ready_after_ms, workers }: Running): string {
+  const console_url = sign_in_code === undefined ? `${url}/console` : `${url}/console#code=${sign_in_code}`
+  const lines = [
+    '',
+    `Annals is ready at ${url}`,
+    `  database   ${database}`,
+    `  reference  ${url}/docs`,
+    `  console    ${console_url}`,
+  ]
   if (workers) lines.push(`  workers    ${workers}`)
   lines.push('')
   if (api_key !== undefined) {

@@ -14,6 +14,7 @@ import { limitRates } from './rate_limit.js'
 import { readBodies } from './read_body.js'
 import { adminRoutes } from './routes/admin.js'
 import { configsRoutes } from './routes/configs.js'
+import { consoleRoutes } from './routes/console.js'
 import { docsRoutes } from './routes/docs.js'
 import { eventRoutes } from './routes/events.js'
 import { learningSpaceRoutes } from './routes/learning_spaces.js'
@@ -95,6 +96,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
 
   operationRoutes(app, parts)
   docsRoutes(app)
+  await consoleRoutes(app, parts)
   answerWrongMethods()
   return app
 }

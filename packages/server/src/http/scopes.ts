@@ -47,11 +47,14 @@ declare module 'fastify' {
   }
 }
 
-/** Gives each route that is added to `app` from here on its scope. One that has none there stops the start. */
+/**
+ * Gives each route that is added to `app` from here on its scope: the table's, or, where it is no operation of the
+ * API, the one that it names itself. One that has neither stops the start.
+ */
 export function assignScopes(app: AppServer, kind: 'project' | 'admin'): void {
   app.addHook('onRoute', (route) => {
     const { operationId } = (route.schema ?? {}) as { operationId?: string }
-    const scope = SCOPE_OF_OPERATION[operationId ?? '']
+    const scope = route.config?.scope ?? SCOPE_OF_OPERATION[operationId ?? '']
     if (scope === undefined || (scope === 'admin') !== (kind === 'admin'))
       throw new Error(`${route.method} ${route.url} (${operationId}) has no scope in http/scopes.ts`)
     route.config = { ...route.config, scope }

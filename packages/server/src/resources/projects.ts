@@ -24,7 +24,7 @@ export interface NewProject {
 }
 
 /** Who made a token: an operator, or the service for its own first start. */
-type Origin = 'issued' | 'first_start' | 'environment'
+export type Origin = 'issued' | 'first_start' | 'environment' | 'sign_in_code' | 'console'
 
 /** What a new token shall be. */
 export interface TokenRequest {
@@ -153,7 +153,8 @@ export async function ensureDefaultProject(
   })
 }
 
-async function storeToken(
+/** Stores a token's hash. Gives the token as JSON, without its secret. */
+export async function storeToken(
   database: Queryable,
   project_id: string,
   token: string,

@@ -59,10 +59,11 @@ export const CREATE_API_KEY = prepared(
 VALUES ($1, $2, $3, $4, $5, $6, now(), $7) RETURNING ${API_KEY_JSON} AS json`,
 )
 
-/** Parameters: $1 project. */
+/** Codes to sign in with are no keys to whoever lists them. Parameters: $1 project. */
 export const LIST_API_KEYS = prepared(
   'list_api_keys',
-  `SELECT ${API_KEY_JSON} AS json FROM api_keys k WHERE k.project_id = $1 ORDER BY k.created_at, k.id`,
+  `SELECT ${API_KEY_JSON} AS json FROM api_keys k
+WHERE k.project_id = $1 AND k.origin <> 'sign_in_code' ORDER BY k.created_at, k.id`,
 )
 
 /** Revokes once: a key that is revoked keeps its time. Parameters: $1 project, $2 id. */
@@ -79,7 +80,7 @@ RETURNING ${API_KEY_JSON} AS json`,
 export const REVOKE_OTHER_OWN_API_KEYS = prepared(
   'revoke_other_own_api_keys',
   `UPDATE api_keys AS k SET revoked_at = now()
-WHERE k.project_id = $1 AND k.origin <> 'issued' AND k.token_hash <> $2 AND k.revoked_at IS NULL RETURNING k.id`,
+WHERE k.project_id = $1 AND k.origin IN ('first_start', 'environment') AND k.token_hash <> $2 AND k.revoked_at IS NULL RETURNING k.id`,
 )
 
 /** Makes a key of the service's own valid again. Parameters: $1 project, $2 hash. Rows: those with the hash. */

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+
+/**
+ * Builds the page into the server's package, unless what is there was built from the same sources: every
+ * `npm start` and `npm test` comes through here.
+ */
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const OUTPUT = join(HERE, '../server/dist/console')
+const DIGEST_FILE = join(OUTPUT, '.digest')
+const SOURCES = [
+  'index.html',
+  'package.json',
+  'vite.config.js',
+  'build.js',
+  'src',
+  '../client/dist',
+  '../../package-lock.json',
+]
+const COMPRESSED = /\.(?:js|css|svg)$/
+
+const digest = digestOf(SOURCES.map((source) => join(HERE, source)))
+if (!existsSync(DIGEST_FILE) || readFileSync(DIGEST_FILE, 'utf8') !== digest) {
+  const { build } = await import('vite')
+  await build({ root: HERE, configFile: join(HERE, 'vite.config.js'), logLevel: 'warn' })
+  for (const file of filesIn(join(OUTPUT, 'assets')).filter((name) => COMPRESSED.test(name))) compress(file)
+  writeFileSync(DIGEST_FILE, digest)
+}
+
+/** Written beside the file, so that the server has nothing left to do. */
+function compress(file) {
+  const content = readFileSync(file)
+  writeFileSync(
+    `${file}.br`,
+    brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
+  )
+  writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }))
+}
+
+function digestOf(paths) {
+  const hash = createHash('sha256')
+  for (const path of paths.flatMap(filesIn))
+    hash.update(`${path.slice(HERE.length)}\0`).update(readFileSync(path))
+  return hash.digest('hex')
+}
+
+function filesIn(path) {
+  if (!statSync(path).isDirectory()) return [path]
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== '.tsbuildinfo')
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+}

@@ -1,0 +1,101 @@
+import { AnnalsError } from '@annals/client'
+import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { navigate, useAddress } from '../address/address.ts'
+import { Link } from '../address/link.tsx'
+import { useAccounts } from './project_context.tsx'
+import { ask, exchangeCode, readAccess } from './service.ts'
+
+/** The door: one click from the printed link, or an API key that is typed in. */
+export function SignIn() {
+  const { accounts, change } = useAccounts()
+  const { path } = useAddress()
+  const [failure, setFailure] = useState<string>()
+  const [is_busy, setBusy] = useState(() => location.hash.startsWith('#code='))
+  const tried = useRef(false)
+
+  const run = async (work: () => Promise<void>) => {
+    setBusy(true)
+    setFailure(undefined)
+    try {
+      await work()
+    } catch (error) {
+      setFailure(reasonOf(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  const open = async (token: string) =>
+    change({ do: 'open', account: { token, ...(await readAccess(token)) } })
+
+  useEffect(() => {
+    if (!location.hash.startsWith('#code=') || tried.current) return
+    tried.current = true
+    const code = location.hash.slice('#code='.length)
+    // Out of the address before anything else: it is not to be copied or kept by the browser's history.
+    history.replaceState(null, '', location.pathname + location.search)
+    void run(async () => open(await exchangeCode(code)))
+  })
+
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const token = String(new FormData(event.currentTarget).get('token') ?? '').trim()
+    if (token === '') return setFailure('Paste an API key first.')
+    void run(async () => {
+      await openAny(token)
+      navigate(path === '/' ? '/sessions' : path, { replace: true })
+    })
+  }
+  /** A project's key, or the admin token: whoever has one need not know which it is. */
+  const openAny = async (token: string) => {
+    try {
+      await open(token)
+    } catch (error) {
+      if (!(error instanceof AnnalsError) || error.status !== 401) throw error
+      await ask('/admin/v1/projects', { token }).catch(() => {
+        throw error
+      })
+      change({ do: 'administrate', admin_token: token })
+      navigate('/admin', { replace: true })
+    }
+  }
+  return (
+    <main className="sign-in">
+      <form className="sign-in-card" onSubmit={submit} aria-busy={is_busy}>
+        <h1 className="wordmark">Annals</h1>
+        <p className="lede">What your agents did, in the order in which they did it.</p>
+        <label className="field">
+          <span>API key</span>
+          <input
+            name="token"
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            placeholder="sk-annals-…"
+            autoFocus
+          />
+        </label>
+        <button className="button is-primary" type="submit" disabled={is_busy}>
+          {is_busy ? 'Signing in…' : 'Sign in'}
+        </button>
+        <p className="failure-line" role="alert">
+          {failure}
+        </p>
+        <p className="hint">
+          It is kept for this tab only. The first start prints a key, and with its own database every start
+          prints a link that signs in by itself; <code>npx annals token create</code> makes another. The admin
+          token opens keys and projects.
+        </p>
+        {accounts.open.length > 0 && <Link to="/sessions">Back without adding a project</Link>}
+      </form>
+    </main>
+  )
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof AnnalsError)) return String(error)
+  if (error.error === 'route_not_found')
+    return 'Links sign in only where Annals runs on its own database, on your machine. Use an API key.'
+  if (error.error === 'insufficient_scope')
+    return 'This key may not read. The console needs one with the scope "read".'
+  return error.message
+}

@@ -1,0 +1,28 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { App } from './app.tsx'
+import { applyTheme, readTheme } from './shell/theme.ts'
+import './theme.css'
+import './styles/controls.css'
+import './styles/shell.css'
+import './styles/lists.css'
+import './styles/session.css'
+import './styles/entry.css'
+import './styles/json.css'
+import './styles/pages.css'
+
+applyTheme(readTheme())
+
+const queries = new QueryClient({
+  // The client tries again by itself, where that is safe.
+  defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false, staleTime: 10_000 } },
+})
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>,
+)

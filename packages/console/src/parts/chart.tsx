@@ -1,0 +1,124 @@
+import { useEffect, useRef } from 'react'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+
+/** One line or row of columns of a chart. `color` is a variable of the theme. */
+export interface Series {
+  label: string
+  color: string
+  shape: 'columns' | 'line' | 'area'
+}
+
+/** Seconds between the marks of the axis: whole ones, then what a clock and a calendar have. */
+const INCREMENTS = [
+  1, 2, 5, 10, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000,
+  31_536_000,
+]
+
+/** A chart over time, as wide as its place. What it shows stands in words beside it; here it is only drawn. */
+export function Chart(props: {
+  data: uPlot.AlignedData
+  series: Series[]
+  height: number
+  label: string
+  format?: (value: number) => string
+}) {
+  const { data, series, height, label, format = String } = props
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(undefined)
+  const shown = useRef(data)
+  shown.current = data
+
+  useEffect(() => {
+    const element = place.current!
+    const draw = () => {
+      plot.current?.destroy()
+      plot.current = new uPlot(optionsOf(element, series, height, format), shown.current, element)
+    }
+    draw()
+    const resizes = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }))
+    resizes.observe(element)
+    const scheme = matchMedia('(prefers-color-scheme: dark)')
+    scheme.addEventListener('change', draw)
+    addEventListener('annals:theme', draw)
+    return () => {
+      resizes.disconnect()
+      scheme.removeEventListener('change', draw)
+      removeEventListener('annals:theme', draw)
+      plot.current?.destroy()
+    }
+  }, [series, height, format])
+  useEffect(() => plot.current?.setData(data), [data])
+  return <div className="chart" ref={place} role="img" aria-label={label} />
+}
+
+function optionsOf(
+  element: HTMLElement,
+  series: Series[],
+  height: number,
+  format: (value: number) => string,
+): uPlot.Options {
+  const style = getComputedStyle(element)
+  const colorOf = (name: string) => resolved(element, `var(${name})`)
+  const font = `11px ${style.fontFamily}`
+  const axis = {
+    stroke: colorOf('--ink-soft'),
+    font,
+    ticks: { show: false },
+    grid: { stroke: colorOf('--rule'), width: 1 },
+  }
+  return {
+    width: element.clientWidth,
+    height,
+    padding: [6, 18, 0, 0],
+    legend: { show: false },
+    cursor: { points: { show: false }, drag: { x: false, y: false } },
+    scales: { y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] } },
+    axes: [
+      { ...axis, grid: { show: false }, size: 20, gap: 4, incrs: INCREMENTS },
+      {
+        ...axis,
+        size: 52,
+        gap: 6,
+        splits: (_plot, _index, _min, max) => [0, niceHalf(max), niceHalf(max) * 2],
+        values: (_plot, splits) => splits.map(format),
+      },
+    ],
+    series: [
+      {},
+      ...(series.map(
+        ({ label, color, shape }): uPlot.Series => ({
+          label,
+          stroke: colorOf(color),
+          width: shape === 'columns' ? 0 : 1.5,
+          points: { show: false },
+          ...(shape !== 'line' && { fill: shape === 'area' ? faintly(colorOf(color)) : colorOf(color) }),
+          ...(shape === 'columns' && { paths: uPlot.paths.bars!({ size: [0.78, 26], align: 1 }) }),
+        }),
+      ) as uPlot.Series[]),
+    ],
+  }
+}
+
+/** The colour as a wash. */
+function faintly(color: string): string {
+  return color.replace(/^rgb\((.*)\)$/, 'rgb($1, 0.16)')
+}
+
+/** Half of the axis, a number that is easy to read. */
+function niceHalf(max: number): number {
+  const half = max / 2.2
+  const power = 10 ** Math.floor(Math.log10(half || 1))
+  const step = [5, 2, 1].find((factor) => factor * power <= half) ?? 1
+  return step * power
+}
+
+/** A colour of the theme as a canvas takes it: light-dark() is for style sheets only. */
+function resolved(element: HTMLElement, color: string): string {
+  const probe = document.createElement('span')
+  probe.style.color = color
+  element.append(probe)
+  const text = getComputedStyle(probe).color
+  probe.remove()
+  return text
+}

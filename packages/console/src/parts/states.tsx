@@ -1,0 +1,71 @@
+import { AnnalsError } from '@annals/client'
+import type { ReactNode } from 'react'
+import { Link } from '../address/link.tsx'
+
+/** Something is being read. */
+export function Loading({ what }: { what: string }) {
+  return (
+    <div className="state is-loading" role="status">
+      <span className="pulse" aria-hidden="true" />
+      Reading {what}…
+    </div>
+  )
+}
+
+/** There is nothing, and what to do about it. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="state">
+      <h2>{title}</h2>
+      <div className="state-more">{children}</div>
+    </div>
+  )
+}
+
+/** It went wrong: what the service said, and what to do next. */
+export function Failure({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
+  const known = error instanceof AnnalsError ? error : undefined
+  return (
+    <div className="state is-failure" role="alert">
+      <h2>{titleOf(known)}</h2>
+      <p>{known?.message ?? String(error)}</p>
+      {known?.requestId && (
+        <p className="hint">
+          Request <code>{known.requestId}</code> in the server’s log.
+        </p>
+      )}
+      <div className="state-more">
+        {onRetry && (
+          <button type="button" className="button" onClick={onRetry}>
+            Try again
+          </button>
+        )}
+        {known?.status === 401 && (
+          <Link className="button is-primary" to="/sessions?sign_in=1">
+            Sign in again
+          </Link>
+        )}
+        {known?.status === 404 && <Link to="/sessions">All sessions</Link>}
+      </div>
+    </div>
+  )
+}
+
+function titleOf(error: AnnalsError | undefined): string {
+  if (!error) return 'Something went wrong'
+  if (error.status === 0) return 'No answer'
+  if (error.status === 401) return 'This key no longer opens the project'
+  if (error.status === 403) return 'This key may not do that'
+  if (error.status === 404) return 'Not found'
+  if (error.status === 503) return 'The service is busy or its database is away'
+  return 'It was refused'
+}
+
+/** The address names no view. */
+export function NotFound() {
+  return (
+    <Empty title="There is no such page">
+      <Link to="/sessions">All sessions</Link>
+    </Empty>
+  )
+}

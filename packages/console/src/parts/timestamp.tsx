@@ -1,0 +1,44 @@
+const DAY_MS = 86_400_000
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+})
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
+const full_day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' })
+
+/** A moment in the reader's zone; UTC, to the microsecond, is under the pointer. */
+export function Timestamp({ at, only_clock = false }: { at: string; only_clock?: boolean }) {
+  return (
+    <time dateTime={at} title={`${at.replace('T', ' ').replace('Z', '')} UTC`} className="time">
+      {only_clock ? clock.format(new Date(at)) : localText(at)}
+    </time>
+  )
+}
+
+function localText(at: string): string {
+  const then = new Date(at)
+  const now = new Date()
+  if (then.toDateString() === now.toDateString()) return clock.format(then)
+  if (then.getFullYear() === now.getFullYear())
+    return `${day.format(then)}, ${clock.format(then).slice(0, 5)}`
+  return full_day.format(then)
+}
+
+/** A length of time, in the two units that matter. */
+export function durationText(ms: number): string {
+  if (ms < 1) return '<1 ms'
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`
+  if (ms < DAY_MS) return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
+  return `${Math.floor(ms / DAY_MS)} d ${Math.round((ms % DAY_MS) / 3_600_000)} h`
+}
+
+const counted = new Intl.NumberFormat('en')
+
+/** A count, with its thousands apart. */
+export function countText(count: number): string {
+  return counted.format(count)
+}

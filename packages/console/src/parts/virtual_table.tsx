@@ -1,0 +1,114 @@
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { navigate } from '../address/address.ts'
+import { useKeys } from '../shell/shortcuts.ts'
+
+const ROW_PX = 38
+const ROWS_AHEAD = 12
+const ASK_MORE_AT = 30
+
+interface TableParts<Row> {
+  label: string
+  className: string
+  columns: string[]
+  rows: Row[]
+  keyOf: (row: Row) => string
+  linkOf: (row: Row) => string
+  /** The row's cells. */
+  renderRow: (row: Row) => ReactNode
+  has_more: boolean
+  is_reading: boolean
+  failure: unknown
+  onMore: () => void
+}
+
+/** A table of any length: only the rows in sight are drawn, and the next page is asked for as the end comes near. */
+export function VirtualTable<Row>(props: TableParts<Row>) {
+  const { label, className, columns, rows, keyOf, linkOf, renderRow, has_more, is_reading, failure, onMore } =
+    props
+  const scroller = useRef<HTMLDivElement>(null)
+  const [current, setCurrent] = useState(-1)
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: ROWS_AHEAD,
+    getItemKey: (index) => keyOf(rows[index]!),
+  })
+  const items = virtualizer.getVirtualItems()
+  const last = items.at(-1)?.index ?? 0
+  useEffect(() => {
+    if (has_more && !is_reading && !failure && last >= rows.length - ASK_MORE_AT) onMore()
+  })
+  const move = (step: number) => {
+    const next = Math.min(Math.max(current + step, 0), rows.length - 1)
+    setCurrent(next)
+    virtualizer.scrollToIndex(next)
+    requestAnimationFrame(() =>
+      scroller.current?.querySelector<HTMLElement>(`[data-index="${next}"] .row-link`)?.focus(),
+    )
+  }
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    Enter: () => {
+      const focused = document.activeElement
+      if (focused instanceof HTMLButtonElement || focused instanceof HTMLAnchorElement) focused.click()
+      else if (rows[current]) navigate(linkOf(rows[current]))
+    },
+  })
+  return (
+    <div
+      className="table-scroller"
+      ref={scroller}
+      tabIndex={0}
+      role="region"
+      aria-label={`${label}, scrollable`}
+    >
+      <div
+        className={`table ${className}`}
+        role="table"
+        aria-label={label}
+        aria-rowcount={has_more ? -1 : rows.length + 1}
+      >
+        <div role="rowgroup" className="table-head">
+          <div role="row" className="table-row">
+            {columns.map((column) => (
+              <div key={column} role="columnheader">
+                {column}
+              </div>
+            ))}
+          </div>
+        </div>
+        <div role="rowgroup" className="table-body" style={{ height: virtualizer.getTotalSize() }}>
+          {items.map((item) => (
+            <div
+              key={item.key}
+              role="row"
+              aria-rowindex={item.index + 2}
+              data-index={item.index}
+              ref={virtualizer.measureElement}
+              className={`table-row ${item.index === current ? 'is-current' : ''}`}
+              style={{ transform: `translateY(${item.start}px)` }}
+            >
+              {renderRow(rows[item.index]!)}
+            </div>
+          ))}
+        </div>
+      </div>
+      {is_reading && (
+        <p className="table-foot" role="status">
+          Reading more…
+        </p>
+      )}
+      {failure !== undefined && (
+        <p className="table-foot is-failure" role="alert">
+          {(failure as Error).message}{' '}
+          <button type="button" className="button is-small" onClick={onMore}>
+            Try again
+          </button>
+        </p>
+      )}
+    </div>
+  )
+}

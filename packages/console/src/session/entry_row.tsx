@@ -1,0 +1,82 @@
+import type { TimelineItem } from '@annals/client'
+import { memo } from 'react'
+import type { Json } from '../json/exact_json.ts'
+import { JsonTree } from '../json/json_tree.tsx'
+import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
+import { CallCard } from './call_card.tsx'
+import type { ToolCall } from './calls.ts'
+import { EntryActions } from './entry_actions.tsx'
+import { EventCard } from './event_card.tsx'
+import { MessageCard } from './message_card.tsx'
+
+/** Pauses that are shorter are not worth a line. */
+const GAP_MS_MIN = 1_000
+
+export interface EntryParts {
+  item: TimelineItem
+  /** When the entry before it was stored. */
+  before: string | undefined
+  /** The calls that it makes. */
+  calls: ToolCall[] | undefined
+  /** The calls that it answers, where it does nothing else. */
+  answers: ToolCall[] | undefined
+  is_current: boolean
+  is_match: boolean
+  is_new: boolean
+  /** The message in the format that was chosen, to be shown as JSON. */
+  converted: Json | undefined
+  onJump: (seq: number) => void
+}
+
+/** One line of the log: its number on the spine, and what it says beside it. */
+export const EntryRow = memo(function EntryRow(props: EntryParts) {
+  const { item, before, calls, answers, is_current, is_match, is_new, converted, onJump } = props
+  const gap_ms = before === undefined ? 0 : Date.parse(item.created_at) - Date.parse(before)
+  const marks = [
+    is_current && 'is-current',
+    is_match && 'is-match',
+    is_new && 'is-new',
+    answers && 'is-told',
+  ].filter(Boolean)
+  return (
+    <article className={`entry ${marks.join(' ')}`} aria-label={`Entry ${item.seq}`}>
+      {gap_ms >= GAP_MS_MIN && <p className="gap">{durationText(gap_ms)} later</p>}
+      <div className="spine">
+        <button
+          type="button"
+          className="seq mono"
+          onClick={() => onJump(item.seq)}
+          aria-label={`Go to entry ${item.seq}`}
+          aria-current={is_current ? 'true' : undefined}
+        >
+          {countText(item.seq)}
+        </button>
+        <Timestamp at={item.created_at} only_clock />
+      </div>
+      <div className="said">
+        {answers ? (
+          <p className="told">
+            Result of{' '}
+            {answers.map((call) => (
+              <button key={call.number} type="button" className="plain" onClick={() => onJump(call.seq)}>
+                call {call.number}, {call.name}
+              </button>
+            ))}
+            , shown with it
+          </p>
+        ) : converted !== undefined ? (
+          <div className="card is-json">
+            <JsonTree value={converted} />
+          </div>
+        ) : item.kind === 'message' ? (
+          <MessageCard item={item} calls={calls} onJump={onJump} />
+        ) : calls ? (
+          calls.map((call) => <CallCard key={call.number} call={call} onJump={onJump} />)
+        ) : (
+          <EventCard item={item} />
+        )}
+      </div>
+      <EntryActions item={item} />
+    </article>
+  )
+})

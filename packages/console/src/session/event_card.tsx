@@ -1,0 +1,59 @@
+import type { TimelineEvent } from '@annals/client'
+import { useState } from 'react'
+import { type Json, shortText } from '../json/exact_json.ts'
+import { JsonTree } from '../json/json_tree.tsx'
+
+const BAD = /error|fail|exception|abort|crash|timeout|exceed|denied|reject/i
+const GOOD = /ended|complete|succe|finish|done/i
+/** Members that say in a line what an event is about. */
+const TELLING = [
+  'message',
+  'error',
+  'reason',
+  'name',
+  'title',
+  'text',
+  'summary',
+  'step',
+  'outcome',
+  'status',
+  'model',
+]
+const TEXT_MAX = 160
+
+/** An event: its type, what it is about, and all of its data. */
+export function EventCard({ item }: { item: TimelineEvent }) {
+  const data = item.data as { [key: string]: Json }
+  const names = Object.keys(data)
+  const told = TELLING.filter((key) => typeof data[key] === 'string').map((key) => shortText(data[key]))
+  const summary = (
+    told.length > 0
+      ? told
+      : names
+          .filter((name) => typeof data[name] !== 'object')
+          .map((name) => `${name} ${shortText(data[name])}`)
+  )
+    .slice(0, 3)
+    .join(' · ')
+  const [is_open, setOpen] = useState(names.length <= 6 && JSON.stringify(data).length < 400)
+  const mood = BAD.test(item.type) ? 'is-failed' : GOOD.test(item.type) ? 'is-answered' : ''
+  return (
+    <section className={`card event ${mood}`} aria-label={`Event ${item.type}`}>
+      <p className="card-head">
+        <span className="event-type mono">{item.type}</span>
+        <span className="event-summary">{summary.slice(0, TEXT_MAX)}</span>
+        {names.length > 0 && (
+          <button
+            type="button"
+            className="button is-small is-quiet"
+            aria-expanded={is_open}
+            onClick={() => setOpen(!is_open)}
+          >
+            {is_open ? 'Hide data' : 'Data'}
+          </button>
+        )}
+      </p>
+      {is_open && names.length > 0 && <JsonTree value={data} />}
+    </section>
+  )
+}

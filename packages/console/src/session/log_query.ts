@@ -1,0 +1,143 @@
+import type { AnnalsError, TimelineItem } from '@annals/client'
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { useCallback, useEffect, useMemo, useState } from 'react'
+import { type Project, useProject } from '../access/project_context.tsx'
+
+export const LOG_PAGE = 200
+/** Pages that are read without being looked at, so that the outline has the calls of all but the longest logs. */
+const PAGES_AHEAD_MAX = 15
+const FLUSH_MS = 60
+
+/** A session's log: its entries by seq, as far as they were read, and those that arrive meanwhile. */
+export interface Log {
+  /** The last seq there is. */
+  last_seq: number
+  entry: (seq: number) => TimelineItem | undefined
+  /** All entries that were read, in order. */
+  read: TimelineItem[]
+  /** Asks for the entries from one seq to another. */
+  want: (from: number, to: number) => void
+  is_live: boolean
+  failure: Error | undefined
+}
+
+/** What reads a page of a log. Entries never change, so a whole page is read once. */
+export function pageQuery(project: Project, session_id: string, page: number, last_seq: number) {
+  return {
+    // The last page grows: what was read of it counts for this end of the log only.
+    queryKey: [project.project_id, 'log', session_id, page, Math.min(last_seq, (page + 1) * LOG_PAGE)],
+    queryFn: async ({ signal }: { signal: AbortSignal }) => {
+      const query = { after_seq: page * LOG_PAGE, limit: LOG_PAGE }
+      return (await project.annals.sessions.timeline(session_id, query, { signal }).page()).items
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  }
+}
+
+/** Where the log ends when the view is opened. The tail goes on from there. */
+export function useLastSeq(session_id: string) {
+  const { annals, project_id } = useProject()
+  return useQuery({
+    queryKey: [project_id, 'last_seq', session_id],
+    queryFn: async ({ signal }) =>
+      (await annals.sessions.timeline(session_id, { time_desc: true, limit: 1 }, { signal }).page()).items[0]
+        ?.seq ?? 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  })
+}
+
+/** The log up to the seq that it had when it was opened, page by page, and its live end. */
+export function useLog(session_id: string, opened_at: number): Log {
+  const project = useProject()
+  const pages_all = Math.ceil(opened_at / LOG_PAGE)
+  const [wanted, setWanted] = useState<number[]>(() => (pages_all > 0 ? [0] : []))
+  const results = useQueries({
+    queries: wanted.map((page) => pageQuery(project, session_id, page, opened_at)),
+    combine: (all) => ({
+      pages: all.map(({ data }) => data),
+      is_reading: all.some(({ isFetching }) => isFetching),
+      failure: all.find(({ error }) => error)?.error ?? undefined,
+    }),
+  })
+  const tail = useTail(project, session_id, opened_at)
+  const want = useCallback(
+    (from: number, to: number) =>
+      setWanted((before) => {
+        const first = Math.floor(Math.max(from - 1, 0) / LOG_PAGE)
+        const last = Math.min(Math.floor((to - 1) / LOG_PAGE), pages_all - 1)
+        const missing = range(first, last).filter((page) => !before.includes(page))
+        return missing.length > 0 ? [...before, ...missing].sort((a, b) => a - b) : before
+      }),
+    [pages_all],
+  )
+  // The next page ahead of need, one at a time, as long as the log is not too long for that.
+  useEffect(() => {
+    if (results.is_reading || results.failure) return
+    const next = range(0, Math.min(pages_all, PAGES_AHEAD_MAX) - 1).find((page) => !wanted.includes(page))
+    if (next !== undefined) want(next * LOG_PAGE + 1, next * LOG_PAGE + 1)
+  }, [results.is_reading, results.failure, wanted, pages_all, want])
+
+  const stored = useMemo(() => {
+    const pages = new Map<number, TimelineItem[]>()
+    for (const [index, page] of wanted.entries()) {
+      const items = results.pages[index]
+      // Entries behind the end come by the tail.
+      if (items)
+        pages.set(
+          page,
+          items.filter(({ seq }) => seq <= opened_at),
+        )
+    }
+    return pages
+  }, [wanted, results.pages, opened_at])
+  const read = useMemo(() => [...[...stored.values()].flat(), ...tail.items], [stored, tail.items])
+  const entry = useCallback(
+    (seq: number) =>
+      seq > opened_at
+        ? tail.items[seq - opened_at - 1]
+        : stored.get(Math.floor((seq - 1) / LOG_PAGE))?.[(seq - 1) % LOG_PAGE],
+    [stored, tail.items, opened_at],
+  )
+  const last_seq = opened_at + tail.items.length
+  return { last_seq, entry, read, want, is_live: tail.is_live, failure: results.failure ?? tail.failure }
+}
+
+/** Entries as they are stored, gathered for a moment so that a burst is drawn at once. */
+function useTail({ annals }: Project, session_id: string, after: number) {
+  const [items, setItems] = useState<TimelineItem[]>([])
+  const [is_live, setLive] = useState(false)
+  const [failure, setFailure] = useState<AnnalsError>()
+  useEffect(() => {
+    const end = new AbortController()
+    let gathered: TimelineItem[] = []
+    const flush = () => {
+      const arrived = gathered
+      gathered = []
+      setItems((before) => [...before, ...arrived])
+    }
+    const follow = async () => {
+      const options = {
+        after,
+        signal: end.signal,
+        on_connect: () => setLive(true),
+        on_disconnect: () => setLive(false),
+      }
+      for await (const item of annals.sessions.tail(session_id, options)) {
+        if (gathered.length === 0) setTimeout(flush, FLUSH_MS)
+        gathered.push(item)
+      }
+    }
+    setItems([])
+    follow().catch((error: AnnalsError) => {
+      setLive(false)
+      setFailure(error)
+    })
+    return () => end.abort()
+  }, [annals, session_id, after])
+  return { items, is_live, failure }
+}
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: Math.max(last - first + 1, 0) }, (_, index) => first + index)
+}

@@ -1,0 +1,65 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo, useState } from 'react'
+import { useProject } from '../access/project_context.tsx'
+import { LOG_PAGE, type Log, pageQuery } from './log_query.ts'
+
+/** What a search has found so far. */
+export interface LogSearch {
+  /** Seqs, in order. */
+  found: number[]
+  /** Up to which seq it has looked. */
+  searched: number
+  is_done: boolean
+}
+
+const FOUND_MAX = 5_000
+const WAIT_MS = 200
+const NOTHING: LogSearch = { found: [], searched: 0, is_done: true }
+
+/** Looks for a text in all entries, page by page from the first, and then in those that arrive. */
+export function useLogSearch(session_id: string, opened_at: number, log: Log, text: string): LogSearch {
+  const project = useProject()
+  const queries = useQueryClient()
+  const [stored, setStored] = useState<LogSearch>(NOTHING)
+  const wanted = text.trim().toLowerCase()
+  useEffect(() => {
+    setStored(wanted === '' ? NOTHING : { ...NOTHING, is_done: false })
+    if (wanted === '') return
+    let is_over = false
+    const search = async () => {
+      const found: number[] = []
+      for (let page = 0; page * LOG_PAGE < opened_at && found.length < FOUND_MAX; page++) {
+        if (is_over) return
+        const items = await queries.fetchQuery(pageQuery(project, session_id, page, opened_at))
+        if (is_over) return
+        for (const item of items) if (item.seq <= opened_at && contains(item, wanted)) found.push(item.seq)
+        setStored({ found: [...found], searched: Math.min((page + 1) * LOG_PAGE, opened_at), is_done: false })
+      }
+      if (!is_over) setStored((before) => ({ ...before, is_done: true }))
+    }
+    // Not for each letter that is typed.
+    const timer = setTimeout(
+      () => void search().catch(() => setStored((before) => ({ ...before, is_done: true }))),
+      WAIT_MS,
+    )
+    return () => {
+      is_over = true
+      clearTimeout(timer)
+    }
+  }, [wanted, project, queries, session_id, opened_at])
+  const arrived = useMemo(
+    () =>
+      wanted === ''
+        ? []
+        : log.read.filter((item) => item.seq > opened_at && contains(item, wanted)).map(({ seq }) => seq),
+    [log.read, wanted, opened_at],
+  )
+  return useMemo(() => ({ ...stored, found: [...stored.found, ...arrived] }), [stored, arrived])
+}
+
+function contains(item: object, wanted: string): boolean {
+  const { blob, type, data, meta } = item as Record<string, unknown>
+  // As text a quote is a quote; within a string of JSON it has a backslash before it.
+  const text = JSON.stringify([blob, type, data, meta]).toLowerCase()
+  return text.includes(wanted) || text.replaceAll('\\"', '"').replaceAll('\\n', ' ').includes(wanted)
+}

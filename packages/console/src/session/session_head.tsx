@@ -1,0 +1,120 @@
+import type { Session } from '@annals/client'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { useProject } from '../access/project_context.tsx'
+import { navigate } from '../address/address.ts'
+import { Link } from '../address/link.tsx'
+import { shortText } from '../json/exact_json.ts'
+import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
+import { CopyButton } from '../parts/copy_button.tsx'
+import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
+import { conditionsOf, type Filter, pathText } from '../sessions/conditions.ts'
+import { outcomeOf } from '../sessions/outcome.ts'
+import { pathOf } from '../sessions/sessions_page.tsx'
+import { useIdentifiers } from '../sessions/sessions_query.ts'
+import type { Log } from './log_query.ts'
+
+/** What session this is: whose, with which configs, how long and how large. */
+export function SessionHead({ session, log }: { session: Session; log: Log }) {
+  const { annals, project_id, may_write } = useProject()
+  const [erases, setErases] = useState(false)
+  const queries = useQueryClient()
+  const { id, user_id, configs } = session
+  const user = useIdentifiers([[user_id]]).get(user_id ?? '')
+  const tokens = useQuery({
+    queryKey: [project_id, 'tokens', id, log.last_seq],
+    queryFn: ({ signal }) => annals.sessions.tokenCounts(id, { signal }),
+    placeholderData: (before) => before,
+  })
+  const outcome = outcomeOf(configs)
+  const ended_at = log.entry(log.last_seq)?.created_at
+  const took_ms =
+    ended_at === undefined ? 0 : Date.parse(ended_at) - Date.parse(log.entry(1)?.created_at ?? ended_at)
+  return (
+    <header className="session-head">
+      <p className="crumbs">
+        <Link to="/sessions">Sessions</Link>
+        {user !== undefined && (
+          <>
+            <span aria-hidden="true"> / </span>
+            <Link to={pathOf({ user })}>{user}</Link>
+          </>
+        )}
+      </p>
+      <div className="session-title">
+        <h1 className="mono" title={id}>
+          {id}
+        </h1>
+        {outcome && (
+          <span
+            className={`outcome is-${outcome.verdict}`}
+            title={`${pathText(outcome.path)} is ${shortText(outcome.value)}`}
+          >
+            {outcome.verdict}
+          </span>
+        )}
+        <span className="session-actions">
+          <CopyButton text={() => id}>Copy id</CopyButton>
+          <CopyButton
+            text={() =>
+              `curl -s '${location.origin}/api/v1/session/${id}/timeline?limit=200' -H "Authorization: Bearer $KEY"`
+            }
+          >
+            curl
+          </CopyButton>
+          {may_write && (
+            <button type="button" className="button is-small is-danger-quiet" onClick={() => setErases(true)}>
+              Delete…
+            </button>
+          )}
+        </span>
+      </div>
+      <dl className="facts">
+        <Fact name="entries">{countText(log.last_seq)}</Fact>
+        <Fact name="tokens">{tokens.data ? countText(tokens.data.total_tokens) : '…'}</Fact>
+        {took_ms > 0 && <Fact name="took">{durationText(took_ms)}</Fact>}
+        <Fact name="created">
+          <Timestamp at={session.created_at} />
+        </Fact>
+        {conditionsOf(configs as Filter)
+          .slice(0, 12)
+          .map(({ path, value }) => (
+            <Fact key={pathText(path)} name={pathText(path)}>
+              <Link to={pathOf({ filter: nested(path, value) })} title="All sessions with this">
+                {shortText(value).slice(0, 60)}
+              </Link>
+            </Fact>
+          ))}
+      </dl>
+      <ConfirmDialog
+        title="Delete this session"
+        is_open={erases}
+        phrase={id.slice(-8)}
+        action="Delete the session"
+        onClose={() => setErases(false)}
+        run={async () => {
+          await annals.sessions.delete(id)
+          void queries.invalidateQueries({ queryKey: [project_id, 'sessions'] })
+          navigate('/sessions')
+        }}
+      >
+        <p>
+          The session and its <b>{countText(log.last_seq)} entries</b> go for good.
+        </p>
+      </ConfirmDialog>
+    </header>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function nested(path: string[], value: unknown): Filter {
+  return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Filter
+}

@@ -1,0 +1,118 @@
+import type { Session } from '@annals/client'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useMemo, useRef } from 'react'
+import { useProject } from '../access/project_context.tsx'
+import { navigate, useAddress, withQuery } from '../address/address.ts'
+import { Empty, Failure, Loading } from '../parts/states.tsx'
+import { useKeys } from '../shell/shortcuts.ts'
+import { joinCalls } from './calls.ts'
+import { FORMATS, useConverted } from './converted_messages.ts'
+import { jsonOf } from './entry_actions.tsx'
+import { useLastSeq, useLog } from './log_query.ts'
+import { useLogSearch } from './log_search.ts'
+import { Outline } from './outline.tsx'
+import { SessionHead } from './session_head.tsx'
+import { SessionToolbar } from './session_toolbar.tsx'
+import { Timeline, type TimelineHandle } from './timeline.tsx'
+
+/** One session: its log in order, as far as it goes and as it goes on. */
+export function SessionPage({ id }: { id: string }) {
+  const { annals, project_id } = useProject()
+  const session = useQuery({
+    queryKey: [project_id, 'session', id],
+    queryFn: ({ signal }) => annals.sessions.get(id, { signal }),
+  })
+  const last_seq = useLastSeq(id)
+  const failed = [session, last_seq].find(({ isError }) => isError)
+  if (failed) return <Failure error={failed.error} onRetry={() => void failed.refetch()} />
+  if (session.data === undefined || last_seq.data === undefined) return <Loading what="the session" />
+  return <OpenSession session={session.data} opened_at={last_seq.data} />
+}
+
+function OpenSession({ session, opened_at }: { session: Session; opened_at: number }) {
+  const { id } = session
+  const { query } = useAddress()
+  const current = seqOf(query.get('seq'))
+  const text = query.get('q') ?? ''
+  const format = FORMATS.find((one) => one === query.get('format'))
+  const log = useLog(id, opened_at)
+  const calls = useMemo(() => joinCalls(log.read), [log.read])
+  const search = useLogSearch(id, opened_at, log, text)
+  const matches = useMemo(() => new Set(search.found), [search.found])
+  const converted = useConverted(id, format, log.last_seq)
+  const timeline = useRef<TimelineHandle>(null)
+
+  const show = (change: { seq?: number | undefined; q?: string; format?: string | undefined }) => {
+    const next = { seq: current, q: text, format, ...change }
+    navigate(
+      withQuery(`/sessions/${id}`, { ...next, seq: next.seq === undefined ? undefined : String(next.seq) }),
+      { replace: true },
+    )
+  }
+  const jump = (seq: number) => {
+    const target = Math.min(Math.max(seq, 1), log.last_seq)
+    show({ seq: target })
+    timeline.current?.goTo(target)
+  }
+  // A link to an entry leads there once; from then on the reader scrolls.
+  const led = useRef(false)
+  useEffect(() => {
+    if (led.current || !timeline.current) return
+    led.current = true
+    if (current !== undefined) timeline.current.goTo(current)
+  })
+  const step = (seqs: number[], direction: 1 | -1) => {
+    const here = current ?? 0
+    const next = direction > 0 ? seqs.find((seq) => seq > here) : seqs.findLast((seq) => seq < here)
+    if (next !== undefined) jump(next)
+  }
+  const call_seqs = [...calls.by_seq.keys()]
+  const here = current === undefined ? undefined : log.entry(current)
+  useKeys({
+    j: () => jump((current ?? 0) + 1),
+    k: () => jump((current ?? 2) - 1),
+    t: () => step(call_seqs, 1),
+    T: () => step(call_seqs, -1),
+    n: () => step(search.found, 1),
+    N: () => step(search.found, -1),
+    Home: () => jump(1),
+    End: () => jump(log.last_seq),
+    c: () => here && void navigator.clipboard.writeText(jsonOf(here)),
+  })
+  return (
+    <div className="page is-session">
+      <SessionHead session={session} log={log} />
+      <SessionToolbar
+        {...{ log, calls, search, text, format, current }}
+        is_converting={converted.isFetching}
+        onJump={jump}
+        onSearch={(q) => show({ q })}
+        onStep={(direction) => step(search.found, direction)}
+        onFormat={(next) => show({ format: next })}
+      />
+      {log.failure && log.read.length === 0 ? (
+        <Failure error={log.failure} />
+      ) : log.last_seq === 0 ? (
+        <Empty title="Nothing happened here yet">
+          <p>
+            {log.is_live ? 'What is appended appears here as it is stored.' : 'Connecting to the live end…'}
+          </p>
+        </Empty>
+      ) : (
+        <div className="session-body">
+          <Timeline
+            ref={timeline}
+            {...{ log, opened_at, calls, current, matches }}
+            converted={format && converted.data}
+            onJump={jump}
+          />
+          <Outline calls={calls} read={log.read} last_seq={log.last_seq} current={current} onJump={jump} />
+        </div>
+      )}
+    </div>
+  )
+}
+
+function seqOf(text: string | null): number | undefined {
+  return text !== null && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined
+}

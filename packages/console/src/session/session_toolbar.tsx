@@ -1,0 +1,162 @@
+import { type FormEvent, useEffect, useState } from 'react'
+import { countText } from '../parts/timestamp.tsx'
+import type { Calls } from './calls.ts'
+import { FORMAT_NAMES, FORMATS, type Format } from './converted_messages.ts'
+import type { Log } from './log_query.ts'
+import type { LogSearch } from './log_search.ts'
+
+/** Ways through a log: to a seq, to what is searched, to a tool call, to its end; and in which format. */
+export function SessionToolbar(props: {
+  log: Log
+  calls: Calls
+  search: LogSearch
+  text: string
+  format: Format | undefined
+  current: number | undefined
+  is_converting: boolean
+  onJump: (seq: number) => void
+  onSearch: (text: string) => void
+  onStep: (direction: 1 | -1) => void
+  onFormat: (format: Format | undefined) => void
+}) {
+  const { log, calls, search, text, format, current, is_converting, onJump, onSearch, onStep, onFormat } =
+    props
+  return (
+    <div className="toolbar" role="toolbar" aria-label="Ways through the session">
+      <SearchField text={text} onSearch={onSearch} onStep={onStep} />
+      {text !== '' && (
+        <span className="search-state" role="status">
+          {search.found.length === 0
+            ? search.is_done
+              ? 'nothing found'
+              : 'searching…'
+            : `${placeOf(search.found, current)}${countText(search.found.length)} found`}
+          {!search.is_done &&
+            search.searched > 0 &&
+            `, ${countText(search.searched)} of ${countText(log.last_seq)} searched`}
+          <button
+            type="button"
+            className="button is-small"
+            onClick={() => onStep(-1)}
+            aria-label="Previous match (N)"
+          >
+            ↑
+          </button>
+          <button
+            type="button"
+            className="button is-small"
+            onClick={() => onStep(1)}
+            aria-label="Next match (n)"
+          >
+            ↓
+          </button>
+        </span>
+      )}
+      <button
+        type="button"
+        className={`button live ${log.is_live ? 'is-on' : ''}`}
+        onClick={() => onJump(log.last_seq)}
+        title="To the latest entry, and follow (End)"
+      >
+        <span className="live-dot" aria-hidden="true" />
+        {log.is_live ? 'Live' : 'Connecting'}
+      </button>
+      <JumpField last_seq={log.last_seq} onJump={onJump} />
+      {calls.all.length > 0 && (
+        <label className="calls-field">
+          <span>Tool call</span>
+          <select
+            value={calls.by_seq.get(current ?? -1)?.[0]?.number ?? ''}
+            onChange={(event) => onJump(calls.all[Number(event.target.value) - 1]!.seq)}
+          >
+            <option value="" disabled>
+              of {calls.all.length}
+            </option>
+            {calls.all.slice(0, 500).map(({ number, name, result }) => (
+              <option key={number} value={number}>
+                {number} {name}
+                {result?.is_error ? ' (failed)' : ''}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label>
+        <span>Format</span>
+        <select
+          value={format ?? ''}
+          onChange={(event) => onFormat(FORMATS.find((one) => one === event.target.value))}
+          aria-busy={is_converting}
+        >
+          <option value="">To read</option>
+          {FORMATS.map((one) => (
+            <option key={one} value={one}>
+              {FORMAT_NAMES[one]} JSON
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  )
+}
+
+function SearchField({
+  text,
+  onSearch,
+  onStep,
+}: {
+  text: string
+  onSearch: (text: string) => void
+  onStep: (direction: 1 | -1) => void
+}) {
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onStep(1)
+  }
+  return (
+    <form className="search" role="search" onSubmit={submit}>
+      <label>
+        <span className="visually-hidden">Search this session</span>
+        <input
+          data-search
+          type="search"
+          value={text}
+          onChange={(event) => onSearch(event.target.value)}
+          placeholder="Search this session"
+          spellCheck={false}
+          autoComplete="off"
+        />
+      </label>
+    </form>
+  )
+}
+
+function JumpField({ last_seq, onJump }: { last_seq: number; onJump: (seq: number) => void }) {
+  const [seq, setSeq] = useState('')
+  useEffect(() => {
+    if (Number(seq) > last_seq && last_seq > 0) setSeq(String(last_seq))
+  }, [seq, last_seq])
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (/^\d+$/.test(seq)) onJump(Number(seq))
+  }
+  return (
+    <form className="jump" onSubmit={submit}>
+      <label>
+        <span>Seq</span>
+        <input
+          className="mono"
+          inputMode="numeric"
+          value={seq}
+          onChange={(event) => setSeq(event.target.value.replace(/\D/g, ''))}
+          placeholder={`1–${last_seq}`}
+        />
+      </label>
+    </form>
+  )
+}
+
+function placeOf(found: number[], current: number | undefined): string {
+  const place = current === undefined ? -1 : found.indexOf(current)
+  return place < 0 ? '' : `${countText(place + 1)} of `
+}

@@ -1,0 +1,117 @@
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
+import type { Json } from '../json/exact_json.ts'
+import type { Calls } from './calls.ts'
+import { EntryRow } from './entry_row.tsx'
+import type { Log } from './log_query.ts'
+
+const ENTRY_PX = 120
+const ENTRIES_AHEAD = 8
+/** How near to the end counts as at the end, where new entries are followed. */
+const AT_END_PX = 120
+
+export interface TimelineHandle {
+  goTo: (seq: number) => void
+}
+
+/** The entries in order of seq. Only those in sight are drawn, and only their pages are read. */
+export function Timeline(props: {
+  log: Log
+  opened_at: number
+  calls: Calls
+  current: number | undefined
+  matches: ReadonlySet<number>
+  converted: ReadonlyMap<string, Json> | undefined
+  onJump: (seq: number) => void
+  ref: Ref<TimelineHandle>
+}) {
+  const { log, opened_at, calls, current, matches, converted, onJump, ref } = props
+  const scroller = useRef<HTMLDivElement>(null)
+  const is_at_end = useRef(false)
+  /** The entry that was gone to, until the reader scrolls: what is above it may yet turn out taller. */
+  const anchor = useRef<number>(undefined)
+  const virtualizer = useVirtualizer({
+    count: log.last_seq,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ENTRY_PX,
+    overscan: ENTRIES_AHEAD,
+    getItemKey: (index) => index + 1,
+  })
+  const items = virtualizer.getVirtualItems()
+  const first = (items[0]?.index ?? 0) + 1
+  const last = (items.at(-1)?.index ?? 0) + 1
+  const { want, last_seq } = log
+  useEffect(() => want(first, last), [want, first, last])
+  useImperativeHandle(ref, () => ({
+    goTo: (seq) => {
+      is_at_end.current = seq >= last_seq
+      anchor.current = seq >= last_seq ? undefined : seq
+      virtualizer.scrollToIndex(seq - 1, { align: seq >= last_seq ? 'end' : 'start' })
+    },
+  }))
+  const height = virtualizer.getTotalSize()
+  // Who reads the end goes on reading it, and who was led to an entry stays there.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the height is what this follows
+  useEffect(() => {
+    if (is_at_end.current) virtualizer.scrollToIndex(last_seq - 1, { align: 'end' })
+    else if (anchor.current !== undefined) virtualizer.scrollToIndex(anchor.current - 1, { align: 'start' })
+  }, [last_seq, height, virtualizer])
+  const release = () => {
+    anchor.current = undefined
+  }
+  const notice = () => {
+    const { scrollTop, scrollHeight, clientHeight } = scroller.current!
+    is_at_end.current = scrollHeight - scrollTop - clientHeight < AT_END_PX && scrollHeight > clientHeight
+  }
+  return (
+    <div
+      className="timeline"
+      ref={scroller}
+      onScroll={notice}
+      onWheel={release}
+      onTouchMove={release}
+      onPointerDown={release}
+      onKeyDown={release}
+      tabIndex={0}
+      role="region"
+      aria-label="Timeline"
+    >
+      <div className="timeline-body" style={{ height }}>
+        {items.map((line) => {
+          const seq = line.index + 1
+          const item = log.entry(seq)
+          return (
+            <div
+              key={line.key}
+              className="timeline-line"
+              data-index={line.index}
+              ref={virtualizer.measureElement}
+              style={{ transform: `translateY(${line.start}px)` }}
+            >
+              {item ? (
+                <EntryRow
+                  item={item}
+                  before={log.entry(seq - 1)?.created_at}
+                  calls={calls.by_seq.get(seq)}
+                  answers={calls.answers.get(seq)}
+                  is_current={seq === current}
+                  is_match={matches.has(seq)}
+                  is_new={seq > opened_at}
+                  converted={item.kind === 'message' ? converted?.get(item.id) : undefined}
+                  onJump={onJump}
+                />
+              ) : (
+                <div className="entry is-unread">
+                  <div className="spine">
+                    <span className="seq mono">{seq}</span>
+                  </div>
+                  <div className="said faint">Reading…</div>
+                </div>
+              )}
+            </div>
+          )
+        })}
+      </div>
+    </div>
+  )
+}

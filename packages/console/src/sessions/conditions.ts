@@ -1,0 +1,106 @@
+import { ExactNumber, isObject, type Json, parseExactly } from '../json/exact_json.ts'
+
+/** One condition of a filter: the member at a path has a value. */
+export interface Condition {
+  path: string[]
+  value: Json
+}
+
+export type Filter = { [key: string]: Json }
+
+export const VALUE_TYPES = ['text', 'number', 'true / false', 'null', 'JSON'] as const
+export type ValueType = (typeof VALUE_TYPES)[number]
+
+/** The conditions that a filter consists of: its members, nested ones by their path. */
+export function conditionsOf(filter: Filter, path: string[] = []): Condition[] {
+  return Object.entries(filter).flatMap(([key, value]) =>
+    isObject(value) && Object.keys(value).length > 0
+      ? conditionsOf(value, [...path, key])
+      : [{ path: [...path, key], value }],
+  )
+}
+
+/** The filter that holds all conditions. Of two for one path the later counts. */
+export function filterOf(conditions: Condition[]): Filter {
+  const filter: Filter = {}
+  for (const { path, value } of conditions) {
+    let place = filter
+    for (const key of path.slice(0, -1)) {
+      const inner = Object.hasOwn(place, key) ? place[key] : undefined
+      const next = isObject(inner) ? inner : {}
+      Object.defineProperty(place, key, { value: next, enumerable: true, configurable: true, writable: true })
+      place = next
+    }
+    Object.defineProperty(place, path.at(-1)!, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    })
+  }
+  return filter
+}
+
+/** The filter with one more condition. */
+export function withCondition(filter: Filter, condition: Condition): Filter {
+  return filterOf([...conditionsOf(filter), condition])
+}
+
+/** The filter without the condition for a path. */
+export function withoutCondition(filter: Filter, path: string[]): Filter {
+  const removed = JSON.stringify(path)
+  return filterOf(conditionsOf(filter).filter((condition) => JSON.stringify(condition.path) !== removed))
+}
+
+/** Whether the filter has exactly this condition. */
+export function hasCondition(filter: Filter, { path, value }: Condition): boolean {
+  const wanted = JSON.stringify([path, value])
+  return conditionsOf(filter).some((one) => JSON.stringify([one.path, one.value]) === wanted)
+}
+
+/** The filter as it stands in the address; undefined where it is none. */
+export function readFilter(text: string | null): Filter {
+  try {
+    const value = text ? parseExactly(text) : {}
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+/** The text of a path: its keys with dots between them; a dot in a key has a backslash. */
+export function pathText(path: string[]): string {
+  return path.map((key) => key.replaceAll(/[\\.]/g, '\\$&')).join('.')
+}
+
+export function readPath(text: string): string[] {
+  const keys = ['']
+  for (const [part] of text.matchAll(/\\.|[^\\]/gs)) {
+    if (part === '.') keys.push('')
+    else keys[keys.length - 1] += part.length > 1 ? part.slice(1) : part
+  }
+  return keys
+}
+
+export function typeOf(value: Json): ValueType {
+  if (value === null) return 'null'
+  if (typeof value === 'string') return 'text'
+  if (typeof value === 'boolean') return 'true / false'
+  return typeof value === 'number' || value instanceof ExactNumber ? 'number' : 'JSON'
+}
+
+/** The value that was typed. @throws Error with a sentence when it is none of its type */
+export function readValue(type: ValueType, text: string): Json {
+  if (type === 'text') return text
+  if (type === 'null') return null
+  if (type === 'true / false') return text !== 'false'
+  if (type === 'number') {
+    if (!/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text.trim())) throw new Error(`“${text}” is no number.`)
+    return parseExactly(text.trim().replace(/^(-?)0+(?=\d)/, '$1')) as Json
+  }
+  try {
+    return parseExactly(text) as Json
+  } catch {
+    throw new Error('This is not JSON yet: text stands in double quotes, as in ["a", "b"].')
+  }
+}

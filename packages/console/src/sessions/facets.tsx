@@ -1,0 +1,85 @@
+import type { Session } from '@annals/client'
+import { useMemo } from 'react'
+import { isObject, type Json, shortText } from '../json/exact_json.ts'
+import { type Condition, type Filter, hasCondition, pathText } from './conditions.ts'
+import { outcomeOf } from './outcome.ts'
+
+const VALUES_MAX = 6
+const FACETS_MAX = 14
+const ROWS_MAX = 1_000
+
+interface Facet extends Condition {
+  sessions: number
+  verdict: 'failed' | 'passed' | undefined
+}
+
+/** What tells the sessions in the list apart, one click each; first of all, which failed. */
+export function Facets(props: { rows: Session[]; filter: Filter; onToggle: (condition: Condition) => void }) {
+  const { rows, filter, onToggle } = props
+  const facets = useMemo(() => facetsOf(rows.slice(0, ROWS_MAX)), [rows])
+  if (facets.length === 0) return null
+  return (
+    <div className="facets" role="group" aria-label="Values in this list">
+      <span className="facets-title">In this list</span>
+      {facets.map((facet) => (
+        <button
+          key={JSON.stringify([facet.path, facet.value])}
+          type="button"
+          className={`facet ${facet.verdict ? `is-${facet.verdict}` : ''}`}
+          aria-pressed={hasCondition(filter, facet)}
+          title={`Sessions whose ${pathText(facet.path)} is ${shortText(facet.value)}, of the ${Math.min(rows.length, ROWS_MAX)} that were read`}
+          onClick={() => onToggle({ path: facet.path, value: facet.value })}
+        >
+          {facet.verdict && <b>{facet.verdict}</b>}
+          <span className="facet-key">{pathText(facet.path)}</span> {shortText(facet.value)}
+          <span className="facet-count">{facet.sessions}</span>
+        </button>
+      ))}
+    </div>
+  )
+}
+
+/** Keys that have few values in the rows, and more than one or what tells how a run ended. */
+function facetsOf(rows: Session[]): Facet[] {
+  const keys = new Map<string, Map<string, Facet>>()
+  for (const { configs } of rows) {
+    const outcome = outcomeOf(configs)
+    const walk = (object: Record<string, unknown>, path: string[]) => {
+      for (const [key, value] of Object.entries(object) as Array<[string, Json]>) {
+        const here = [...path, key]
+        if (isObject(value)) walk(value, here)
+        else if (!Array.isArray(value)) {
+          const name = pathText(here)
+          const values = keys.get(name) ?? new Map<string, Facet>()
+          keys.set(name, values)
+          const text = JSON.stringify(value)
+          const verdict = outcome && pathText(outcome.path) === name ? outcome.verdict : undefined
+          const facet = values.get(text) ?? { path: here, value, sessions: 0, verdict }
+          facet.sessions += 1
+          values.set(text, facet)
+        }
+      }
+    }
+    walk(configs, [])
+  }
+  return [...keys.values()]
+    .filter(
+      (values) =>
+        values.size <= VALUES_MAX && (values.size > 1 || [...values.values()].some(({ verdict }) => verdict)),
+    )
+    .sort((a, b) => weightOf(b) - weightOf(a))
+    .flatMap((values) => [...values.values()].sort((a, b) => weightOfOne(b) - weightOfOne(a)))
+    .slice(0, FACETS_MAX)
+}
+
+function weightOf(values: Map<string, Facet>): number {
+  const facets = [...values.values()]
+  return (
+    (facets.some(({ verdict }) => verdict) ? 1e9 : 0) +
+    facets.reduce((sum, { sessions }) => sum + sessions, 0)
+  )
+}
+
+function weightOfOne({ verdict, sessions }: Facet): number {
+  return (verdict === 'failed' ? 1e9 : 0) + sessions
+}

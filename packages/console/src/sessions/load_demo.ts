@@ -1,0 +1,23 @@
+import type { Annals, NewEntry, NewLearningSpace, NewSession } from '@annals/client'
+
+/** The demo as it ships with Annals. Its sessions and entries have ids, so that loading it twice stores it once. */
+interface Demo {
+  sessions: Array<{ session: NewSession; entries: NewEntry[] }>
+  learning_spaces: NewLearningSpace[]
+}
+
+/** Stores the sessions that ship with Annals, through the API like anybody's. */
+export async function loadDemo(
+  annals: Annals,
+  onProgress: (done: number, all: number) => void,
+): Promise<void> {
+  const response = await fetch('/console/demo.json')
+  if (!response.ok) throw new Error('This Annals has no demo with it. Try: npx annals demo')
+  const { sessions, learning_spaces } = (await response.json()) as Demo
+  for (const [index, { session, entries }] of sessions.entries()) {
+    onProgress(index, sessions.length)
+    const { id } = await annals.sessions.create(session)
+    await annals.sessions.appendBatch(id, entries)
+  }
+  for (const space of learning_spaces) await annals.learningSpaces.create(space)
+}

@@ -1,0 +1,56 @@
+import { isObject, type Json } from '../json/exact_json.ts'
+
+/** How a run ended, read from its configs; nothing in Annals itself says so. */
+export interface Outcome {
+  verdict: 'failed' | 'passed'
+  /** The member that tells. */
+  path: string[]
+  value: Json
+}
+
+const FAILED =
+  /^(?:fail(?:ed|ure)?|error(?:ed)?|crashed|aborted|timeout|timed[_ ]out|unsuccessful|rejected)$/i
+const PASSED = /^(?:pass(?:ed)?|succe(?:ss|eded)|ok|done|completed?|resolved|successful)$/i
+
+const TELLING: Array<{ key: RegExp; read: (value: Json) => Outcome['verdict'] | undefined }> = [
+  {
+    key: /^(?:success|succeeded|passed|ok|solved|resolved)$/i,
+    read: (value) => (value === true ? 'passed' : value === false ? 'failed' : undefined),
+  },
+  {
+    key: /^(?:failed|crashed)$/i,
+    read: (value) => (value === true ? 'failed' : value === false ? 'passed' : undefined),
+  },
+  { key: /^(?:status|outcome|result|state|verdict)$/i, read: readWord },
+  {
+    key: /^reward$/i,
+    read: (value) =>
+      typeof value !== 'number' ? undefined : value <= 0 ? 'failed' : value >= 1 ? 'passed' : undefined,
+  },
+  {
+    key: /^exit_?code$/i,
+    read: (value) => (typeof value !== 'number' ? undefined : value === 0 ? 'passed' : 'failed'),
+  },
+  { key: /^error$/i, read: (value) => (value ? 'failed' : undefined) },
+]
+
+function readWord(value: Json): Outcome['verdict'] | undefined {
+  if (typeof value !== 'string') return undefined
+  return FAILED.test(value) ? 'failed' : PASSED.test(value) ? 'passed' : undefined
+}
+
+/** Looks for a member that tells, at the top and one level below. */
+export function outcomeOf(configs: Record<string, unknown>, path: string[] = []): Outcome | undefined {
+  for (const { key, read } of TELLING) {
+    for (const [name, value] of Object.entries(configs) as Array<[string, Json]>) {
+      const verdict = key.test(name) ? read(value) : undefined
+      if (verdict) return { verdict, path: [...path, name], value }
+    }
+  }
+  if (path.length > 0) return undefined
+  for (const [name, value] of Object.entries(configs)) {
+    const found = isObject(value) ? outcomeOf(value, [name]) : undefined
+    if (found) return found
+  }
+  return undefined
+}

@@ -1,0 +1,145 @@
+import type { Session } from '@annals/client'
+import { useMemo } from 'react'
+import { navigate, useAddress, withQuery } from '../address/address.ts'
+import { Empty, Failure, Loading } from '../parts/states.tsx'
+import {
+  type Condition,
+  conditionsOf,
+  type Filter,
+  hasCondition,
+  readFilter,
+  withCondition,
+  withoutCondition,
+} from './conditions.ts'
+import { EmptyProject } from './empty_project.tsx'
+import { Facets } from './facets.tsx'
+import { FilterBar } from './filter_bar.tsx'
+import { OverTimeChart } from './over_time_chart.tsx'
+import { type SessionsView, useFacts, useNewest, useSessions } from './sessions_query.ts'
+import { SessionsTable } from './sessions_table.tsx'
+
+/** All sessions of the project, or those that a filter leaves. */
+export function SessionsPage() {
+  const { query } = useAddress()
+  const view = useMemo<SessionsView>(
+    () => ({
+      user: query.get('user') ?? undefined,
+      filter: readFilter(query.get('filter')),
+      oldest_first: query.get('order') === 'oldest',
+    }),
+    [query],
+  )
+  const show = (change: Partial<SessionsView>) => navigate(pathOf({ ...view, ...change }))
+  const sessions = useSessions(view)
+  const pages = useMemo(() => sessions.data?.pages.map(({ items }) => items) ?? [], [sessions.data])
+  const rows = useMemo(() => pages.flat(), [pages])
+  const facts = useFacts(pages)
+  const newest = useNewest(view)
+  const is_filtered = view.user !== undefined || conditionsOf(view.filter).length > 0
+  const has_new =
+    !view.oldest_first && newest.data && rows[0] && newest.data !== rows[0].id && !sessions.isFetching
+  const toggle = (condition: Condition) =>
+    show({
+      filter: hasCondition(view.filter, condition)
+        ? withoutCondition(view.filter, condition.path)
+        : withCondition(view.filter, condition),
+    })
+
+  return (
+    <div className="page is-list">
+      <div className="page-head">
+        <h1>Sessions</h1>
+        <OrderSwitch view={view} onChange={(oldest_first) => show({ oldest_first })} />
+        {has_new && (
+          <button
+            type="button"
+            className="button is-primary is-small"
+            onClick={() => void sessions.refetch()}
+          >
+            New sessions. Show them
+          </button>
+        )}
+      </div>
+      <OverTimeChart view={view} />
+      <FilterBar view={view} rows={rows} onChange={show} />
+      <Facets rows={rows} filter={view.filter} onToggle={toggle} />
+      <SessionsList
+        {...{ rows, facts, view, toggle, is_filtered }}
+        state={sessions}
+        onUser={(user) => show({ user: view.user === user ? undefined : user })}
+        onClear={() => show({ user: undefined, filter: {} })}
+      />
+    </div>
+  )
+}
+
+function SessionsList(props: {
+  rows: Session[]
+  facts: ReturnType<typeof useFacts>
+  state: ReturnType<typeof useSessions>
+  view: SessionsView
+  is_filtered: boolean
+  toggle: (condition: Condition) => void
+  onUser: (user: string) => void
+  onClear: () => void
+}) {
+  const { rows, facts, state, is_filtered, toggle, onUser, onClear } = props
+  if (state.isPending) return <Loading what="sessions" />
+  if (state.isError && rows.length === 0)
+    return <Failure error={state.error} onRetry={() => void state.refetch()} />
+  if (rows.length === 0 && !is_filtered) return <EmptyProject onFilled={() => void state.refetch()} />
+  if (rows.length === 0) {
+    return (
+      <Empty title="No session fits this filter">
+        <p>Values are compared with their type: the number 1 is not the text “1”.</p>
+        <button type="button" className="button" onClick={onClear}>
+          Show all sessions
+        </button>
+      </Empty>
+    )
+  }
+  return (
+    <SessionsTable
+      rows={rows}
+      facts={facts}
+      has_more={state.hasNextPage}
+      is_reading={state.isFetchingNextPage}
+      onMore={() => void state.fetchNextPage()}
+      onUser={onUser}
+      onCondition={toggle}
+      failure={state.isError ? state.error : undefined}
+    />
+  )
+}
+
+function OrderSwitch({ view, onChange }: { view: SessionsView; onChange: (oldest_first: boolean) => void }) {
+  return (
+    <label className="order">
+      <span className="visually-hidden">Order</span>
+      <select
+        value={view.oldest_first ? 'oldest' : 'newest'}
+        onChange={(event) => onChange(event.target.value === 'oldest')}
+      >
+        <option value="newest">Newest first</option>
+        <option value="oldest">Oldest first</option>
+      </select>
+    </label>
+  )
+}
+
+/** The address of a view. */
+export function pathOf({
+  user,
+  filter,
+  oldest_first,
+}: {
+  user?: string | undefined
+  filter?: Filter
+  oldest_first?: boolean
+}): string {
+  return withQuery('/sessions', {
+    user,
+    filter: filter && Object.keys(filter).length > 0 ? JSON.stringify(filter) : undefined,
+    order: oldest_first ? 'oldest' : undefined,
+  })
+}

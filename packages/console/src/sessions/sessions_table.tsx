@@ -1,0 +1,126 @@
+import type { Session } from '@annals/client'
+import { memo } from 'react'
+import { Link } from '../address/link.tsx'
+import { shortText } from '../json/exact_json.ts'
+import { countText, Timestamp } from '../parts/timestamp.tsx'
+import { VirtualTable } from '../parts/virtual_table.tsx'
+import { type Condition, conditionsOf, type Filter, pathText } from './conditions.ts'
+import { outcomeOf } from './outcome.ts'
+
+const COLUMNS = ['Outcome', 'User', 'Session', 'Configs', 'Entries', 'Created', 'Last activity']
+const CHIPS_MAX = 8
+
+interface Facts {
+  entries: Map<string, number>
+  users: Map<string, string>
+}
+
+/** The sessions as rows, of which only those in sight are drawn. */
+export function SessionsTable(props: {
+  rows: Session[]
+  facts: Facts
+  has_more: boolean
+  is_reading: boolean
+  failure: unknown
+  onMore: () => void
+  onUser: (user: string) => void
+  onCondition: (condition: Condition) => void
+}) {
+  const { rows, facts, onUser, onCondition, ...rest } = props
+  return (
+    <VirtualTable
+      {...rest}
+      label="Sessions"
+      className="sessions-table"
+      columns={COLUMNS}
+      rows={rows}
+      keyOf={({ id }) => id}
+      linkOf={({ id }) => `/sessions/${id}`}
+      renderRow={(session) => (
+        <SessionCells
+          session={session}
+          user={session.user_id ? facts.users.get(session.user_id) : undefined}
+          entries={facts.entries.get(session.id)}
+          {...{ onUser, onCondition }}
+        />
+      )}
+    />
+  )
+}
+
+const SessionCells = memo(function SessionCells(props: {
+  session: Session
+  user: string | undefined
+  entries: number | undefined
+  onUser: (user: string) => void
+  onCondition: (condition: Condition) => void
+}) {
+  const { session, user, entries, onUser, onCondition } = props
+  const outcome = outcomeOf(session.configs)
+  const conditions = conditionsOf(session.configs as Filter)
+  return (
+    <>
+      <div role="cell" className="cell-outcome">
+        {outcome && (
+          <button
+            type="button"
+            className={`outcome is-${outcome.verdict}`}
+            title={`${pathText(outcome.path)} is ${shortText(outcome.value)}. Click to show only these`}
+            onClick={() => onCondition(outcome)}
+          >
+            {outcome.verdict}
+          </button>
+        )}
+      </div>
+      <div role="cell" className="cell-user">
+        {user === undefined ? (
+          <span className="faint">{session.user_id ? '…' : 'no user'}</span>
+        ) : (
+          <button
+            type="button"
+            className="plain"
+            title={`Show only the sessions of ${user}`}
+            onClick={() => onUser(user)}
+          >
+            {user}
+          </button>
+        )}
+      </div>
+      <div role="cell" className="cell-id">
+        <Link
+          to={`/sessions/${session.id}`}
+          className="row-link mono"
+          title={session.id}
+          aria-label={`Session ${session.id}`}
+        >
+          {session.id.slice(0, 4)}…{session.id.slice(-8)}
+        </Link>
+      </div>
+      <div role="cell" className="cell-configs">
+        {conditions.slice(0, CHIPS_MAX).map(({ path, value }) => (
+          <button
+            key={pathText(path)}
+            type="button"
+            className="chip"
+            title={`${pathText(path)}: ${shortText(value)}. Click to show only these`}
+            onClick={() => onCondition({ path, value })}
+          >
+            <span className="chip-key">{pathText(path)}</span>{' '}
+            {Array.isArray(value) ? `[${value.length}]` : shortText(value)}
+          </button>
+        ))}
+        {conditions.length > CHIPS_MAX && <span className="faint">+{conditions.length - CHIPS_MAX}</span>}
+      </div>
+      <div role="cell" className="cell-number mono">
+        {entries === undefined ? <span className="faint">…</span> : countText(entries)}
+        <span className="only-narrow"> entries</span>
+      </div>
+      <div role="cell" className="cell-time">
+        <Timestamp at={session.created_at} />
+      </div>
+      <div role="cell" className="cell-time is-activity">
+        <Timestamp at={session.updated_at} />
+      </div>
+    </>
+  )
+})

@@ -1,0 +1,73 @@
+import { type ReactNode, useContext, useState } from 'react'
+import { ProjectContext, useAccounts } from '../access/project_context.tsx'
+import { useAddress } from '../address/address.ts'
+import { Link } from '../address/link.tsx'
+import { ProjectSwitcher } from './project_switcher.tsx'
+import { ShortcutHelp } from './shortcut_help.tsx'
+import { useShortcuts } from './shortcuts.ts'
+import { ThemeSwitch } from './theme_switch.tsx'
+
+const VIEWS = [
+  { to: '/sessions', name: 'Sessions', key: 's', mark: '§' },
+  { to: '/users', name: 'Users', key: 'u', mark: '@' },
+  { to: '/spaces', name: 'Spaces', key: 'l', mark: '¶' },
+  { to: '/activity', name: 'Activity', key: 'a', mark: '∿' },
+  { to: '/admin', name: 'Keys', key: 'k', mark: '#' },
+] as const
+
+/** What stands around every view: where one is, where one may go, and as whom. */
+export function Shell({ children }: { children: ReactNode }) {
+  const { path } = useAddress()
+  const { accounts } = useAccounts()
+  const project = useContext(ProjectContext)
+  const [helps, setHelps] = useState(false)
+  useShortcuts(VIEWS, () => setHelps(true))
+  const views = VIEWS.filter(({ to }) => (to === '/admin' ? accounts.admin_token : project))
+  const active = path === '/' ? '/sessions' : `/${path.split('/')[1]}`
+  return (
+    <div className="shell">
+      <a className="skip" href="#content">
+        Skip to the content
+      </a>
+      <header className="rail">
+        <Link to="/sessions" className="wordmark" aria-label="Annals, all sessions">
+          Annals
+        </Link>
+        <nav aria-label="Views">
+          {views.map(({ to, name, mark, key }) => (
+            <Link
+              key={to}
+              to={to}
+              aria-current={active === to ? 'page' : undefined}
+              title={`${name} (g ${key})`}
+            >
+              <span className="mark" aria-hidden="true">
+                {mark}
+              </span>
+              {name}
+            </Link>
+          ))}
+        </nav>
+        <div className="rail-end">
+          <ProjectSwitcher />
+          <div className="rail-tools">
+            <ThemeSwitch />
+            <button
+              type="button"
+              className="button is-quiet"
+              onClick={() => setHelps(true)}
+              aria-label="Keyboard shortcuts"
+              title="Keyboard shortcuts (?)"
+            >
+              ?
+            </button>
+          </div>
+        </div>
+      </header>
+      <main id="content" className="content" tabIndex={-1}>
+        {children}
+      </main>
+      <ShortcutHelp is_open={helps} onClose={() => setHelps(false)} />
+    </div>
+  )
+}

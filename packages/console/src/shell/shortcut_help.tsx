@@ -1,0 +1,62 @@
+import { Dialog } from '../parts/dialog.tsx'
+
+const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
+  {
+    title: 'Everywhere',
+    keys: [
+      ['g s', 'Sessions'],
+      ['g u', 'Users'],
+      ['g l', 'Learning spaces'],
+      ['g a', 'Activity'],
+      ['g k', 'Keys and projects'],
+      ['/', 'To the filter or search field'],
+      ['?', 'This help'],
+      ['Esc', 'Close'],
+    ],
+  },
+  {
+    title: 'In a list',
+    keys: [
+      ['j  k', 'Next and previous row'],
+      ['Enter', 'Open it'],
+    ],
+  },
+  {
+    title: 'In a session',
+    keys: [
+      ['j  k', 'Next and previous entry'],
+      ['t  T', 'Next and previous tool call'],
+      ['n  N', 'Next and previous match of the search'],
+      ['Home', 'First entry'],
+      ['End', 'Latest entry, and follow'],
+      ['c', 'Copy the entry as JSON'],
+    ],
+  },
+]
+
+/** The keys that the console knows. */
+export function ShortcutHelp({ is_open, onClose }: { is_open: boolean; onClose: () => void }) {
+  return (
+    <Dialog title="Keyboard" is_open={is_open} onClose={onClose}>
+      <div className="keys">
+        {GROUPS.map(({ title, keys }) => (
+          <section key={title}>
+            <h3>{title}</h3>
+            <dl>
+              {keys.map(([key, meaning]) => (
+                <div key={key}>
+                  <dt>
+                    {key.split(/\s+/).map((one) => (
+                      <kbd key={one}>{one}</kbd>
+                    ))}
+                  </dt>
+                  <dd>{meaning}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </Dialog>
+  )
+}

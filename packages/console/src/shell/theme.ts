@@ -1,0 +1,18 @@
+export const THEMES = ['system', 'light', 'dark'] as const
+export type Theme = (typeof THEMES)[number]
+
+const KEY = 'annals.theme'
+
+/** What the reader chose in this browser. */
+export function readTheme(): Theme {
+  const kept = localStorage.getItem(KEY)
+  return THEMES.find((theme) => theme === kept) ?? 'system'
+}
+
+/** Shows a theme and remembers it. */
+export function applyTheme(theme: Theme): void {
+  localStorage.setItem(KEY, theme)
+  document.documentElement.dataset.theme = theme
+  // Charts are drawn on a canvas, which does not follow the style sheet by itself.
+  dispatchEvent(new Event('annals:theme'))
+}

@@ -1,0 +1,97 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useProject } from '../access/project_context.tsx'
+import { navigate } from '../address/address.ts'
+import { Link } from '../address/link.tsx'
+import type { Json } from '../json/exact_json.ts'
+import { JsonTree } from '../json/json_tree.tsx'
+import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
+import { CopyButton } from '../parts/copy_button.tsx'
+import { Failure, Loading } from '../parts/states.tsx'
+import { Timestamp } from '../parts/timestamp.tsx'
+import { useIdentifiers } from '../sessions/sessions_query.ts'
+
+/** One learning space: whose it is, and what it holds. */
+export function SpacePage({ id }: { id: string }) {
+  const { annals, project_id, may_write } = useProject()
+  const [erases, setErases] = useState(false)
+  const queries = useQueryClient()
+  const space = useQuery({
+    queryKey: [project_id, 'space', id],
+    queryFn: ({ signal }) => annals.learningSpaces.get(id, { signal }),
+  })
+  const user_id = space.data?.user_id ?? null
+  const user = useIdentifiers([[user_id]]).get(user_id ?? '')
+  const erase = async () => {
+    await annals.learningSpaces.delete(id)
+    await queries.invalidateQueries({ queryKey: [project_id, 'spaces'] })
+    navigate('/spaces')
+  }
+  if (space.isError) return <Failure error={space.error} onRetry={() => void space.refetch()} />
+  if (!space.data) return <Loading what="the learning space" />
+  const { meta, created_at, updated_at } = space.data
+  const is_empty = Object.keys(meta).length === 0
+  return (
+    <div className="page is-detail">
+      <p className="crumbs">
+        <Link to="/spaces">Learning spaces</Link>
+      </p>
+      <div className="page-head">
+        <h1 className="mono">{id}</h1>
+        <CopyButton text={() => id}>Copy id</CopyButton>
+      </div>
+      <dl className="facts">
+        <div>
+          <dt>for</dt>
+          <dd>
+            {user_id === null ? (
+              'the whole project'
+            ) : user ? (
+              <Link to={`/users/${encodeURIComponent(user)}`}>{user}</Link>
+            ) : (
+              '…'
+            )}
+          </dd>
+        </div>
+        <div>
+          <dt>created</dt>
+          <dd>
+            <Timestamp at={created_at} />
+          </dd>
+        </div>
+        <div>
+          <dt>changed</dt>
+          <dd>
+            <Timestamp at={updated_at} />
+          </dd>
+        </div>
+      </dl>
+      <section className="card is-json">
+        <p className="card-head">
+          Meta
+          <CopyButton text={() => JSON.stringify(meta, null, 2)}>Copy JSON</CopyButton>
+        </p>
+        {is_empty ? <p className="faint">Nothing yet.</p> : <JsonTree value={meta as Json} />}
+      </section>
+      {may_write && (
+        <section className="danger-zone">
+          <h2>Delete</h2>
+          <p>Removes this learning space with what it holds. Sessions stay.</p>
+          <button type="button" className="button is-danger-quiet" onClick={() => setErases(true)}>
+            Delete this learning space…
+          </button>
+        </section>
+      )}
+      <ConfirmDialog
+        title="Delete this learning space"
+        is_open={erases}
+        phrase={id.slice(-8)}
+        action="Delete for good"
+        onClose={() => setErases(false)}
+        run={erase}
+      >
+        <p>The learning space and its meta ({Object.keys(meta).length} keys) go for good.</p>
+      </ConfirmDialog>
+    </div>
+  )
+}

@@ -1,0 +1,96 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { type FormEvent, useMemo, useState } from 'react'
+import { useProject } from '../access/project_context.tsx'
+import { navigate } from '../address/address.ts'
+import { Link } from '../address/link.tsx'
+import { Empty, Failure, Loading } from '../parts/states.tsx'
+import { Timestamp } from '../parts/timestamp.tsx'
+import { VirtualTable } from '../parts/virtual_table.tsx'
+
+/** All users of the project, who came to be when they were first named. */
+export function UsersPage() {
+  const { annals, project_id } = useProject()
+  const [text, setText] = useState('')
+  const users = useInfiniteQuery({
+    queryKey: [project_id, 'users'],
+    queryFn: ({ pageParam, signal }) =>
+      annals.users.list({ limit: 100, time_desc: true }, { signal }).page(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
+  })
+  const all = useMemo(() => users.data?.pages.flatMap(({ items }) => items) ?? [], [users.data])
+  const rows = useMemo(
+    () => all.filter(({ identifier }) => identifier.toLowerCase().includes(text.trim().toLowerCase())),
+    [all, text],
+  )
+  const open = (event: FormEvent) => {
+    event.preventDefault()
+    // One that is not in the pages that were read is still found by its whole identifier.
+    if (text.trim() !== '') navigate(`/users/${encodeURIComponent(text.trim())}`)
+  }
+  return (
+    <div className="page is-list">
+      <div className="page-head">
+        <h1>Users</h1>
+        <form className="search" onSubmit={open} role="search">
+          <label>
+            <span className="visually-hidden">Find a user</span>
+            <input
+              data-search
+              type="search"
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+              placeholder="Identifier; Enter opens"
+              spellCheck={false}
+              autoComplete="off"
+            />
+          </label>
+        </form>
+      </div>
+      {users.isPending ? (
+        <Loading what="users" />
+      ) : users.isError && all.length === 0 ? (
+        <Failure error={users.error} onRetry={() => void users.refetch()} />
+      ) : all.length === 0 ? (
+        <Empty title="No users yet">
+          <p>A user comes to be when a session or a learning space first names one.</p>
+          <Link to="/sessions">To the sessions</Link>
+        </Empty>
+      ) : rows.length === 0 && !users.hasNextPage ? (
+        <Empty title={`No user’s identifier contains “${text}”`}>
+          <button type="button" className="button" onClick={() => setText('')}>
+            Show all users
+          </button>
+        </Empty>
+      ) : (
+        <VirtualTable
+          label="Users"
+          className="users-table"
+          columns={['Identifier', 'First seen', 'Id']}
+          rows={rows}
+          keyOf={({ id }) => id}
+          linkOf={({ identifier }) => `/users/${encodeURIComponent(identifier)}`}
+          has_more={users.hasNextPage}
+          is_reading={users.isFetchingNextPage}
+          failure={users.isError ? users.error : undefined}
+          onMore={() => void users.fetchNextPage()}
+          renderRow={({ id, identifier, created_at }) => (
+            <>
+              <div role="cell" className="cell-user">
+                <Link className="row-link" to={`/users/${encodeURIComponent(identifier)}`}>
+                  {identifier}
+                </Link>
+              </div>
+              <div role="cell" className="cell-time">
+                <Timestamp at={created_at} />
+              </div>
+              <div role="cell" className="cell-id mono faint">
+                {id}
+              </div>
+            </>
+          )}
+        />
+      )}
+    </div>
+  )
+}
