@@ -42,7 +42,9 @@ export interface Service {
 }
 
 /** A database that is ready for services: migrated, with a default project. */
-export type PreparedDatabase = Pick<Service, 'database' | 'api_key' | 'sign_in_code'> & { release(): Promise<void> }
+export type PreparedDatabase = Pick<Service, 'database' | 'api_key' | 'sign_in_code'> & {
+  release(): Promise<void>
+}
 
 /**
  * Does for several processes what each would do by itself, and keeps the database running for them until it is
@@ -240,16 +242,8 @@ export async function describeApiAsJson(): Promise<string> {
   // No request is ever made to this app, so nothing of its parts is ever used.
   const unused = {} as never
   const logger = pino({ level: 'silent' })
-  const app = await buildApp({
-    config,
-    logger,
-    database: unused,
-    appender: unused,
-    tokens: unused,
-    feed: unused,
-    heartbeat: unused,
-    isServing: () => false,
-  })
+  const parts = { database: unused, appender: unused, tokens: unused, feed: unused, heartbeat: unused }
+  const app = await buildApp({ config, logger, ...parts, isServing: () => false })
   await app.ready()
   return `${JSON.stringify(app.swagger(), null, 2)}\n`
 }
