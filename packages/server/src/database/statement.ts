@@ -1,8 +1,8 @@
 /**
- * One SQL statement of the product. `name` shows in logs and metrics. `prepared` statements are parsed once
- * a connection and soon get a generic plan: right for point look-ups and inserts. A statement whose best plan
- * depends on its parameters (a filtered list) stays unprepared, which makes PostgreSQL plan it for the values
- * at hand: a generic plan for a filtered list was seen to be 90 times slower.
+ * One SQL statement of the product. `name` shows in logs and metrics. `prepared` statements are parsed and planned
+ * once a connection, for any parameters: they must be written so that one plan is good for all, which most are by
+ * nature, and lists by their structure (see queries/keyset.ts and queries/list_terms.ts). A statement whose best
+ * plan depends on its parameters, or on how much a table holds by then, stays unprepared.
  */
 export interface Statement {
   readonly name: string

@@ -95,6 +95,7 @@ export async function eraseSome(
       const last_seqs = long.map(({ last_seq }) => last_seq)
       await connection.query(ERASE_SESSIONS.remains, [project_id, remains, last_seqs])
     }
+    await connection.query(ERASE_SESSIONS.terms, [project_id, gone])
     await connection.query(ERASE_SESSIONS.sessions, [project_id, gone])
   }
   const entries = [...short, ...long].reduce((sum, { last_seq }) => sum + last_seq, 0)

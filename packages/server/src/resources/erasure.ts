@@ -93,8 +93,8 @@ export async function eraseProject(database: Database, project_id: string): Prom
   for (let attempt = 1; ; attempt++) {
     await database.query(ERASE_PROJECT.api_keys, [project_id])
     await eraseSessionsOfProject(database, project_id)
-    for (const step of [ERASE_PROJECT.learning_spaces, ERASE_PROJECT.keys])
-      await eraseAll(database, project_id, step)
+    await eraseLearningSpacesOfProject(database, project_id)
+    await eraseAll(database, project_id, ERASE_PROJECT.keys)
     try {
       await eraseAll(database, project_id, ERASE_PROJECT.users)
       const removed = await database.query(ERASE_PROJECT.project, [project_id])
@@ -119,6 +119,15 @@ async function eraseSessionsOfProject(database: Database, project_id: string): P
   await eraseRemainsOf(database, project_id)
 }
 
+async function eraseLearningSpacesOfProject(database: Database, project_id: string): Promise<void> {
+  for (;;) {
+    const some = await database.query(ERASE_PROJECT.some_learning_spaces, [project_id, ROWS_AT_ONCE_MAX])
+    if (some.length === 0) return
+    const ids = some.map((row) => row.id!)
+    await database.transaction((connection) => eraseLearningSpaces(connection, project_id, ids))
+  }
+}
+
 async function eraseAll(database: Queryable, project_id: string, some: Statement): Promise<void> {
   for (let gone = ROWS_AT_ONCE_MAX; gone === ROWS_AT_ONCE_MAX; ) {
     gone = (await database.query(some, [project_id, ROWS_AT_ONCE_MAX])).length
@@ -130,6 +139,7 @@ async function eraseLearningSpaces(
   project_id: string,
   ids: string[],
 ): Promise<number> {
-  await connection.query(ERASE_LEARNING_SPACES.keys, [project_id, ids])
+  for (const step of ['lock', 'keys', 'terms'] as const)
+    await connection.query(ERASE_LEARNING_SPACES[step], [project_id, ids])
   return (await connection.query(ERASE_LEARNING_SPACES.spaces, [project_id, ids])).length
 }

@@ -1,4 +1,5 @@
 import { prepared } from '../statement.js'
+import { dropTerms } from './list_terms.js'
 
 /**
  * Deleting sessions with their logs, in one transaction and in this order. `lock` waits for appends under way, in
@@ -35,6 +36,8 @@ INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at)
 SELECT $1::uuid, r.session_id, r.last_seq, now() FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, last_seq)
 ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_seq, excluded.last_seq)`,
   ),
+  /** Found by the configs of the sessions, and so before these go. */
+  terms: prepared('erase_session_terms', dropTerms('sessions')),
   sessions: prepared(
     'erase_sessions',
     'DELETE FROM sessions AS s WHERE s.project_id = $1 AND s.id = ANY ($2::uuid[])',
@@ -66,8 +69,8 @@ SELECT s.behind AS last_seq FROM slice s`,
     'erase_slice_of_keys',
     `
 DELETE FROM idempotency_keys AS k
-WHERE k.project_id = $1 AND k.key IN (
-  SELECT o.key FROM idempotency_keys o WHERE o.project_id = $1 AND o.owner_id = $2 LIMIT $3)
+WHERE k.project_id = $1 AND k.key = ANY (ARRAY(
+  SELECT o.key FROM idempotency_keys o WHERE o.project_id = $1 AND o.owner_id = $2 LIMIT $3))
 RETURNING 1 AS gone`,
   ),
   done: prepared(
@@ -96,6 +99,12 @@ export const FIND_PROJECTS_WITH_REMAINS = prepared(
 
 /** Parameters of each: $1 project, $2 ids of learning spaces. */
 export const ERASE_LEARNING_SPACES = {
+  lock: prepared(
+    'lock_learning_spaces',
+    'SELECT l.id FROM learning_spaces l WHERE l.project_id = $1 AND l.id = ANY ($2::uuid[]) ORDER BY l.id FOR UPDATE',
+  ),
+  /** Found by the meta of the spaces, and so before these go. */
+  terms: prepared('erase_learning_space_terms', dropTerms('learning_spaces')),
   spaces: prepared(
     'erase_learning_spaces',
     'DELETE FROM learning_spaces AS l WHERE l.project_id = $1 AND l.id = ANY ($2::uuid[]) RETURNING l.id',
@@ -122,7 +131,10 @@ export const ERASE_PROJECT = {
     'some_sessions',
     'SELECT s.id FROM sessions s WHERE s.project_id = $1 ORDER BY s.id LIMIT $2',
   ),
-  learning_spaces: someOf('learning_spaces', 'id'),
+  some_learning_spaces: prepared(
+    'some_learning_spaces',
+    'SELECT l.id FROM learning_spaces l WHERE l.project_id = $1 ORDER BY l.id LIMIT $2',
+  ),
   keys: someOf('idempotency_keys', 'key'),
   users: someOf('users', 'id'),
   project: prepared('erase_project', 'DELETE FROM projects AS p WHERE p.id = $1 RETURNING p.id'),
@@ -131,8 +143,8 @@ export const ERASE_PROJECT = {
 function someOf(table: string, key: string) {
   return prepared(
     `erase_some_${table}`,
-    `DELETE FROM ${table} AS t WHERE t.project_id = $1 AND t.${key} IN (
-  SELECT o.${key} FROM ${table} o WHERE o.project_id = $1 ORDER BY o.${key} LIMIT $2)
+    `DELETE FROM ${table} AS t WHERE t.project_id = $1 AND t.${key} = ANY (ARRAY(
+  SELECT o.${key} FROM ${table} o WHERE o.project_id = $1 ORDER BY o.${key} LIMIT $2))
 RETURNING 1 AS gone`,
   )
 }

@@ -1,9 +1,15 @@
-import sql from 'sql-template-tag'
 import { prepared } from '../statement.js'
-import { type ListPosition, type ListStatement, listPage } from './keyset.js'
+import {
+  directionOf,
+  type ListPosition,
+  type ListStatement,
+  listParameters,
+  listStatement,
+} from './keyset.js'
+import { insertTerms, moveTerms, termsStatement } from './list_terms.js'
 import { mergedJson } from './merged_json.js'
 import { learningSpaceJson } from './resource_json.js'
-import { withUser } from './users.js'
+import { ofUser, withUser } from './users.js'
 
 /**
  * A learning space, its user if need be, and the memory of its idempotency key. No row: see withUser.
@@ -17,6 +23,7 @@ WITH ${withUser({ project: '$1', identifier: '$3', new_id: '$4' })}, made AS (
   INSERT INTO learning_spaces AS l (project_id, id, user_id, meta, created_at, updated_at)
   SELECT $1, $2::uuid, o.id, coalesce(nullif($5::jsonb -> 'meta', 'null'), '{}'), now(), now() FROM owner o
   RETURNING l.*
+), made_terms AS (${insertTerms('learning_spaces', '$1', 'made')}
 ), answer AS (
   SELECT m.project_id, m.id, ${learningSpaceJson('m')} AS json FROM made m
 ), remembered AS (
@@ -33,41 +40,64 @@ export const READ_LEARNING_SPACE = prepared(
 )
 
 /**
- * Merges into meta, unless the result takes more than the bytes allowed. The row is locked before it is read, so
- * that two at once lose nothing. Rows: the space after the merge, null where it was not stored.
+ * Keeps a learning space as it is until the transaction ends, so that what comes after it sees what the change
+ * before it has written. Parameters: $1 project, $2 id.
+ */
+export const LOCK_LEARNING_SPACE = prepared(
+  'lock_learning_space',
+  'SELECT l.id FROM learning_spaces l WHERE l.project_id = $1 AND l.id = $2 FOR UPDATE',
+)
+
+/**
+ * Merges into the meta of a space that is locked, unless the result takes more than the bytes allowed. Rows: the
+ * space after the merge, null where it was not stored.
  * Parameters: $1 project, $2 id, $3 the body as JSON, $4 bytes allowed.
  */
 export const MERGE_META = prepared(
   'merge_learning_space_meta',
   `
 WITH merged AS MATERIALIZED (
-  SELECT l.id, ${mergedJson('l.meta', "($3::jsonb -> 'meta')")} AS meta
-  FROM learning_spaces l WHERE l.project_id = $1 AND l.id = $2 FOR UPDATE
-), stored AS (
-  UPDATE learning_spaces AS l SET meta = m.meta, updated_at = greatest(now(), l.updated_at) FROM merged m
-  WHERE l.project_id = $1 AND l.id = m.id AND octet_length(m.meta::text) <= $4
+  SELECT o.id, ${mergedJson('o.meta', "($3::jsonb -> 'meta')")} AS meta
+  FROM learning_spaces o WHERE o.project_id = $1 AND o.id = $2
+), fitting AS MATERIALIZED (
+  SELECT m.id, m.meta FROM merged m WHERE octet_length(m.meta::text) <= $4
+), ${moveTerms('learning_spaces', {
+    project: '$1',
+    id: '(SELECT f.id FROM fitting f)',
+    document: '(SELECT f.meta FROM fitting f)',
+  })}, stored AS (
+  UPDATE learning_spaces AS l SET meta = f.meta, updated_at = greatest(now(), l.updated_at) FROM fitting f
+  WHERE l.project_id = $1 AND l.id = f.id
   RETURNING l.*
 )
 SELECT (SELECT ${learningSpaceJson('t')} FROM stored t) AS json FROM merged`,
 )
 
+/** Which learning spaces a list shows. */
 export interface LearningSpaceFilter {
   project_id: string
-  user_id?: string | undefined
-  /** A JSON object as text: only spaces whose meta contains it. */
+  /** A user's identifier. */
+  user?: string | undefined
+  /** A JSON object as text, not empty: only spaces whose meta contains it. */
   meta?: string | undefined
 }
 
 /** A page of learning spaces. */
 export function listLearningSpaces(filter: LearningSpaceFilter, position: ListPosition): ListStatement {
-  const conditions = [sql`t.project_id = ${filter.project_id}`]
-  if (filter.user_id !== undefined) conditions.push(sql`t.user_id = ${filter.user_id}`)
-  if (filter.meta !== undefined) conditions.push(sql`t.meta @> ${filter.meta}::jsonb`)
-  return listPage({
-    name: 'list_learning_spaces',
-    table: 'learning_spaces',
-    conditions,
-    json: learningSpaceJson('t'),
-    position,
-  })
+  const json = learningSpaceJson('t')
+  const direction = directionOf(position)
+  const parameters = listParameters(filter.project_id, position)
+  const table = 'learning_spaces'
+  if (filter.meta !== undefined) {
+    const statement = termsStatement({ name: 'list_learning_spaces', list: table, json, direction })
+    return { statement, parameters: [...parameters, filter.meta, filter.user ?? null] }
+  }
+  if (filter.user !== undefined) {
+    const parts = { name: 'list_learning_spaces_of_user', table, condition: ofUser('$5') }
+    return {
+      statement: listStatement({ ...parts, json, direction }),
+      parameters: [...parameters, filter.user],
+    }
+  }
+  return { statement: listStatement({ name: 'list_learning_spaces', table, json, direction }), parameters }
 }

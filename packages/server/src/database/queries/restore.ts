@@ -1,4 +1,5 @@
 import { planned } from '../statement.js'
+import { insertTerms } from './list_terms.js'
 import { timestampText } from './resource_json.js'
 
 /**
@@ -9,7 +10,8 @@ import { timestampText } from './resource_json.js'
  * to the last of them, and its total_tokens and last_message_id move with it.
  *
  * Lines of the export come as one JSON array and are taken apart here, so that their numbers keep every digit.
- * No statement is prepared: an import often begins with empty tables, and a plan made for these would stay.
+ * No statement is prepared: an import often begins with empty tables, and a plan made for these would stay. Rows
+ * that are looked up one by one are so by OFFSET 0, which keeps the planner from reading a table whole to join it.
  */
 
 /** How many users of the lines do not exist. Parameters: $1 project, $2 lines. */
@@ -17,7 +19,7 @@ export const COUNT_NEW_USERS = planned(
   'count_new_users',
   `
 SELECT count(*) AS stored FROM jsonb_array_elements($2::jsonb) AS l
-WHERE NOT EXISTS (SELECT FROM users k WHERE k.project_id = $1 AND k.identifier = l ->> 'identifier')`,
+WHERE NOT EXISTS (SELECT FROM users k WHERE k.project_id = $1 AND k.identifier = l ->> 'identifier' OFFSET 0)`,
 )
 
 /**
@@ -36,14 +38,18 @@ WITH given AS MATERIALIZED (
   SELECT $1, CASE WHEN taken.id IS NULL THEN g.id ELSE md5(g.id::text || g.identifier)::uuid END, g.identifier,
     g.created_at, g.updated_at
   FROM given g
-  LEFT JOIN users taken ON taken.project_id = $1 AND taken.id = g.id
-  WHERE NOT EXISTS (SELECT FROM users k WHERE k.project_id = $1 AND k.identifier = g.identifier)
+  LEFT JOIN LATERAL (SELECT k.id FROM users k WHERE k.project_id = $1 AND k.id = g.id OFFSET 0) taken ON true
+  WHERE NOT EXISTS (SELECT FROM users k WHERE k.project_id = $1 AND k.identifier = g.identifier OFFSET 0)
   ORDER BY g.identifier
   ON CONFLICT (project_id, identifier) DO NOTHING
   RETURNING u.id
 )
 SELECT count(*) AS stored FROM made`,
 )
+
+function userOf(condition: string): string {
+  return `LEFT JOIN LATERAL (SELECT u.id, u.identifier FROM users u WHERE u.project_id = $1 AND ${condition} OFFSET 0) u ON true`
+}
 
 /** What an existing row has that never changes, in the words of an export. */
 function identity(alias: string): string {
@@ -55,7 +61,8 @@ export const FIND_SPACES = planned(
   'find_spaces',
   `
 SELECT ${identity('l')}
-FROM learning_spaces l LEFT JOIN users u ON u.project_id = $1 AND u.id = l.user_id
+FROM learning_spaces l
+${userOf('u.id = l.user_id')}
 WHERE l.project_id = $1 AND l.id = ANY ($2::uuid[])`,
 )
 
@@ -67,9 +74,10 @@ WITH made AS (
   INSERT INTO learning_spaces AS s (project_id, id, user_id, meta, created_at, updated_at)
   SELECT $1, (l ->> 'id')::uuid, u.id, l -> 'meta', (l ->> 'created_at')::timestamptz, (l ->> 'updated_at')::timestamptz
   FROM jsonb_array_elements($2::jsonb) AS l
-  LEFT JOIN users u ON u.project_id = $1 AND u.identifier = l ->> 'user'
+  ${userOf("u.identifier = l ->> 'user'")}
   WHERE l ->> 'user' IS NULL OR u.id IS NOT NULL
-  RETURNING s.id
+  RETURNING s.id, s.user_id, s.meta, s.created_at
+), made_terms AS (${insertTerms('learning_spaces', '$1', 'made')}
 )
 SELECT id FROM made`,
 )
@@ -78,7 +86,7 @@ const FIND_HEADS_TEXT = `
 SELECT ${identity('s')}, s.disable_task_tracking, h.last_seq
 FROM session_heads h
 JOIN sessions s ON s.project_id = $1 AND s.id = h.session_id
-LEFT JOIN users u ON u.project_id = $1 AND u.id = s.user_id
+${userOf('u.id = s.user_id')}
 WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])
 ORDER BY h.session_id`
 
@@ -104,9 +112,11 @@ WITH given AS MATERIALIZED (
 ), made AS (
   INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
   SELECT $1, g.id, u.id, g.configs, g.disable_task_tracking, g.created_at
-  FROM given g LEFT JOIN users u ON u.project_id = $1 AND u.identifier = g.identifier
+  FROM given g
+  ${userOf('u.identifier = g.identifier')}
   WHERE g.identifier IS NULL OR u.id IS NOT NULL
-  RETURNING s.id
+  RETURNING s.id, s.user_id, s.configs, s.created_at
+), made_terms AS (${insertTerms('sessions', '$1', 'made')}
 ), made_head AS (
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
   SELECT $1, m.id, 0, 0, g.updated_at FROM made m JOIN given g ON g.id = m.id

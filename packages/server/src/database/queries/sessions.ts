@@ -1,9 +1,16 @@
-import sql from 'sql-template-tag'
 import { prepared } from '../statement.js'
-import { type ListPosition, type ListStatement, listPage } from './keyset.js'
+import {
+  beside,
+  directionOf,
+  type ListPosition,
+  type ListStatement,
+  listParameters,
+  listStatement,
+} from './keyset.js'
+import { insertTerms, moveTerms, termsStatement } from './list_terms.js'
 import { mergedJson } from './merged_json.js'
 import { sessionJson } from './resource_json.js'
-import { withUser } from './users.js'
+import { ofUser, withUser } from './users.js'
 
 /**
  * A session with its head, and its user if need be, and the memory of its idempotency key.
@@ -19,6 +26,7 @@ WITH ${withUser({ project: '$1', identifier: '$3', new_id: '$4' })}, made AS (
   SELECT $1, $2::uuid, o.id, coalesce(nullif($5::jsonb -> 'configs', 'null'), '{}'), coalesce(($5::jsonb ->> 'disable_task_tracking')::boolean, false), now()
   FROM owner o
   RETURNING s.*
+), made_terms AS (${insertTerms('sessions', '$1', 'made')}
 ), made_head AS (
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
   SELECT $1, m.id, 0, 0, m.created_at FROM made m
@@ -64,42 +72,56 @@ LEFT JOIN users u ON u.project_id = $1 AND u.id = s.user_id
 WHERE s.project_id = $1 AND s.id = $2`,
 )
 
-/** Replaces configs. Parameters: $1 project, $2 session, $3 the body as JSON. */
+/**
+ * Keeps a session as it is until the transaction ends, appends aside that wait for it. Every change of a session
+ * begins so, in a statement of its own: what comes after it then sees what the change before it has written.
+ * Parameters: $1 project, $2 session.
+ */
+export const LOCK_SESSION = prepared(
+  'lock_session',
+  'SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR UPDATE',
+)
+
+/** Replaces the configs of a session that is locked. Parameters: $1 project, $2 session, $3 the body as JSON. */
 export const REPLACE_CONFIGS = prepared(
   'replace_configs',
   `
-WITH moved AS (
+WITH ${moveTerms('sessions', { project: '$1', id: '$2', document: "$3::jsonb -> 'configs'" })}, moved AS (
   UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  WHERE h.project_id = $1 AND h.session_id = $2 RETURNING h.session_id
+  WHERE h.project_id = $1 AND h.session_id = $2
 )
 UPDATE sessions AS s SET configs = $3::jsonb -> 'configs'
-WHERE s.project_id = $1 AND s.id = $2 AND EXISTS (SELECT FROM moved)
+WHERE s.project_id = $1 AND s.id = $2
 RETURNING s.id`,
 )
 
+const MERGED_CONFIGS = mergedJson('o.configs', "($3::jsonb -> 'configs')")
+
 /**
- * Merges into configs, unless the result takes more than the bytes allowed. The head is locked first, as every
- * change of a session does, and the session's row before it is read, so that two merges at once lose nothing.
- * Rows: configs after the merge, and whether they were stored.
+ * Merges into the configs of a session that is locked, unless the result takes more than the bytes allowed. Rows:
+ * configs after the merge, and whether they were stored.
  * Parameters: $1 project, $2 session, $3 the body as JSON, $4 bytes allowed.
  */
 export const MERGE_CONFIGS = prepared(
   'merge_configs',
   `
-WITH head AS MATERIALIZED (
-  SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR UPDATE
-), merged AS MATERIALIZED (
-  SELECT s.id, ${mergedJson('s.configs', "($3::jsonb -> 'configs')")} AS configs
-  FROM sessions s WHERE s.project_id = $1 AND s.id = (SELECT session_id FROM head) FOR UPDATE
-), stored AS (
-  UPDATE sessions AS s SET configs = m.configs FROM merged m
-  WHERE s.project_id = $1 AND s.id = m.id AND octet_length(m.configs::text) <= $4
+WITH merged AS MATERIALIZED (
+  SELECT o.id, ${MERGED_CONFIGS} AS configs FROM sessions o WHERE o.project_id = $1 AND o.id = $2
+), fitting AS MATERIALIZED (
+  SELECT m.id, m.configs FROM merged m WHERE octet_length(m.configs::text) <= $4
+), ${moveTerms('sessions', {
+    project: '$1',
+    id: '(SELECT f.id FROM fitting f)',
+    document: '(SELECT f.configs FROM fitting f)',
+  })}, stored AS (
+  UPDATE sessions AS s SET configs = f.configs FROM fitting f
+  WHERE s.project_id = $1 AND s.id = f.id
   RETURNING s.id
 ), moved AS (
   UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
   FROM stored t WHERE h.project_id = $1 AND h.session_id = t.id
 )
-SELECT m.configs::text AS configs, octet_length(m.configs::text) <= $4 AS stored FROM merged m`,
+SELECT m.configs::text AS configs, EXISTS (SELECT FROM fitting) AS stored FROM merged m`,
 )
 
 /**
@@ -118,7 +140,8 @@ WITH source AS MATERIALIZED (
 ), made AS (
   INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
   SELECT $1, $3::uuid, c.user_id, c.configs, c.disable_task_tracking, now() FROM source c
-  RETURNING s.id
+  RETURNING s.id, s.user_id, s.configs, s.created_at
+), made_terms AS (${insertTerms('sessions', '$1', 'made')}
 ), made_head AS (
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id)
   SELECT $1, $3::uuid, c.last_seq, c.total_tokens, greatest(now(), c.updated_at), ${copiedId('c.last_message_id')} FROM source c
@@ -142,24 +165,40 @@ function copiedId(id: string): string {
   return `md5(${id}::text || $3::text)::uuid`
 }
 
+/** Which sessions a list shows. */
 export interface SessionFilter {
   project_id: string
-  user_id?: string | undefined
-  /** A JSON object as text: only sessions whose configs contain it. */
+  /** A user's identifier. */
+  user?: string | undefined
+  /** A JSON object as text, not empty: only sessions whose configs contain it. */
   configs?: string | undefined
+}
+
+const LISTED = {
+  json: sessionJson('t', 'h'),
+  join: beside(
+    'h',
+    'SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = t.id',
+  ),
 }
 
 /** A page of sessions. */
 export function listSessions(filter: SessionFilter, position: ListPosition): ListStatement {
-  const conditions = [sql`t.project_id = ${filter.project_id}`]
-  if (filter.user_id !== undefined) conditions.push(sql`t.user_id = ${filter.user_id}`)
-  if (filter.configs !== undefined) conditions.push(sql`t.configs @> ${filter.configs}::jsonb`)
-  return listPage({
-    name: 'list_sessions',
-    table: 'sessions',
-    conditions,
-    json: sessionJson('t', 'h'),
-    join: sql`JOIN session_heads h ON h.project_id = ${filter.project_id} AND h.session_id = t.id`,
-    position,
-  })
+  const direction = directionOf(position)
+  const parameters = listParameters(filter.project_id, position)
+  if (filter.configs !== undefined) {
+    const statement = termsStatement({ name: 'list_sessions', list: 'sessions', direction, ...LISTED })
+    return { statement, parameters: [...parameters, filter.configs, filter.user ?? null] }
+  }
+  if (filter.user !== undefined) {
+    const parts = { name: 'list_sessions_of_user', table: 'sessions', condition: ofUser('$5') }
+    return {
+      statement: listStatement({ ...parts, direction, ...LISTED }),
+      parameters: [...parameters, filter.user],
+    }
+  }
+  return {
+    statement: listStatement({ name: 'list_sessions', table: 'sessions', direction, ...LISTED }),
+    parameters,
+  }
 }

@@ -1,6 +1,11 @@
-import sql from 'sql-template-tag'
 import { prepared } from '../statement.js'
-import { type ListPosition, type ListStatement, listPage } from './keyset.js'
+import {
+  directionOf,
+  type ListPosition,
+  type ListStatement,
+  listParameters,
+  listStatement,
+} from './keyset.js'
 import { userJson } from './resource_json.js'
 
 /**
@@ -46,13 +51,20 @@ SELECT (SELECT count(*) FROM sessions s WHERE s.project_id = $1 AND s.user_id = 
   (SELECT count(*) FROM learning_spaces l WHERE l.project_id = $1 AND l.user_id = $2) AS learning_spaces`,
 )
 
+/** The condition that a listed row belongs to the user with an identifier, of the project in $1; to none, if there is none. */
+export function ofUser(identifier: string): string {
+  return `t.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = ${identifier}::text)`
+}
+
 /** A page of users. */
 export function listUsers(project_id: string, position: ListPosition): ListStatement {
-  return listPage({
-    name: 'list_users',
-    table: 'users',
-    conditions: [sql`t.project_id = ${project_id}`],
-    json: userJson('t'),
-    position,
-  })
+  return {
+    statement: listStatement({
+      name: 'list_users',
+      table: 'users',
+      json: userJson('t'),
+      direction: directionOf(position),
+    }),
+    parameters: listParameters(project_id, position),
+  }
 }
