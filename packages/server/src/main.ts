@@ -5,7 +5,7 @@ import { checkEmbeddedConnections, locateDatabase } from './database/connection_
 import { type ConnectionTarget, type Database, openDatabase } from './database/database.js'
 import { describeError } from './database/database_errors.js'
 import { checkSchema, migrate } from './database/migrator.js'
-import { APPEND_SETTINGS } from './database/pool_settings.js'
+import { REQUEST_SETTINGS } from './database/pool_settings.js'
 import { PostgresBell } from './database/postgres_bell.js'
 import { Pulse } from './database/pulse.js'
 import { exposureWarnings } from './exposure.js'
@@ -168,12 +168,13 @@ function openPools(config: Config, target: ConnectionTarget, logger: Logger, und
     pulse,
     wait_ms_max,
     statement_ms_max,
+    settings: REQUEST_SETTINGS,
     onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),
   }
   const database = openDatabase({ ...shared, connections_max: database_connections_max })
   undo.push(() => database.close())
   // Appends have connections of their own, so that no number of slow lists keeps them waiting.
-  const appendDatabase = openDatabase({ ...shared, connections_max: flushes_max, settings: APPEND_SETTINGS })
+  const appendDatabase = openDatabase({ ...shared, connections_max: flushes_max })
   undo.push(() => appendDatabase.close())
   return { database, appendDatabase }
 }

@@ -14,9 +14,9 @@ export const FORGET_IDEMPOTENCY_KEYS = prepared(
   'forget_idempotency_keys',
   `
 DELETE FROM idempotency_keys AS k
-WHERE k.project_id = $1 AND k.key IN (
+WHERE k.project_id = $1 AND k.key = ANY (ARRAY(
   SELECT o.key FROM idempotency_keys o
   WHERE o.project_id = $1 AND o.created_at < now() - make_interval(hours => $2)
-  LIMIT $3)
+  LIMIT $3))
 RETURNING k.key`,
 )

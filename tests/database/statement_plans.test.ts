@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { Statement } from '../../packages/server/src/database/statement.ts'
+import { execute, withConnection } from '../harness/sql.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
+import { everyStatement } from './every_statement.ts'
+
+/*
+ * No statement of the product reads tenant data by scanning it, at a size where that matters, whatever the
+ * statistics are: fresh, from when there was next to nothing, or none at all. Each is planned as a pooled
+ * connection would in the end: without knowing its parameters.
+ */
+
+const TENANT_TABLES = [
+  ...['users', 'sessions', 'session_heads', 'entries', 'idempotency_keys', 'learning_spaces', 'list_terms'],
+]
+
+/** What reads a whole project, or more, because that is its task; no request of a client waits for it. */
+const READS_ALL: Record<string, string> = {
+  measure_project_export: 'counts what an export of a whole project will hold',
+  verify_count_users: 'counts the users of a project',
+  verify_measure_logs: 'counts the entries of a project',
+  verify_sessions: 'reads a range of ids, which is known when it is planned for its parameters',
+  verify_spaces: 'reads a range of ids, which is known when it is planned for its parameters',
+  verify_keys: 'reads a range of keys, which is known when it is planned for its parameters',
+}
+for (const table of TENANT_TABLES.filter((name) => name !== 'list_terms'))
+  READS_ALL[`verify_next_project_${table}`] = 'asks every project for its first row'
+
+const SESSIONS = 40_000
+
+interface Plan {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Cond'?: string
+  Plans?: Plan[]
+}
+
+describe.skipIf(inject('testServer').mode === 'shared')('every statement of the product', () => {
+  let database: TestDatabase
+  let statements: Statement[]
+  beforeAll(async () => {
+    statements = await everyStatement()
+    database = await createTestDatabase()
+    for (const table of TENANT_TABLES)
+      await execute(database.url, `ALTER TABLE ${table} SET (autovacuum_enabled = off)`)
+  })
+  afterAll(() => database.drop())
+
+  it('finds what it reads by an index, with statistics absent, old and fresh', async () => {
+    await load(database.url, 0, SESSIONS / 100)
+    await execute(database.url, 'ANALYZE')
+    await load(database.url, SESSIONS / 100, SESSIONS)
+    const old = await scans(database.url, statements)
+    await execute(database.url, 'ANALYZE')
+    const fresh = await scans(database.url, statements)
+    await execute(database.url, 'DELETE FROM pg_statistic')
+    await execute(database.url, `UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname = ANY ($1)`, [
+      TENANT_TABLES,
+    ])
+    const absent = await scans(database.url, statements)
+    expect({ old, fresh, absent }).toEqual({ old: [], fresh: [], absent: [] })
+  }, 120_000)
+
+  it('is known by its name alone', () => {
+    const preparedNames = statements.filter(({ prepared }) => prepared).map(({ name }) => name)
+    expect(preparedNames.filter((name, index) => preparedNames.indexOf(name) !== index)).toEqual([])
+  })
+
+  it('has no exception that is not needed', () => {
+    const names = statements.map(({ name }) => name)
+    expect(Object.keys(READS_ALL).filter((name) => !names.includes(name))).toEqual([])
+  })
+})
+
+/** Two projects of equal size, sessions with a few entries, all written in sets. */
+async function load(databaseUrl: string, from: number, until: number): Promise<void> {
+  const rows = `SELECT n, md5('project ' || n % 2)::uuid AS project_id, md5('user ' || n % 2 || ' ' || n % 1000)::uuid AS user_id,
+    md5('session ' || n)::uuid AS id, timestamptz '2026-01-01Z' + n * interval '1 s' AS created_at,
+    jsonb_build_object('agent', n % 50, 'n', n) AS document FROM generate_series(${from}, ${until} - 1) AS n`
+  const steps = [
+    `INSERT INTO projects (id, name, created_at) SELECT md5('project ' || p)::uuid, 'p' || p, now() FROM generate_series(0, 1) AS p ON CONFLICT DO NOTHING`,
+    `INSERT INTO users (project_id, id, identifier, created_at, updated_at) SELECT DISTINCT project_id, user_id, 'user ' || n % 1000, timestamptz '2026-01-01Z', now() FROM (${rows}) g ON CONFLICT DO NOTHING`,
+    `INSERT INTO sessions (project_id, id, user_id, configs, disable_task_tracking, created_at) SELECT project_id, id, user_id, document, false, created_at FROM (${rows}) g`,
+    `INSERT INTO session_heads (project_id, session_id, last_seq, total_tokens, updated_at) SELECT project_id, id, 5, 0, created_at FROM (${rows}) g`,
+    `INSERT INTO learning_spaces (project_id, id, user_id, meta, created_at, updated_at) SELECT project_id, id, user_id, document, created_at, created_at FROM (${rows}) g`,
+    `INSERT INTO list_terms (project_id, term, created_at, item_id, signature) SELECT project_id, x.term, created_at, id, i.signature
+     FROM (${rows}) g CROSS JOIN LATERAL index_terms('sessions', document, user_id) AS i CROSS JOIN LATERAL unnest(i.terms) AS x (term)`,
+    `INSERT INTO entries (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
+     SELECT project_id, id, seq, created_at, created_at, md5(n || ' ' || seq)::uuid, 20, 1, 'event', 'a', '{}' FROM (${rows}) g, generate_series(1, 5) AS seq`,
+    `INSERT INTO idempotency_keys (project_id, key, request_hash, owner_id, created_at, answer) SELECT project_id, 'key ' || n, 'hash', id, created_at, '{}' FROM (${rows}) g`,
+  ]
+  for (const step of steps) await execute(databaseUrl, step)
+}
+
+/** The scans that statements would make of tenant data, as sentences. */
+async function scans(databaseUrl: string, statements: Statement[]): Promise<string[]> {
+  const found: string[] = []
+  await withConnection(databaseUrl, async (connection) => {
+    await connection.query('SET plan_cache_mode = force_generic_plan')
+    for (const { name, text } of statements) {
+      await connection.query(`PREPARE examined AS ${text}`)
+      const { rows } = await connection.query(
+        `SELECT coalesce(array_length(parameter_types, 1), 0) AS count FROM pg_prepared_statements WHERE name = 'examined'`,
+      )
+      const nulls = Array.from({ length: rows[0].count }, () => 'NULL').join(', ')
+      const explained = await connection.query(
+        `EXPLAIN (FORMAT JSON) EXECUTE examined${nulls && `(${nulls})`}`,
+      )
+      const plan = explained.rows[0]['QUERY PLAN'][0].Plan as Plan
+      if (!(name in READS_ALL)) found.push(...unbounded(plan).map((what) => `${name}: ${what}`))
+      await connection.query('DEALLOCATE examined')
+    }
+  })
+  return [...new Set(found)]
+}
+
+/**
+ * The scans of tenant tables below a plan's node that read more with every row that a project has: without an
+ * index; with an index, but by the project alone or not even that, unless a LIMIT right above ends it.
+ */
+function unbounded(plan: Plan, limited = false): string[] {
+  const type = plan['Node Type']
+  const table = plan['Relation Name']
+  const own: string[] = []
+  if (type === 'Seq Scan' && table && TENANT_TABLES.includes(table)) own.push(`Seq Scan on ${table}`)
+  const condition = plan['Index Cond'] ?? ''
+  const isIndexScan = /^(Index Scan|Index Only Scan|Bitmap Index Scan)$/.test(type)
+  const columns = condition.replace(/[^a-z_.]+/g, ' ')
+  if (isIndexScan && table !== undefined && TENANT_TABLES.includes(table)) {
+    const byMore =
+      /\b(?!project_id\b)(id|term|session_id|user_id|created_at|identifier|key|owner_id|seq|item_id)\b/.test(
+        columns,
+      )
+    if (!columns.includes('project_id')) own.push(`${type} on ${table} of all projects`)
+    else if (!byMore && !limited) own.push(`${type} on ${table} of a whole project`)
+  }
+  const passesOn =
+    ['Limit'].includes(type) || (limited && /^(Nested Loop|Subquery Scan|LockRows|Result|Append)$/.test(type))
+  return [...own, ...(plan.Plans ?? []).flatMap((inner) => unbounded(inner, passesOn))]
+}
