@@ -20,6 +20,8 @@ const PAGES = [
 const HOMES = ['', 'packages/server/src']
 const SOURCE_FILE = /`([\w./-]+\/[\w.-]+\.(?:ts|sql|json))`/g
 const LINK = /\]\((?!https?:)([^)#]+)/g
+/** A link with an anchor, to a page or within one. */
+const ANCHOR = /\]\((?!https?:)([^)#]*)#([^)]+)\)/g
 
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
 
@@ -39,10 +41,29 @@ describe('the reference of what operations share', () => {
   })
 })
 
+describe('the index of the docs', () => {
+  it('has every page of the docs', () => {
+    const listed = [...read('docs/README.md').matchAll(LINK)].map(([, link]) => link!)
+    const pages = readdirSync(join(ROOT, 'docs')).filter(
+      (name) => name.endsWith('.md') && name !== 'README.md',
+    )
+    expect(pages.filter((name) => !listed.includes(name))).toEqual([])
+  })
+})
+
 describe('every page', () => {
   it.each(PAGES)('%s links to pages that are there', (page) => {
     const links = [...read(page).matchAll(LINK)].map(([, link]) => link!)
     expect(links.filter((link) => !existsSync(join(ROOT, dirname(page), link)))).toEqual([])
+  })
+
+  it.each(PAGES)('%s links to headings that are there', (page) => {
+    const links = [...read(page).matchAll(ANCHOR)].map(([, link, anchor]) => [link!, anchor!] as const)
+    const wrong = links.filter(([link, anchor]) => {
+      const target = link === '' ? page : join(dirname(page), link)
+      return target.endsWith('.md') && !anchorsOf(read(target)).includes(anchor)
+    })
+    expect(wrong).toEqual([])
   })
 
   it.each(PAGES)('%s names source files that are there', (page) => {
@@ -54,4 +75,14 @@ describe('every page', () => {
 function settingsTable(): string {
   const rows = describeSettings().map((row) => `| \`${row.variable}\` | ${row.default} | ${row.meaning} |`)
   return ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** The anchors that headings get where the repository is shown. */
+function anchorsOf(page: string): string[] {
+  return [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-'),
+  )
 }
