@@ -63,18 +63,18 @@ describe('what fails in a flush', () => {
 
   it('fails alone when the database cannot hold its body', async () => {
     const bad = [
-      '{"type":"a","data":{"mark":"\\u0000"}}',
-      '{"type":"a","data":{"mark":"\\ud800"}}',
-      '{"type":"a","data":{"mark":1e200000}}',
-      `{"type":"a","data":{"mark":${'['.repeat(20_000)}${']'.repeat(20_000)}}}`,
-      '{"type":"\\u0000","data":{}}',
+      '{"mark":"\\u0000"}',
+      '{"mark":"\\ud800"}',
+      '{"mark":1e200000}',
+      `{"mark":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+      '{"\\u0000":"mark"}',
     ]
     const session_id = await log.newSession(project)
     const endings = await Promise.all(
       Array.from({ length: 60 }, (_, n) =>
         ending(
           nodes[0]!,
-          eventRequest(project, session_id, n % 12 === 5 ? { body: bad[(n - 5) / 12]! } : {}),
+          eventRequest(project, session_id, n % 12 === 5 ? { data: bad[(n - 5) / 12]! } : {}),
         ),
       ),
     )
@@ -148,9 +148,9 @@ describe('a retry that meets its first attempt on another node', () => {
   const twice = async (parts: Partial<AppendRequest>) => {
     const session_id = await log.newSession(project)
     await nodes[0]!.append(eventRequest(project, session_id))
-    const body = JSON.stringify({ type: 'marked', data: { mark: 'once' } })
+    const data = JSON.stringify({ mark: 'once' })
     const both = await whileHeld(session_id, async () => {
-      const attempts = nodes.map((node) => node.append(eventRequest(project, session_id, { body, ...parts })))
+      const attempts = nodes.map((node) => node.append(eventRequest(project, session_id, { data, ...parts })))
       await waitForBlocked(2)
       return { answers: Promise.allSettled(attempts) }
     })

@@ -98,10 +98,10 @@ export function useLog(): LogFixture {
 export function eventRequest(
   project_id: string,
   session_id: string,
-  parts: Partial<AppendRequest> = {},
+  { data, ...parts }: Partial<AppendRequest> & { data?: string } = {},
 ): AppendRequest {
-  const body = parts.body ?? JSON.stringify({ type: 'marked', data: { mark: randomUUID() } })
-  return { project_id, session_id, kind: 'event', body, entries: [anEntry(body)], ...parts }
+  const entries = [anEntry(data ?? JSON.stringify({ mark: randomUUID() }))]
+  return { project_id, session_id, kind: 'event', entries, ...parts }
 }
 
 /** A request to append a batch of events, with ids of the caller's where they are given. */
@@ -111,27 +111,21 @@ export function batchRequest(
   marks: string[],
   ids: string[] = [],
 ): AppendRequest {
-  const entries = marks.map((mark, index) => ({
-    kind: 'event',
-    type: 'marked',
-    data: { mark },
-    ...(ids[index] !== undefined && { id: ids[index] }),
-  }))
-  return {
-    project_id,
-    session_id,
-    kind: 'entries',
-    body: JSON.stringify({ entries }),
-    entries: entries.map((entry) => anEntry(JSON.stringify(entry), entry.id)),
-  }
+  const entries = marks.map((mark, index) => anEntry(JSON.stringify({ mark }), ids[index]))
+  return { project_id, session_id, kind: 'entries', entries }
 }
 
-function anEntry(text: string, given?: string): AppendedEntry {
+function anEntry(data: string, given?: string): AppendedEntry {
   return {
     id: given ?? randomUUID(),
     id_given: given !== undefined,
-    bytes: Buffer.byteLength(text),
+    kind: 'event',
+    type: 'marked',
+    format: null,
+    role: null,
+    bytes: Buffer.byteLength(data),
     tokens: 0,
-    role: '',
+    data,
+    meta: null,
   }
 }

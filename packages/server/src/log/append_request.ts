@@ -1,25 +1,30 @@
-/** What an append stores for one entry, beside the JSON that passes through. */
+/** What an append stores for one entry. `data` and `meta` are JSON as the caller sent it, already checked. */
 export interface AppendedEntry {
   id: string
   /** The caller chose the id: an entry that is stored under it already is answered, not stored again. */
   id_given: boolean
+  kind: 'event' | 'message'
+  /** Type of an event, null for a message. */
+  type: string | null
+  /** Format of a message, null for an event. */
+  format: string | null
+  /** Role of a message, user or assistant; null for an event. */
+  role: string | null
   /** Length of the entry's JSON text, in bytes. */
   bytes: number
   /** Tokens of a message; 0 for an event. */
   tokens: number
-  /** Role of a message, user or assistant; '' for an event. */
-  role: string
+  /** An event's data or a message's blob, as JSON text. */
+  data: string
+  /** A message's meta as JSON text; null for an event. */
+  meta: string | null
 }
 
-/**
- * One request to append: a single event, a single message, or an atomic batch of both (`entries`).
- * `body` is the request's JSON text, already checked; PostgreSQL takes the members that it stores from it.
- */
+/** One request to append: a single event, a single message, or an atomic batch of both (`entries`). */
 export interface AppendRequest {
   project_id: string
   session_id: string
   kind: 'event' | 'message' | 'entries'
-  body: string
   entries: readonly AppendedEntry[]
   /** Append only if the session's last seq is still this one. */
   if_match?: number | undefined
@@ -32,11 +37,11 @@ export interface IdempotencyKey {
   request_hash: string
 }
 
-/** One stored entry as it is answered. `blob` is there when it was read back for a retry. */
+/** One stored entry as it is answered. The rest is there for a message that was read back for a retry. */
 export interface AppendAnswer {
   seq: number
   json: string
-  kind?: string
+  id?: string
   format?: string
   blob?: string
 }

@@ -6,7 +6,7 @@ const FLUSH_BYTES_MAX = 4 * 1024 * 1024
 
 /**
  * Cuts the next flush from a project's queue, keeping to the rules of APPEND_ENTRIES: a request with If-Match
- * is the first of its session, a key and a given entry id occur once. What does not fit waits for the flush
+ * is alone on its session, a key and a given entry id occur once. What does not fit waits for the flush
  * after, and so does everything behind it on the same session, so that a session's requests keep their order.
  * A repetition of a request that is taken follows it instead of waiting.
  */
@@ -14,6 +14,7 @@ export function cutFlush(waiting: PendingAppend[]): { taken: PendingAppend[]; de
   const taken: PendingAppend[] = []
   const deferred: PendingAppend[] = []
   const sessions = new Set<string>()
+  const conditionalSessions = new Set<string>()
   const deferredSessions = new Set<string>()
   const byKey = new Map<string, PendingAppend>()
   const givenIds = new Set<string>()
@@ -37,6 +38,7 @@ export function cutFlush(waiting: PendingAppend[]): { taken: PendingAppend[]; de
     const mustWait =
       leader !== undefined ||
       deferredSessions.has(request.session_id) ||
+      conditionalSessions.has(request.session_id) ||
       (request.if_match !== undefined && sessions.has(request.session_id)) ||
       ids.some((id) => givenIds.has(id))
     if (mustWait) {
@@ -46,6 +48,7 @@ export function cutFlush(waiting: PendingAppend[]): { taken: PendingAppend[]; de
     }
     taken.push(pending)
     sessions.add(request.session_id)
+    if (request.if_match !== undefined) conditionalSessions.add(request.session_id)
     if (request.idempotency) byKey.set(request.idempotency.key, pending)
     for (const id of ids) givenIds.add(id)
     entries += request.entries.length

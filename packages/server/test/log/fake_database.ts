@@ -1,12 +1,15 @@
 import type { Database, Parameter, Row } from '../../src/database/database.ts'
+import { APPEND_ENTRIES } from '../../src/database/queries/append_entries.ts'
 import type { Statement } from '../../src/database/statement.ts'
 
 /** One flush as the database got it. */
 export interface Flush {
   project_id: string
+  /** Of each entry, in order. */
   session_ids: string[]
+  /** The data of each entry. */
   bodies: unknown[]
-  /** What the database answers when all goes well: every entry is stored, as seq 1. */
+  /** What the database answers when all goes well: every If-Match held. */
   rows: Row[]
 }
 
@@ -20,7 +23,9 @@ export class FakeDatabase implements Database {
     private readonly answer: (flush: Flush, number: number) => Promise<Row[]> | Row[] = ({ rows }) => rows,
   ) {}
 
-  async query(_statement: Statement, parameters: readonly Parameter[], onSent?: () => void): Promise<Row[]> {
+  async query(statement: Statement, parameters: readonly Parameter[], onSent?: () => void): Promise<Row[]> {
+    // Nothing was stored before, under whatever key or id.
+    if (statement !== APPEND_ENTRIES) return []
     onSent?.()
     const flush = readFlush(parameters)
     this.flushes.push(flush)
@@ -45,22 +50,28 @@ export class FakeDatabase implements Database {
 }
 
 function readFlush(parameters: readonly Parameter[]): Flush {
-  const ords = parameters[7] as number[]
+  const session_ids = elements(parameters[1])
+  const places = elements(parameters[7])
   return {
     project_id: parameters[0] as string,
-    session_ids: parameters[1] as string[],
-    bodies: JSON.parse(parameters[6] as string) as unknown[],
-    rows: ords.map((ord) => ({
-      ord: String(ord),
-      head_seq: '0',
-      past_hash: null,
-      past_session_id: null,
-      past_seqs: null,
-      admitted: 't',
-      differs: 'f',
-      known_seq: null,
-      seq: '1',
-      json: '{}',
-    })),
+    session_ids: places.map((place) => session_ids[Number(place) - 1]!),
+    bodies: JSON.parse(parameters[18] as string) as unknown[],
+    rows: [
+      {
+        last_seqs: elements(parameters[2])
+          .map((if_match) => (if_match === 'NULL' ? '0' : if_match))
+          .join(','),
+        times: session_ids.map(() => '2026-11-21T00:00:00.000000Z').join(','),
+        last_message_ids: session_ids.map(() => '').join(','),
+        untracked: session_ids.map(() => 'f').join(''),
+        place: null,
+        data: null,
+        meta: null,
+      },
+    ],
   }
+}
+
+function elements(literal: Parameter | undefined): string[] {
+  return (literal as string).slice(1, -1).split(',')
 }

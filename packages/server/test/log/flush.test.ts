@@ -23,7 +23,7 @@ async function endings(
     }
     return {
       request,
-      bytes: request.body.length,
+      bytes: request.entries[0]!.bytes,
       enqueued_at: performance.now() - waited_ms,
       followers: [],
       resolve: () => end('stored'),
@@ -41,7 +41,7 @@ function sqlError(code: string): Error {
   return Object.assign(new Error(`SQLSTATE ${code}`), { code })
 }
 
-const events = (count: number) => Array.from({ length: count }, (_, n) => anEvent({ body: `{"n":${n}}` }))
+const events = (count: number) => Array.from({ length: count }, (_, n) => anEvent({ data: `{"n":${n}}` }))
 
 describe('a value that the database cannot hold', () => {
   it('fails alone, and the rest of its flush is stored in order', async () => {

@@ -1,137 +1,135 @@
 import { prepared } from '../statement.js'
-import { appendedMessageJson, entryItemJson, eventJson } from './resource_json.js'
-
-/** What an append is answered with: the resource itself for a single one, a timeline item in a batch. */
-function answerJson(entry: string, session: string, kind: string): string {
-  return `CASE ${kind} WHEN 'event' THEN ${eventJson(entry)} WHEN 'message' THEN ${appendedMessageJson(entry, session)}
-    ELSE ${entryItemJson(entry, session)} END`
-}
+import { timestampText } from './resource_json.js'
 
 /**
  * One flush: every append of one project that waited for the same commit, in one statement.
  *
- * It locks the head rows of the sessions concerned in the order of their ids (so that two flushes cannot
- * deadlock), decides each request against what it finds there, numbers what is admitted, inserts it, and
- * moves the heads. A request for an unknown session, or one whose If-Match no longer holds, only gives no
- * rows of its own and hinders nobody.
+ * It locks the head rows of the sessions concerned in the order in which they are named (log/flush_plan.ts sorts
+ * them, so that two flushes cannot deadlock), numbers the entries behind what it finds there, inserts them, and
+ * moves the heads. A session that is unknown, or whose If-Match no longer holds, only stores nothing and hinders
+ * nobody. What was stored before under an idempotency key or an id was found by the two statements below; one that
+ * another node stores in between ends in a unique violation, and the flush is run again.
  *
- * Rules that the caller (log/flush.ts) keeps, so that one set-based statement can decide all requests:
- *   - a request with if_match is the first of its session in the flush: the head is what it is compared to;
- *   - an idempotency key, and an entry's own id, occur once in the flush.
- * A key or id that another node stores in the same instant ends in a unique violation, and the flush is run
- * again: then it is found in `past` or `known`.
+ * Every cost counts here, since this is what an append costs. So the shape is fixed where a planner would have a
+ * choice: heads are found one by one, through LATERAL, in the order given; an entry finds its session by
+ * its place in an array, without a join; and what the answer needs comes back as one row.
  *
- * Parameters: $1 project; one element a request: $2 session, $3 kind (event, message, entries), $4 if_match,
- * $5 key, $6 request hash, $7 the bodies as one JSON array; one element an entry: $8 ordinal of the request
- * (from 1), $9 position in it (from 1), $10 id, $11 bytes, $12 tokens, $13 role; $14 the ids that callers gave.
+ * Parameters: $1 project. One element a session: $2 session, $3 if_match, $4 number of new entries, $5 their tokens,
+ * $6 the last new message, $7 whether there are messages. One element an entry: $8 place of its session
+ * (from 1), $9 place behind the head (from 1), $10 id, $11 the message before it in this flush, $12 whether it is the
+ * first message in it, $13 bytes, $14 tokens, $15 kind, $16 type, $17 role, $18 format, $19 data and $20 meta as JSON
+ * arrays. One element a key: $21 key, $22 request hash, $23 place of its session, $24 and $25 first and last place of
+ * its seqs in $26 (places behind the head, 0 for an entry known before) and $27 (the seqs of those). $28 places (from 1)
+ * of entries whose data and meta are wanted back as the database writes them.
+ *
+ * Rows: one with, for the sessions in order, separated by commas, the last seq before this flush (empty: no such
+ * session), the time, the last message before (or empty), and a letter each for task tracking (f) or none (t);
+ * then one for each element of $28, with its place, data and meta.
  */
 export const APPEND_ENTRIES = prepared(
   'append_entries',
   `
-WITH request AS MATERIALIZED (
-  SELECT r.ord, r.session_id, r.kind, r.if_match, r.key, r.request_hash, r.body
-  FROM ROWS FROM (unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[], $6::text[]), jsonb_array_elements($7::jsonb))
-    WITH ORDINALITY AS r (session_id, kind, if_match, key, request_hash, body, ord)
-), head AS MATERIALIZED (
-  SELECT h.session_id, h.last_seq, h.last_message_id, h.updated_at
-  FROM session_heads h
-  WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])
-  ORDER BY h.session_id
-  FOR UPDATE
-), past AS MATERIALIZED (
-  SELECT k.key, k.request_hash, k.owner_id, k.seqs
-  FROM idempotency_keys k
-  WHERE k.project_id = $1 AND k.key = ANY ($5::text[])
-), known AS MATERIALIZED (
-  SELECT e.session_id, e.id, e.seq, e.kind, e.type, e.format, e.data, e.meta
-  FROM entries e
-  WHERE e.project_id = $1 AND e.session_id = ANY ($2::uuid[]) AND e.id = ANY ($14::uuid[])
-), asked AS MATERIALIZED (
-  SELECT x.*, k.seq AS known_seq,
-    k.seq IS NOT NULL AND (k.kind <> x.kind OR k.type IS DISTINCT FROM x.type OR k.format IS DISTINCT FROM x.format
-      OR k.data <> x.data OR k.meta IS DISTINCT FROM x.meta) AS differs
-  FROM (
-    SELECT r.ord, s.position, r.session_id, i.id, i.bytes, i.tokens, i.role, c.kind,
-      CASE WHEN c.kind = 'event' THEN s.source ->> 'type' END AS type,
-      CASE WHEN c.kind = 'message' THEN coalesce(s.source ->> 'format', 'openai') END AS format,
-      s.source -> CASE WHEN c.kind = 'event' THEN 'data' ELSE 'blob' END AS data,
-      CASE WHEN c.kind = 'message' THEN coalesce(nullif(s.source -> 'meta', 'null'), '{}') END AS meta
-    FROM request r
-    CROSS JOIN LATERAL jsonb_array_elements(
-      CASE WHEN r.kind = 'entries' THEN r.body -> 'entries' ELSE jsonb_build_array(r.body) END
-    ) WITH ORDINALITY AS s (source, position)
-    CROSS JOIN LATERAL (SELECT CASE WHEN r.kind = 'entries' THEN s.source ->> 'kind' ELSE r.kind END AS kind) c
-    JOIN unnest($8::int[], $9::int[], $10::uuid[], $11::int[], $12::int[], $13::text[])
-      AS i (ord, position, id, bytes, tokens, role) ON i.ord = r.ord AND i.position = s.position
-  ) x
-  LEFT JOIN known k ON k.session_id = x.session_id AND k.id = x.id
-), verdict AS MATERIALIZED (
-  SELECT a.ord, bool_and(a.known_seq IS NOT NULL) AS all_known, bool_or(a.differs) AS differs FROM asked a GROUP BY a.ord
-), admitted AS MATERIALIZED (
-  SELECT r.ord, r.session_id, r.key, r.request_hash, h.last_seq, h.last_message_id, h.updated_at
-  FROM request r JOIN head h ON h.session_id = r.session_id JOIN verdict v ON v.ord = r.ord
-  WHERE NOT v.differs AND (r.if_match IS NULL OR r.if_match = h.last_seq OR v.all_known)
-    AND NOT EXISTS (SELECT FROM past p WHERE p.key = r.key)
-), fresh AS MATERIALIZED (
-  SELECT a.*, d.last_seq + row_number() OVER (PARTITION BY a.session_id ORDER BY a.ord, a.position) AS seq,
-    greatest(now(), d.updated_at) AS created_at,
-    CASE WHEN a.kind = 'message'
-      THEN coalesce(lag(a.id) OVER (PARTITION BY a.session_id, a.kind ORDER BY a.ord, a.position), d.last_message_id)
-    END AS parent_id
-  FROM asked a JOIN admitted d ON d.ord = a.ord
-  WHERE a.known_seq IS NULL
+WITH head AS MATERIALIZED (
+  SELECT g.ord, g.session_id, g.new_entries, g.new_tokens, g.new_last_message_id, h.last_seq, h.last_message_id,
+    greatest(now(), h.updated_at) AS at, s.disable_task_tracking,
+    h.last_seq IS NOT NULL AND (g.if_match IS NULL OR g.if_match = h.last_seq) AS open
+  FROM unnest($2::uuid[], $3::bigint[], $4::int[], $5::bigint[], $6::uuid[], $7::boolean[]) WITH ORDINALITY
+    AS g(session_id, if_match, new_entries, new_tokens, new_last_message_id, has_messages, ord)
+  LEFT JOIN LATERAL (
+    SELECT h.last_seq, h.last_message_id, h.updated_at
+    FROM session_heads h WHERE h.project_id = $1 AND h.session_id = g.session_id
+    FOR UPDATE
+  ) h ON true
+  LEFT JOIN LATERAL (
+    SELECT s.disable_task_tracking FROM sessions s
+    WHERE s.project_id = $1 AND s.id = CASE WHEN g.has_messages THEN g.session_id END
+  ) s ON true
+), moved AS (
+  UPDATE session_heads AS h
+  SET last_seq = d.last_seq + d.new_entries, total_tokens = h.total_tokens + d.new_tokens, updated_at = d.at,
+    last_message_id = coalesce(d.new_last_message_id, d.last_message_id)
+  FROM head d
+  WHERE d.open AND d.new_entries > 0 AND h.project_id = $1 AND h.session_id = d.session_id
+), found AS MATERIALIZED (
+  SELECT array_agg(CASE WHEN d.open THEN d.last_seq ELSE -1 END ORDER BY d.ord) AS seqs,
+    array_agg(d.at ORDER BY d.ord) AS times, array_agg(d.last_message_id ORDER BY d.ord) AS last_message_ids
+  FROM head d
 ), inserted AS (
   INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens,
     kind, type, role, format, data, meta)
-  SELECT $1, f.session_id, f.seq, f.created_at, f.created_at, f.id, f.parent_id, f.bytes, f.tokens, f.kind, f.type,
-    nullif(f.role, ''), f.format, f.data, f.meta
-  FROM fresh f
-  ORDER BY f.session_id, f.seq
-  RETURNING e.*
-), moved AS (
-  UPDATE session_heads h
-  SET last_seq = m.last_seq, total_tokens = h.total_tokens + m.tokens, updated_at = m.updated_at,
-    last_message_id = coalesce(m.last_message_id, h.last_message_id)
-  FROM (
-    SELECT f.session_id, max(f.seq) AS last_seq, sum(f.tokens) AS tokens, max(f.created_at) AS updated_at,
-      (array_agg(f.id ORDER BY f.seq DESC) FILTER (WHERE f.kind = 'message'))[1] AS last_message_id
-    FROM fresh f GROUP BY f.session_id
-  ) m
-  WHERE h.project_id = $1 AND h.session_id = m.session_id
+  SELECT $1, ($2::uuid[])[i.place], f.seqs[i.place] + i.behind, f.times[i.place], f.times[i.place], i.id,
+    CASE WHEN i.is_first_message THEN f.last_message_ids[i.place] ELSE i.parent_id END, i.bytes, i.tokens,
+    i.kind, i.type, i.role, i.format, i.data, nullif(i.meta, 'null')
+  FROM found f, ROWS FROM (
+    unnest($8::int[], $9::int[], $10::uuid[], $11::uuid[], $12::boolean[], $13::int[], $14::int[], $15::text[],
+      $16::text[], $17::text[], $18::text[]),
+    jsonb_array_elements($19::jsonb), jsonb_array_elements($20::jsonb)
+  ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, data, meta)
+  WHERE f.seqs[i.place] >= 0
 ), remembered AS (
   INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, seqs)
-  SELECT $1, a.key, a.request_hash, a.session_id, now(), s.seqs
-  FROM admitted a
-  JOIN (
-    SELECT q.ord, array_agg(coalesce(f.seq, q.known_seq) ORDER BY q.position) AS seqs
-    FROM asked q LEFT JOIN fresh f ON f.ord = q.ord AND f.position = q.position
-    GROUP BY q.ord
-  ) s ON s.ord = a.ord
-  WHERE a.key IS NOT NULL
-  ORDER BY a.key
+  SELECT $1, k.key, k.request_hash, ($2::uuid[])[k.place], now(), (
+      SELECT array_agg(CASE WHEN x.behind > 0 THEN f.seqs[k.place] + x.behind ELSE x.known_seq END ORDER BY x.ord)
+      FROM unnest(($26::int[])[k.first:k.last], ($27::bigint[])[k.first:k.last]) WITH ORDINALITY
+        AS x(behind, known_seq, ord)
+    )
+  FROM found f, unnest($21::text[], $22::text[], $23::int[], $24::int[], $25::int[])
+    AS k(key, request_hash, place, first, last)
+  WHERE f.seqs[k.place] >= 0
 )
-SELECT r.ord, h.last_seq AS head_seq, p.request_hash AS past_hash, p.owner_id AS past_session_id,
-  array_to_string(p.seqs, ',') AS past_seqs, d.ord IS NOT NULL AS admitted, q.differs, q.position, q.known_seq, e.seq,
-  CASE WHEN e.seq IS NULL THEN NULL ELSE ${answerJson('e', 's', 'r.kind')} END AS json
-FROM request r
-LEFT JOIN head h ON h.session_id = r.session_id
-LEFT JOIN past p ON p.key = r.key
-LEFT JOIN admitted d ON d.ord = r.ord
-JOIN asked q ON q.ord = r.ord
-LEFT JOIN inserted e ON e.session_id = q.session_id AND e.id = q.id
-LEFT JOIN sessions s ON s.project_id = $1 AND s.id = e.session_id AND e.kind = 'message'
-ORDER BY r.ord, q.position`,
+SELECT string_agg(coalesce(d.last_seq::text, ''), ',' ORDER BY d.ord) AS last_seqs,
+  string_agg(${timestampText('d.at')}, ',' ORDER BY d.ord) AS times,
+  string_agg(coalesce(d.last_message_id::text, ''), ',' ORDER BY d.ord) AS last_message_ids,
+  string_agg(CASE WHEN d.disable_task_tracking THEN 't' ELSE 'f' END, '' ORDER BY d.ord) AS untracked,
+  NULL AS place, NULL AS data, NULL AS meta
+FROM head d
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, w.place::text, ($19::jsonb -> (w.place - 1))::text,
+  nullif($20::jsonb -> (w.place - 1), 'null')::text
+FROM unnest($28::int[]) AS w(place)`,
+)
+
+/** What was answered to idempotency keys. Parameters: $1 project, $2 keys. */
+export const FIND_APPEND_KEYS = prepared(
+  'find_append_keys',
+  `
+SELECT k.key, k.request_hash, k.owner_id, array_to_string(k.seqs, ',') AS seqs
+FROM unnest($2::text[]) AS x(key)
+JOIN LATERAL (
+  SELECT p.key, p.request_hash, p.owner_id, p.seqs FROM idempotency_keys p WHERE p.project_id = $1 AND p.key = x.key LIMIT 1
+) k ON true`,
 )
 
 /**
- * Entries by their seqs, as an append of the given kind was answered, in the order of the seqs asked for: for
- * retries. `blob` is what a message's parts are derived from.
- * Parameters: $1 project, $2 session, $3 seqs, $4 kind of the request.
+ * Entries that are stored already, by session and id, and whether they differ from those that are to be stored under
+ * the same ids. `place` (from 1) says which of the given ones each is.
+ * Parameters: $1 project; one element an entry: $2 session, $3 id, $4 kind, $5 type, $6 format, $7 data and $8 meta
+ * as JSON arrays.
+ */
+export const FIND_KNOWN_APPENDS = prepared(
+  'find_known_appends',
+  `
+SELECT x.place, e.seq, e.kind <> x.kind OR e.type IS DISTINCT FROM x.type OR e.format IS DISTINCT FROM x.format
+  OR e.data <> x.data OR e.meta IS DISTINCT FROM nullif(x.meta, 'null') AS differs
+FROM ROWS FROM (
+  unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[]),
+  jsonb_array_elements($7::jsonb), jsonb_array_elements($8::jsonb)
+) WITH ORDINALITY AS x(session_id, id, kind, type, format, data, meta, place)
+JOIN LATERAL (
+  SELECT o.seq, o.kind, o.type, o.format, o.data, o.meta
+  FROM entries o WHERE o.project_id = $1 AND o.session_id = x.session_id AND o.id = x.id LIMIT 1
+) e ON true`,
+)
+
+/**
+ * Entries by their seqs, in the order of the seqs asked for, for the answers to retries: what was stored, as it was
+ * first answered. Parameters: $1 project, $2 session, $3 seqs.
  */
 export const READ_APPENDED_ENTRIES = prepared(
   'read_appended_entries',
   `
-SELECT e.seq, e.kind, e.format, CASE WHEN e.kind = 'message' THEN e.data::text END AS blob, ${answerJson('e', 's', '$4::text')} AS json
+SELECT e.seq, e.id, e.kind, e.type, e.format, e.role, e.data::text AS data, e.meta::text AS meta, e.parent_id,
+  ${timestampText('e.created_at')} AS time, s.disable_task_tracking
 FROM unnest($3::bigint[]) WITH ORDINALITY AS w(seq, ord)
 JOIN entries e ON e.project_id = $1 AND e.session_id = $2 AND e.seq = w.seq
 JOIN sessions s ON s.project_id = $1 AND s.id = $2

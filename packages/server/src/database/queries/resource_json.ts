@@ -49,12 +49,6 @@ export function entryItemJson(entry: string, session: string): string {
   END::text`
 }
 
-/** A Message but for its parts, which are derived from the blob (see messages/). As first answered: see meta. */
-export function appendedMessageJson(entry: string, session: string): string {
-  return `json_build_object('seq', ${entry}.seq, ${messageFields(entry, session, `${entry}.meta`)},
-    'created_at', ${timestampText(`${entry}.created_at`)}, 'updated_at', ${timestampText(`${entry}.created_at`)})::text`
-}
-
 function messageFields(entry: string, session: string, meta: string): string {
   return `'id', ${entry}.id, 'session_id', ${entry}.session_id, 'parent_id', ${entry}.parent_id, 'role', ${entry}.role,
     'meta', ${meta}, 'task_id', NULL,

@@ -3,13 +3,14 @@ import { AddEventBody, AppendHeaders, ListEventsQuery } from '../../contract/eve
 import { responses } from '../../contract/responses.js'
 import { NoQuery, PageOf } from '../../contract/schema.js'
 import { SessionParams } from '../../contract/session.js'
-import { newId } from '../../ids.js'
+import { memberTexts } from '../../json/slices.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../../limits.js'
 import { readLastSeq, readLog } from '../../log/read_log.js'
 import { answer } from '../answer.js'
 import { answerChunks } from '../answer_chunks.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
+import { eventEntry } from '../appended_entries.js'
 import { Cursors } from '../cursor.js'
 import { entriesPage, readSeqCursor } from './page_answer.js'
 
@@ -42,8 +43,7 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
         project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'event',
-        body: request.bodyText,
-        entries: [{ id: newId(), id_given: false, bytes: request.bodyBytes, tokens: 0, role: '' }],
+        entries: [eventEntry(request.body.type, memberTexts(request.bodyText), request.bodyBytes)],
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
       })

@@ -14,6 +14,7 @@ import { responses } from '../../contract/responses.js'
 import { NoQuery } from '../../contract/schema.js'
 import { SessionParams } from '../../contract/session.js'
 import { newId } from '../../ids.js'
+import { memberTexts } from '../../json/slices.js'
 import type { AppendAnswer } from '../../log/append_request.js'
 import { readLastSeq } from '../../log/read_log.js'
 import { messageEntry } from '../../messages/message_entry.js'
@@ -24,6 +25,7 @@ import { answer } from '../answer.js'
 import { answerChunks } from '../answer_chunks.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
+import { messageMembers } from '../appended_entries.js'
 import { Cursors } from '../cursor.js'
 import { checkObjectBytes } from '../json_parameters.js'
 import { messagePage } from '../message_page.js'
@@ -66,19 +68,15 @@ function addRoute(app: AppServer, { appender }: AppParts): void {
       const { format = 'openai', meta } = request.body
       checkObjectBytes('/meta', meta, request.bodyText)
       const id = newId()
-      const { role, parts, tokens } = messageEntry(
-        format as MessageFormatName,
-        exactBlob(request),
-        id,
-        '/blob',
-      )
+      const members = memberTexts(request.bodyText)
+      const blob = parseJson(members.get('blob')!)
+      const { role, parts, tokens } = messageEntry(format as MessageFormatName, blob, id, '/blob')
       const bytes = request.bodyBytes
       const outcome = await appender.append({
         project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'message',
-        body: request.bodyText,
-        entries: [{ id, id_given: false, bytes, tokens, role }],
+        entries: [{ ...messageMembers(format, members), id, id_given: false, bytes, tokens, role }],
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
       })
@@ -88,17 +86,11 @@ function addRoute(app: AppServer, { appender }: AppParts): void {
   )
 }
 
-/** The blob with every digit of its numbers: what Fastify parsed has doubles. */
-function exactBlob(request: { bodyText: string }): unknown {
-  return (parseJson(request.bodyText) as AddMessageBody).blob
-}
-
 /** The message as answered: with the parts of its blob. One that was read back brings its own blob. */
 function withParts(entry: AppendAnswer, parts: Part[]): string {
-  const { blob, format, json } = entry
+  const { blob, format, json, id } = entry
   if (blob === undefined) return `{"parts":${writeJson(parts)},${json.slice(1)}`
-  const { id } = JSON.parse(json) as { id: string }
-  const own = readMessage(format as MessageFormatName, parseJson(blob), { id })
+  const own = readMessage(format as MessageFormatName, parseJson(blob), { id: id! })
   return `{"parts":${writeJson(own.parts)},${json.slice(1)}`
 }
 

@@ -11,8 +11,8 @@ import { answer } from '../answer.js'
 import { answerChunks } from '../answer_chunks.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
+import { batchEntries } from '../appended_entries.js'
 import { bearerToken } from '../authenticate.js'
-import { batchEntries } from '../batch_entries.js'
 import { Cursors } from '../cursor.js'
 import { streamTail } from '../event_stream.js'
 import { entriesPage, readSeqCursor } from './page_answer.js'
@@ -112,8 +112,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'entries',
-        body: request.bodyText,
-        entries: batchEntries(request.body, request.bodyBytes - Buffer.byteLength(request.bodyText)),
+        entries: batchEntries(request.body, request.bodyText, request.bodyBytes),
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
       })
