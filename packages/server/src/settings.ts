@@ -133,6 +133,13 @@ export const SETTINGS = {
     min: 1,
     max: 64,
   },
+  group_commit: {
+    variable: 'ANNALS_GROUP_COMMIT',
+    meaning: 'off: every append is a commit of its own, which is slower; to see what group commit is worth',
+    default: 'on',
+    pattern: /^(on|off)$/,
+    takes: 'on or off',
+  },
   database_connections_max: {
     variable: 'ANNALS_DATABASE_CONNECTIONS_MAX',
     meaning: 'connections for everything but appends, which have one a flush of their own',

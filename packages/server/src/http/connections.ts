@@ -47,10 +47,11 @@ export function boundConnections(server: Server, { connections_max }: Config): v
   )
 }
 
-/** HTTP/1.1 wants a Host. @throws AnnalsError invalid_request */
-export function checkHost(request: IncomingMessage): void {
+/** HTTP/1.1 wants a Host: the error where it is missing. */
+export function refuseWithoutHost(request: IncomingMessage): AnnalsError | undefined {
   if (request.headers.host === undefined && request.httpVersion === '1.1')
-    throw new AnnalsError('invalid_request', 'Header host is required in HTTP/1.1.')
+    return new AnnalsError('invalid_request', 'Header host is required in HTTP/1.1.')
+  return undefined
 }
 
 const REFUSALS: Record<string, [ErrorName, string]> = {

@@ -1,13 +1,13 @@
 import type { AppServer } from './app_parts.js'
-import { checkHost } from './connections.js'
+import { refuseWithoutHost } from './connections.js'
 import { SECURITY_HEADERS } from './security_headers.js'
 
 /** One structured line a request, when it is answered: never a token, a query string or a payload. */
 export function logRequests(app: AppServer): void {
   app.decorateRequest('project_id', '')
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(SECURITY_HEADERS)
-    checkHost(request.raw)
+    done(refuseWithoutHost(request.raw))
   })
   // Nobody is there to be answered: a caller who gave up, or a reader who closed a tail.
   app.addHook('onRequestAbort', async (request) => {
@@ -20,7 +20,7 @@ export function logRequests(app: AppServer): void {
       'the caller left',
     )
   })
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
       {
         project_id: request.project_id || undefined,
@@ -31,5 +31,6 @@ export function logRequests(app: AppServer): void {
       },
       'request',
     )
+    done()
   })
 }

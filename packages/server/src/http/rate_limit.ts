@@ -29,8 +29,9 @@ export async function limitRates(app: AppServer, per_second: number): Promise<vo
       ),
   })
   const count = app.rateLimit()
-  app.addHook('onRequest', async (request, reply) => {
-    if (limitOf(request) > 0) await count.call(app, request, reply)
+  app.addHook('onRequest', (request, reply, done) => {
+    if (limitOf(request) === 0) return done()
+    Promise.resolve(count.call(app, request, reply)).then(() => done(), done)
   })
 }
 

@@ -17,8 +17,9 @@ export function readBodies(app: AppServer): void {
   app.decorateRequest('bodyBytes', 2)
   app.removeAllContentTypeParsers()
   // No body counts as an empty object. It is said here, as the framework shows a validator null for both.
-  app.addHook('preValidation', async (request) => {
+  app.addHook('preValidation', (request, _reply, done) => {
     if (request.body === undefined && request.routeOptions.schema?.body) request.body = {}
+    done()
   })
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const encoding = request.headers['content-encoding']

@@ -13,6 +13,8 @@ export interface AppenderOptions {
   queue_bytes_max: number
   /** Flushes in flight at once, over all projects; a project has one at most. */
   flushes_max: number
+  /** `off`: each append is a flush of its own, and a project has as many in flight as there may be. */
+  group_commit?: string
   /** Told which sessions of a project may have new entries, as soon as they are durable. */
   onAppended?: (project_id: string, session_ids: ReadonlySet<string>) => void
   /** How long a request waits for its flush to begin, and a flush for a connection, in ms. */
@@ -31,6 +33,8 @@ export interface AppenderOptions {
  * turns, so a busy one does not delay a quiet one by more than a flush.
  */
 interface Lane {
+  /** What it is found by: the project. */
+  name: unknown
   project_id: string
   waiting: PendingAppend[]
   /** It stands in `ready`, or has a flush in flight: either way its next turn is certain. */
@@ -39,7 +43,7 @@ interface Lane {
 
 /** Group commit for the session logs of all projects. */
 export class Appender {
-  private readonly lanes = new Map<string, Lane>()
+  private readonly lanes = new Map<unknown, Lane>()
   /** Lanes with requests waiting and no flush in flight, in the order of their turns. */
   private readonly ready: Lane[] = []
   private flushesInFlight = 0
@@ -89,10 +93,11 @@ export class Appender {
 
   private enqueue(pending: PendingAppend): void {
     const { project_id } = pending.request
-    let lane = this.lanes.get(project_id)
+    const name = this.options.group_commit === 'off' ? pending : project_id
+    let lane = this.lanes.get(name)
     if (!lane) {
-      lane = { project_id, waiting: [], busy: false }
-      this.lanes.set(project_id, lane)
+      lane = { name, project_id, waiting: [], busy: false }
+      this.lanes.set(name, lane)
     }
     lane.waiting.push(pending)
     if (!lane.busy) {
@@ -124,7 +129,7 @@ export class Appender {
       this.flushesInFlight -= 1
     }
     if (lane.waiting.length > 0) this.ready.push(lane)
-    else this.lanes.delete(lane.project_id)
+    else this.lanes.delete(lane.name)
     this.startFlushes()
   }
 

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, hash, randomBytes } from 'node:crypto'
 
 // sk-annals-<43 characters: 256 random bits>-<6 characters: checksum of what stands before>
 const OURS = /^sk-annals-[\w-]{43}-[\w-]{6}$/
@@ -18,7 +18,7 @@ export function isMistyped(token: string): boolean {
 
 /** What is stored and looked up in a token's place. Its comparison tells nothing about the token. */
 export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }
 
 function checksum(body: string): string {

@@ -39,15 +39,19 @@ export class TokenDirectory {
     private readonly kept_ms: number,
   ) {}
 
-  /** The grant of a token, undefined when it is unknown, revoked or expired. @throws AnnalsError unavailable */
-  async find(token: string): Promise<Grant | undefined> {
-    if (isMistyped(token)) return undefined
+  /**
+   * The grant of a token, undefined when it is unknown, revoked or expired; at once where it is remembered.
+   * @throws AnnalsError unavailable
+   */
+  find(token: string): Grant | undefined | Promise<Grant | undefined> {
     const hash = hashToken(token)
-    const id = hash.toString('base64url')
+    const id = hash.toString('latin1')
     const known = this.lookups.get(id)
     const age = known ? performance.now() - known.looked_up_at : Number.POSITIVE_INFINITY
     const kept = known?.grant ? this.kept_ms : Math.min(this.kept_ms, UNKNOWN_KEPT_MS)
-    if (!known || age >= kept) return stillValid((await this.lookUp(id, hash)).grant)
+    if (!known || age >= kept) {
+      return isMistyped(token) ? undefined : this.lookUp(id, hash).then(({ grant }) => stillValid(grant))
+    }
     // A failure here is not the caller's: when the entry is too old, the next caller meets it.
     if (age >= kept / 2) this.lookUp(id, hash).catch(() => {})
     return stillValid(known.grant)

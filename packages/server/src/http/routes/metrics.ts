@@ -40,10 +40,19 @@ export function metricsRoutes(app: AppServer, { appender, database, feed, worker
   })
   build.set({ version: VERSION }, 1)
 
-  app.addHook('onResponse', async (request, reply) => {
+  // Kept by one string, since looking labels up costs more than counting.
+  const series = new Map<string, { observe(seconds: number): void }>()
+  const seriesOf = (route: string, method: string, status: number) => {
+    const name = `${method} ${route} ${status}`
+    const known = series.get(name) ?? requests.labels(route, method, String(status))
+    series.set(name, known)
+    return known
+  }
+  app.addHook('onResponse', (request, reply, done) => {
     // The route's pattern, never its path: ids would make a series each, and must not leave by this door.
     const route = request.routeOptions.url ?? 'unknown'
-    requests.observe({ route, method: request.method, status: reply.statusCode }, reply.elapsedTime / 1000)
+    seriesOf(route, request.method, reply.statusCode).observe(reply.elapsedTime / 1000)
+    done()
   })
   worker?.shareMetrics(registry)
   app.get('/metrics', async (_request, reply) => {
