@@ -37,6 +37,9 @@ const CALLS: Record<string, unknown[][]> = {
     [{}, { user_id: ID }, { configs: '{"a":1}' }],
     [undefined, { created_at: TIME, id: ID }],
   ).map(([more, after]) => [{ project_id: ID, untouched_since: TIME, ...(more as object) }, after, 100]),
+  countSessionsOverTime: product([{}, { user_id: ID }], [{}, { configs: '{"a":1}' }]).map(
+    ([user, configs]) => [{ project_id: ID, ...(user as object), ...(configs as object) }],
+  ),
   countOldSessions: [[{ project_id: ID, untouched_since: TIME }]],
 }
 
