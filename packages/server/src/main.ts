@@ -1,29 +1,21 @@
 import { performance } from 'node:perf_hooks'
-import { type Logger, pino } from 'pino'
+import { pino } from 'pino'
 import { type Config, readConfig } from './config.js'
 import { checkEmbeddedConnections, locateDatabase } from './database/connection_target.js'
-import { type ConnectionTarget, type Database, openDatabase } from './database/database.js'
+import { type Database, openDatabase } from './database/database.js'
 import { describeError } from './database/database_errors.js'
 import { checkSchema, migrate } from './database/migrator.js'
-import { REQUEST_SETTINGS } from './database/pool_settings.js'
-import { PostgresBell } from './database/postgres_bell.js'
-import { Pulse } from './database/pulse.js'
 import { exposureWarnings } from './exposure.js'
 import { buildApp } from './http/app.js'
 import type { WorkerParts } from './http/app_parts.js'
-import { Heartbeat } from './http/heartbeat.js'
 import { closeWithin, listen } from './http/listen.js'
 import { signsInByCode } from './http/routes/console.js'
 import { Appender } from './log/appender.js'
-import { Feed } from './log/feed.js'
-import { forgetOldKeys } from './resources/forget_old_keys.js'
+import { Metrics } from './metrics/metrics.js'
+import { openLog, openPools, startHousekeeping, type Undo } from './parts.js'
 import { ensureDefaultProject } from './resources/projects.js'
-import { applyRetention } from './resources/retention.js'
 import { createSignInCode } from './resources/sign_in.js'
 import { TokenDirectory } from './tokens/token_directory.js'
-
-/** Part of the wait for the database after which one that answers nothing counts as away. */
-const PULSE_SHARE = 0.8
 
 /** A service that runs. */
 export interface Service {
@@ -82,8 +74,8 @@ export async function prepareDatabase(
 }
 
 /**
- * Constructs the service: configuration → database → log → HTTP → listen, and in reverse when it stops. This is
- * the only file that constructs. With `worker`, it is one of several processes, for which the database has been
+ * Constructs the service: configuration → database → log → HTTP → listen, and in reverse when it stops. Only
+ * this file and parts.ts construct. With `worker`, it is one of several processes, for which the database has been
  * prepared.
  * @throws StartError with a sentence for the operator
  */
@@ -107,17 +99,24 @@ export async function startService(
     const location = await locateDatabase(config, onProgress)
     undo.push(() => location.release())
     if (!worker) await migrate(location.target, onProgress)
-    const { database, appendDatabase } = openPools(config, location.target, logger, undo)
+    const metrics = new Metrics()
+    const { database, appendDatabase } = openPools(config, location.target, logger, metrics, undo)
     const api_key = worker ? undefined : await ensureDefaultProject(database, config.api_key)
-    const log = openLog(config, database, appendDatabase, location.target, undo)
-    const housekeeping = forgetOldKeys(database, logger)
-    undo.push(() => housekeeping.stop())
-    const retention = applyRetention(database, logger, config.retention_ms)
-    undo.push(() => retention.stop())
+    const log = openLog(config, database, appendDatabase, location.target, metrics, undo)
+    startHousekeeping(config, database, logger, undo)
 
     let serving = true
     const tokens = new TokenDirectory(database, config.token_cache_ms)
-    const app = await buildApp({ config, logger, database, tokens, ...log, worker, isServing: () => serving })
+    const app = await buildApp({
+      config,
+      logger,
+      metrics,
+      database,
+      tokens,
+      ...log,
+      worker,
+      isServing: () => serving,
+    })
     undo.push(() =>
       closeWithin(
         config.drain_ms_max,
@@ -148,57 +147,6 @@ export async function startService(
     await unwind()
     throw error
   }
-}
-
-/** What stops the parts that were started, last one first. */
-type Undo = Array<() => unknown>
-
-function openPools(config: Config, target: ConnectionTarget, logger: Logger, undo: Undo) {
-  const {
-    statement_ms_max,
-    flushes_max,
-    database_connections_max,
-    database_wait_ms_max: wait_ms_max,
-  } = config
-  // Together with the time in which it makes up its mind to ask, no longer than a request waits for a connection.
-  const pulse = new Pulse(target, wait_ms_max * PULSE_SHARE)
-  undo.push(() => pulse.close())
-  const shared = {
-    target,
-    pulse,
-    wait_ms_max,
-    statement_ms_max,
-    settings: REQUEST_SETTINGS,
-    onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),
-  }
-  const database = openDatabase({ ...shared, connections_max: database_connections_max })
-  undo.push(() => database.close())
-  // Appends have connections of their own, so that no number of slow lists keeps them waiting.
-  const appendDatabase = openDatabase({ ...shared, connections_max: flushes_max })
-  undo.push(() => appendDatabase.close())
-  return { database, appendDatabase }
-}
-
-function openLog(
-  config: Config,
-  database: Database,
-  appendDatabase: Database,
-  target: ConnectionTarget,
-  undo: Undo,
-) {
-  const bell = new PostgresBell(target)
-  undo.push(() => bell.close())
-  const feed = new Feed(database, bell, config.feed_poll_ms)
-  const heartbeat = new Heartbeat()
-  undo.push(() => heartbeat.close())
-  const appender = new Appender({
-    ...config,
-    wait_ms_max: config.database_wait_ms_max,
-    database: appendDatabase,
-    onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
-  })
-  undo.push(() => appender.close())
-  return { feed, heartbeat, appender }
 }
 
 /** How a command works with the database, where it is not as a request does. */
@@ -243,7 +191,14 @@ export async function describeApiAsJson(): Promise<string> {
   // No request is ever made to this app, so nothing of its parts is ever used.
   const unused = {} as never
   const logger = pino({ level: 'silent' })
-  const parts = { database: unused, appender: unused, tokens: unused, feed: unused, heartbeat: unused }
+  const parts = {
+    metrics: unused,
+    database: unused,
+    appender: unused,
+    tokens: unused,
+    feed: unused,
+    heartbeat: unused,
+  }
   const app = await buildApp({ config, logger, ...parts, isServing: () => false })
   await app.ready()
   return `${JSON.stringify(app.swagger(), null, 2)}\n`

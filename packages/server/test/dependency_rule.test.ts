@@ -33,9 +33,33 @@ const MAY_IMPORT: Record<string, string[]> = {
   verify: ['database', ...BASICS],
   doctor: ['database', 'config', 'exposure', ...BASICS],
   transfer: ['log', 'resources', 'database', 'json', 'messages', ...BASICS],
-  http: ['log', 'resources', 'tokens', 'database', 'contract', 'json', 'messages', 'config', ...BASICS],
+  metrics: ['log', 'database', ...BASICS],
+  http: [
+    'metrics',
+    'log',
+    'resources',
+    'tokens',
+    'database',
+    'contract',
+    'json',
+    'messages',
+    'config',
+    ...BASICS,
+  ],
   workers: BASICS,
-  main: ['http', 'log', 'resources', 'tokens', 'database', 'config', 'exposure', ...BASICS],
+  main: [
+    'parts',
+    'http',
+    'metrics',
+    'log',
+    'resources',
+    'tokens',
+    'database',
+    'config',
+    'exposure',
+    ...BASICS,
+  ],
+  parts: ['http', 'metrics', 'log', 'resources', 'tokens', 'database', 'config', 'exposure', ...BASICS],
   cli: [
     'main',
     'workers',
@@ -62,10 +86,11 @@ const MAY_USE_PACKAGE: Array<{ package: RegExp; layers: string[] }> = [
   { package: /^(commander|@annals\/client)$/, layers: ['cli'] },
 ]
 
-/** What only main.ts makes, and where else it may be named: it is defined, or wrapped for main.ts, there. */
+/** What only main.ts and parts.ts make, and where else it may be named: it is defined, or wrapped for main.ts, there. */
 const CONSTRUCTED = [
   { construction: /\bnew Appender\b/, also: [] },
   { construction: /\bnew TokenDirectory\b/, also: [] },
+  { construction: /\bnew Metrics\b/, also: [] },
   { construction: /\bnew Feed\b/, also: [] },
   { construction: /\bnew PostgresBell\b/, also: [] },
   { construction: /\bnew Heartbeat\b/, also: [] },
@@ -114,11 +139,13 @@ describe('the dependency rule', () => {
     expect(wrong).toEqual([])
   })
 
-  it('constructs only in main.ts', () => {
+  it('constructs only in main.ts and parts.ts', () => {
     const wrong = files.flatMap(({ name, text }) =>
       CONSTRUCTED.filter(
         ({ construction, also }) =>
-          construction.test(text) && name !== 'main.ts' && !(also as string[]).includes(name),
+          construction.test(text) &&
+          !['main.ts', 'parts.ts'].includes(name) &&
+          !(also as string[]).includes(name),
       ).map(({ construction }) => `${name} contains ${construction.source}`),
     )
     expect(wrong).toEqual([])

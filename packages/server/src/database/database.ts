@@ -45,6 +45,8 @@ export interface DatabaseOptions {
   pulse?: Pulse
   /** Told of connections that fail while nobody uses them. */
   onIdleError?: (error: Error) => void
+  /** Told of each statement and transaction that failed. */
+  onFailure?: (error: unknown) => void
 }
 
 // Text in, text out: the driver parses nothing, so nothing loses digits or microseconds on the way.
@@ -73,9 +75,18 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
   const connections = { pool, pulse: options.pulse }
+  const { onFailure } = options
+  const watched = <T>(work: Promise<T>): Promise<T> =>
+    onFailure === undefined
+      ? work
+      : work.catch((error) => {
+          onFailure(error)
+          throw error
+        })
   return {
-    query: (statement, parameters, onSending) => runOnPool(connections, statement, parameters, onSending),
-    transaction: (work) => transaction(connections, work),
+    query: (statement, parameters, onSending) =>
+      watched(runOnPool(connections, statement, parameters, onSending)),
+    transaction: (work) => watched(transaction(connections, work)),
     close: () => pool.end(),
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }

@@ -12,6 +12,7 @@ import type { Config } from '../config.js'
 import type { Database } from '../database/database.js'
 import type { Appender } from '../log/appender.js'
 import type { Feed } from '../log/feed.js'
+import type { Metrics } from '../metrics/metrics.js'
 import type { TokenDirectory } from '../tokens/token_directory.js'
 import type { Heartbeat } from './heartbeat.js'
 
@@ -25,6 +26,7 @@ export interface WorkerParts {
 export interface AppParts {
   config: Config
   logger: Logger
+  metrics: Metrics
   database: Database
   appender: Appender
   tokens: TokenDirectory

@@ -2,7 +2,7 @@ import type { Database } from '../database/database.js'
 import { AnnalsError } from '../errors.js'
 import type { AppendOutcome, AppendRequest } from './append_request.js'
 import { cutFlush } from './cut_flush.js'
-import { flush } from './flush.js'
+import { flush, type OnTrouble } from './flush.js'
 import type { PendingAppend } from './pending_append.js'
 
 export interface AppenderOptions {
@@ -17,6 +17,10 @@ export interface AppenderOptions {
   group_commit?: string
   /** Told which sessions of a project may have new entries, as soon as they are durable. */
   onAppended?: (project_id: string, session_ids: ReadonlySet<string>) => void
+  /** Told of each flush when it is done: its entries, how long the oldest had waited, and how long it took. */
+  onFlush?: (report: { entries: number; wait_ms: number; ms: number }) => void
+  /** Told what flushes meet; see flush.ts. */
+  onTrouble?: OnTrouble
   /** How long a request waits for its flush to begin, and a flush for a connection, in ms. */
   wait_ms_max: number
   /** How long a flush that was sent waits for the database's answer, in ms; by default as long. */
@@ -124,7 +128,13 @@ export class Appender {
     }
     if (taken.length > 0) {
       this.flushesInFlight += 1
+      const began = performance.now()
       await flush(this.options.database, taken, this.options)
+      this.options.onFlush?.({
+        entries: taken.reduce((sum, { request }) => sum + request.entries.length, 0),
+        wait_ms: began - taken[0]!.enqueued_at,
+        ms: performance.now() - began,
+      })
       this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
       this.flushesInFlight -= 1
     }

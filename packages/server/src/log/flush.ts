@@ -20,12 +20,12 @@ const COLLISIONS_MAX = 5
 export async function flush(
   database: Database,
   batch: readonly PendingAppend[],
-  limits: { wait_ms_max: number; commit_ms_max?: number },
+  limits: { wait_ms_max: number; commit_ms_max?: number; onTrouble?: OnTrouble },
 ): Promise<void> {
-  const { wait_ms_max, commit_ms_max = wait_ms_max } = limits
+  const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble } = limits
   // What a request has waited in the queue counts: it is told within one wait that the database is away.
   const waitingSince = Math.min(...batch.map(({ enqueued_at }) => enqueued_at))
-  const state: FlushState = { sent: false, deadline: waitingSince + wait_ms_max }
+  const state: FlushState = { sent: false, deadline: waitingSince + wait_ms_max, onTrouble }
   const timer = setTimeout(() => giveUp(batch, state), commit_ms_max)
   try {
     await store(database, batch, state)
@@ -34,7 +34,14 @@ export async function flush(
   }
 }
 
+/**
+ * Told what a flush meets: `away` and `collided` are tried again, `split` is stored in halves, and what is
+ * `unavailable` or `in_doubt` is given up.
+ */
+export type OnTrouble = (trouble: 'away' | 'collided' | 'split' | 'unavailable' | 'in_doubt') => void
+
 interface FlushState {
+  readonly onTrouble: OnTrouble | undefined
   /** A statement of this flush was under way when its connection broke, or is under way now. */
   sent: boolean
   readonly deadline: number
@@ -59,13 +66,17 @@ async function store(
     } catch (error) {
       if (error instanceof DatabaseAway) {
         state.sent = isRepeated || error.in_doubt
+        state.onTrouble?.('away')
         if (performance.now() + RETRY_PAUSE_MS >= state.deadline) return giveUp(rest, state, error)
         await sleep(RETRY_PAUSE_MS)
         continue
       }
       // An error of the statement itself: PostgreSQL rolled it back. What an earlier attempt did stays open.
       state.sent = isRepeated
-      if ((isUniqueViolation(error) || isTransient(error)) && ++collisions < COLLISIONS_MAX) continue
+      if ((isUniqueViolation(error) || isTransient(error)) && ++collisions < COLLISIONS_MAX) {
+        state.onTrouble?.('collided')
+        continue
+      }
       return storeApart(database, rest, state, error)
     }
     // All that remains is to say yes or no to these; a second no is final.
@@ -106,6 +117,7 @@ async function storeApart(
   error: unknown,
 ): Promise<void> {
   if (batch.length > 1) {
+    state.onTrouble?.('split')
     const middle = batch.length >> 1
     const { sent } = state
     await store(database, batch.slice(0, middle), state)
@@ -124,6 +136,7 @@ async function storeApart(
 }
 
 function giveUp(batch: readonly PendingAppend[], state: FlushState, cause?: unknown): void {
+  state.onTrouble?.(state.sent ? 'in_doubt' : 'unavailable')
   const reason = state.sent
     ? new AppendInDoubt('the database did not answer before the deadline', { cause })
     : new AnnalsError(

@@ -4,6 +4,7 @@ import { readConfig } from '../../src/config.ts'
 import { DatabaseAway, type Row } from '../../src/database/database.ts'
 import { buildApp } from '../../src/http/app.ts'
 import type { AppParts, AppServer } from '../../src/http/app_parts.ts'
+import { Metrics } from '../../src/metrics/metrics.ts'
 import type { Grant } from '../../src/tokens/token_directory.ts'
 
 const ADMIN_TOKEN = 'a'.repeat(32)
@@ -52,6 +53,7 @@ function fakeParts(): AppParts {
     appender: {},
     tokens: { find: () => findToken() },
     feed,
+    metrics: new Metrics(),
     heartbeat: { add: () => () => {} },
     isServing: () => true,
   }

@@ -1,0 +1,162 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Database } from '../database/database.js'
+import { sqlStateOf } from '../database/database_errors.js'
+import { planned } from '../database/statement.js'
+import type { Appender } from '../log/appender.js'
+import type { Feed } from '../log/feed.js'
+import { VERSION } from '../version.js'
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const ENTRIES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
+
+/** What metrics look at when somebody asks for them. */
+export interface MetricSources {
+  appender: Pick<Appender, 'load'>
+  feed: Pick<Feed, 'load'>
+  /** The pools of connections by name; `requests` is the one that is asked whether the database answers. */
+  pools: { requests: Database; appends: Database }
+}
+
+const PING = planned('metrics_ping', 'SELECT 1 AS one')
+
+/**
+ * What is counted for those who run the service: one registry a process. Labels are routes, names of errors and of
+ * statements, which are few: no id and no tenant makes a series.
+ */
+export class Metrics {
+  readonly registry = new Registry()
+  private readonly requests = this.histogram(
+    'annals_http_request_duration_seconds',
+    'Requests by route, method and status.',
+    SECONDS,
+    ['route', 'method', 'status'],
+  )
+  /** Kept by one string, since looking labels up costs more than counting. */
+  private readonly series = new Map<string, { observe(seconds: number): void }>()
+  private readonly errors = this.counter(
+    'annals_errors_total',
+    'Requests that failed, by name of the error.',
+    ['error'],
+  )
+  private readonly flushEntries = this.histogram(
+    'annals_flush_entries',
+    'Entries that were stored together in one commit.',
+    ENTRIES,
+  )
+  private readonly flushSeconds = this.histogram(
+    'annals_flush_duration_seconds',
+    'From the begin of a flush until its commit was answered, retries included.',
+    SECONDS,
+  )
+  private readonly flushWait = this.histogram(
+    'annals_flush_wait_seconds',
+    'How long the oldest append of a flush had waited for its begin.',
+    SECONDS,
+  )
+  private readonly troubles = this.counter(
+    'annals_flush_troubles_total',
+    'What flushes met: away and collided are tried again, split is stored in halves, unavailable and in_doubt are given up.',
+    ['trouble'],
+  )
+  private readonly failures = this.counter(
+    'annals_statement_errors_total',
+    'Statements that failed, by name and SQLSTATE.',
+    ['statement', 'sqlstate'],
+  )
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry })
+    new Gauge({
+      name: 'annals_build_info',
+      help: 'The versions of Annals and Node.',
+      labelNames: ['version', 'node'],
+      aggregator: 'first',
+      registers: [this.registry],
+    }).set({ version: VERSION, node: process.versions.node }, 1)
+  }
+
+  /** Adds what is not counted but looked at. */
+  watch({ appender, feed, pools }: MetricSources): void {
+    const load = () => appender.load()
+    this.gauge('annals_append_queue_requests', 'Appends that wait for a commit.', () => load().requests)
+    this.gauge('annals_append_queue_bytes', 'Bytes of appends that wait for a commit.', () => load().bytes)
+    this.gauge('annals_append_flushes', 'Commits of appends in flight.', () => load().flushes)
+    this.gauge('annals_tails', 'Live tails that are open.', () => feed.load().subscriptions)
+    const ofPools = (name: string, help: string, field: 'total' | 'idle' | 'waiting') => {
+      const read = () =>
+        Object.entries(pools).map(([pool, database]) => [pool, database.usage()[field]] as const)
+      this.poolGauge(name, help, read)
+    }
+    ofPools('annals_database_connections', 'Connections open.', 'total')
+    ofPools('annals_database_connections_idle', 'Of these, idle.', 'idle')
+    ofPools('annals_database_waiting', 'Statements that wait for a connection.', 'waiting')
+    new Gauge({
+      name: 'annals_database_up',
+      help: 'Whether the database answers: 1 or 0.',
+      aggregator: 'min',
+      registers: [this.registry],
+      async collect() {
+        const answers = pools.requests.query(PING, []).then(() => 1)
+        this.set(await answers.catch(() => 0))
+      },
+    })
+  }
+
+  /** A request was answered. `route` is a pattern, never a path: ids would make a series each. */
+  answered(route: string, method: string, status: number, ms: number): void {
+    const name = `${method} ${route} ${status}`
+    const known = this.series.get(name) ?? this.requests.labels(route, method, String(status))
+    this.series.set(name, known)
+    known.observe(ms / 1000)
+  }
+
+  failed(error: string): void {
+    this.errors.inc({ error })
+  }
+
+  flushed({ entries, wait_ms, ms }: { entries: number; wait_ms: number; ms: number }): void {
+    this.flushEntries.observe(entries)
+    this.flushWait.observe(wait_ms / 1000)
+    this.flushSeconds.observe(ms / 1000)
+  }
+
+  flushTroubled(trouble: string): void {
+    this.troubles.inc({ trouble })
+  }
+
+  statementFailed(error: unknown): void {
+    const { statement = 'none', cause } = error as { statement?: string; cause?: unknown }
+    this.failures.inc({ statement, sqlstate: sqlStateOf(cause ?? error) ?? 'none' })
+  }
+
+  private histogram<L extends string>(name: string, help: string, buckets: number[], labelNames: L[] = []) {
+    return new Histogram({ name, help, buckets, labelNames, registers: [this.registry] })
+  }
+
+  private counter<L extends string>(name: string, help: string, labelNames: L[]) {
+    return new Counter({ name, help, labelNames, registers: [this.registry] })
+  }
+
+  private gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+
+  private poolGauge(name: string, help: string, read: () => Array<readonly [pool: string, value: number]>) {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['pool'],
+      registers: [this.registry],
+      collect() {
+        for (const [pool, value] of read()) this.set({ pool }, value)
+      },
+    })
+  }
+}

@@ -1,0 +1,88 @@
+import type { Logger } from 'pino'
+import type { Config } from './config.js'
+import { type ConnectionTarget, type Database, openDatabase } from './database/database.js'
+import { describeError } from './database/database_errors.js'
+import { REQUEST_SETTINGS } from './database/pool_settings.js'
+import { PostgresBell } from './database/postgres_bell.js'
+import { Pulse } from './database/pulse.js'
+import { Heartbeat } from './http/heartbeat.js'
+import { Appender } from './log/appender.js'
+import { Feed } from './log/feed.js'
+import type { Metrics } from './metrics/metrics.js'
+import { forgetOldKeys } from './resources/forget_old_keys.js'
+import { applyRetention } from './resources/retention.js'
+
+/** Part of the wait for the database after which one that answers nothing counts as away. */
+const PULSE_SHARE = 0.8
+
+/** What stops the parts that were started, last one first. */
+export type Undo = Array<() => unknown>
+
+/** The connections: one pool for appends, one for all else. */
+export function openPools(
+  config: Config,
+  target: ConnectionTarget,
+  logger: Logger,
+  metrics: Metrics,
+  undo: Undo,
+) {
+  const {
+    statement_ms_max,
+    flushes_max,
+    database_connections_max,
+    database_wait_ms_max: wait_ms_max,
+  } = config
+  // Together with the time in which it makes up its mind to ask, no longer than a request waits for a connection.
+  const pulse = new Pulse(target, wait_ms_max * PULSE_SHARE)
+  undo.push(() => pulse.close())
+  const shared = {
+    target,
+    pulse,
+    wait_ms_max,
+    statement_ms_max,
+    settings: REQUEST_SETTINGS,
+    onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),
+    onFailure: (error: unknown) => metrics.statementFailed(error),
+  }
+  const database = openDatabase({ ...shared, connections_max: database_connections_max })
+  undo.push(() => database.close())
+  // Appends have connections of their own, so that no number of slow lists keeps them waiting.
+  const appendDatabase = openDatabase({ ...shared, connections_max: flushes_max })
+  undo.push(() => appendDatabase.close())
+  return { database, appendDatabase }
+}
+
+/** The log as it is written and followed. */
+export function openLog(
+  config: Config,
+  database: Database,
+  appendDatabase: Database,
+  target: ConnectionTarget,
+  metrics: Metrics,
+  undo: Undo,
+) {
+  const bell = new PostgresBell(target)
+  undo.push(() => bell.close())
+  const feed = new Feed(database, bell, config.feed_poll_ms)
+  const heartbeat = new Heartbeat()
+  undo.push(() => heartbeat.close())
+  const appender = new Appender({
+    ...config,
+    wait_ms_max: config.database_wait_ms_max,
+    database: appendDatabase,
+    onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
+    onFlush: (report) => metrics.flushed(report),
+    onTrouble: (trouble) => metrics.flushTroubled(trouble),
+  })
+  undo.push(() => appender.close())
+  metrics.watch({ appender, feed, pools: { requests: database, appends: appendDatabase } })
+  return { feed, heartbeat, appender }
+}
+
+/** What is done every now and then, though nobody asks for it. */
+export function startHousekeeping(config: Config, database: Database, logger: Logger, undo: Undo): void {
+  const oldKeys = forgetOldKeys(database, logger)
+  undo.push(() => oldKeys.stop())
+  const retention = applyRetention(database, logger, config.retention_ms)
+  undo.push(() => retention.stop())
+}
