@@ -80,6 +80,8 @@ function banner({ url, database, api_key, sign_in_code, ready_after_ms, workers 
       'It opens the project "default" and is shown this once. Try it:',
       '',
       `curl -s ${url}/api/v1/session -H 'Authorization: Bearer ${api_key}' -H 'Content-Type: application/json' -d '{"user":"alice","configs":{"agent":"demo"}}'`,
+      '',
+      'Something to look at, in another terminal: npx annals demo',
     )
   } else {
     lines.push(

@@ -31,7 +31,7 @@ export function pageQuery({ limit, all, oldestFirst }: ListOptions): { limit: nu
 export async function printList<Item>(
   output: Output,
   list: List<Item>,
-  columns: Column<Item>[],
+  columnsOf: (items: Item[]) => Column<Item>[],
   options: ListOptions,
   nothing: string,
 ): Promise<void> {
@@ -45,7 +45,7 @@ export async function printList<Item>(
     has_more = page.has_more || items.length < page.items.length
     if (output.json) for (const item of items) output.value(item)
     else if (items.length > 0) {
-      const lines = tableLines(columns, items, output.width, output.paint)
+      const lines = tableLines(columnsOf(items), items, output.width, output.paint)
       output.lines(printed === 0 ? lines : lines.slice(1))
     }
     printed += items.length

@@ -37,7 +37,7 @@ Examples:
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
       const nothing =
         user === undefined && configs === undefined ? 'There are no sessions.' : 'No session fits.'
-      await printList(output, list, sessionColumns(nameOf), options, nothing)
+      await printList(output, list, (items) => sessionColumns(nameOf, items), options, nothing)
     })
 }
 
@@ -79,7 +79,8 @@ function deleteCommand(): Command {
     })
 }
 
-function sessionColumns(nameOf: (user_id: string | null) => string): Column<Session>[] {
+function sessionColumns(nameOf: (user_id: string | null) => string, sessions: Session[]): Column<Session>[] {
+  const isTelling = tellingKeys(sessions.map(({ configs }) => configs))
   return [
     { title: 'session', text: ({ id }) => id, style: 'cyan' },
     { title: 'user', text: ({ user_id }) => nameOf(user_id), shrinks: true },
@@ -91,13 +92,25 @@ function sessionColumns(nameOf: (user_id: string | null) => string): Column<Sess
       from_width: 130,
     },
     { title: 'last entry', text: ({ updated_at }) => agoOf(updated_at), from_width: 110 },
-    { title: 'configs', text: ({ configs }) => pairsOf(configs), shrinks: true },
+    { title: 'configs', text: ({ configs }) => pairsOf(configs, isTelling), shrinks: true },
   ]
 }
 
-/** An object on one line, as pairs. */
-export function pairsOf(object: Record<string, unknown>): string {
-  return Object.entries(object)
+/** The keys by which objects differ: what all of them have alike tells nobody anything. */
+function tellingKeys(objects: Record<string, unknown>[]): (key: string) => boolean {
+  const [first] = objects.map(
+    (object) => new Map(Object.entries(object).map(([k, v]) => [k, JSON.stringify(v)])),
+  )
+  return (key) => objects.some((object) => JSON.stringify(object[key]) !== first?.get(key))
+}
+
+/** An object on one line, as pairs, those that come first first. */
+export function pairsOf(
+  object: Record<string, unknown>,
+  comesFirst: (key: string) => boolean = () => true,
+): string {
+  const entries = Object.entries(object)
+  return [...entries.filter(([key]) => comesFirst(key)), ...entries.filter(([key]) => !comesFirst(key))]
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join(' ')
 }

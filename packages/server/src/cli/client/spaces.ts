@@ -43,7 +43,7 @@ function listCommand(): Command {
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
       const nothing =
         user === undefined && meta === undefined ? 'There are no learning spaces.' : 'None fits.'
-      await printList(output, list, spaceColumns(nameOf), options, nothing)
+      await printList(output, list, () => spaceColumns(nameOf), options, nothing)
     })
 }
 

@@ -86,7 +86,9 @@ async function follow(
   process.removeListener('SIGINT', end)
   process.removeListener('SIGTERM', end)
   const go_on = `${commandName()} tail ${session_id} --after ${after}`
-  process.stderr.write(`annals: stopped. To go on behind entry ${after}: ${go_on}\n`)
+  // The terminal has written ^C at the beginning of this line.
+  const line = process.stderr.isTTY ? '\n' : ''
+  process.stderr.write(`${line}annals: stopped. To go on behind entry ${after}: ${go_on}\n`)
   process.exitCode = EXIT_CODES.interrupted
 }
 

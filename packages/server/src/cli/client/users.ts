@@ -29,7 +29,7 @@ function listCommand(): Command {
       await printList(
         output,
         annals.users.list(pageQuery(options)),
-        USER_COLUMNS,
+        () => USER_COLUMNS,
         options,
         'There are no users.',
       )

@@ -20,9 +20,10 @@ export async function ask(question: string): Promise<string> {
 export async function askSecret(question: string): Promise<string> {
   const { stdin, stderr } = process
   if (!stdin.isTTY) return (await text(stdin)).trim()
-  stderr.write(question)
+  // Before the question: whoever is quick, or pastes, should not see the secret either.
   stdin.setRawMode(true)
   stdin.setEncoding('utf8')
+  stderr.write(question)
   try {
     return (await readSecret()).trim()
   } finally {

@@ -8,6 +8,9 @@ import type { ToolCall, ToolResult } from './tool_calls.js'
 
 const WIDTH_MAX = 120
 const SPEAKER_WIDTH = 14
+/** What stands beside a text: seq, time and speaker; in a list of calls, a little space. */
+const MARGIN = 5 + 2 + 8 + 2 + SPEAKER_WIDTH + 1
+const CALL_MARGIN = 4
 const TEXT_WIDTH_MIN = 24
 const LINES_MAX = 16
 const THINKING_LINES_MAX = 4
@@ -37,14 +40,12 @@ export interface TextOptions {
  * entries on a line of its own. All that was stored is made visible, so that the terminal obeys none of it.
  */
 export class TimelineText {
-  private readonly text_width: number
-  private readonly indent: string
+  private text_width: number
+  private readonly indent = ' '.repeat(MARGIN)
   private last: Entry | undefined
 
   constructor(private readonly options: TextOptions) {
-    const margin = 5 + 2 + 8 + 2 + SPEAKER_WIDTH + 1
-    this.text_width = Math.max(TEXT_WIDTH_MIN, Math.min(options.width, WIDTH_MAX) - margin)
-    this.indent = ' '.repeat(margin)
+    this.text_width = this.beside(MARGIN)
   }
 
   /** The lines of an entry, with what stands between it and the one before. */
@@ -65,9 +66,14 @@ export class TimelineText {
   /** A call with its result, for a list of calls. */
   call(call: ToolCall): string[] {
     const { paint } = this.options
+    this.text_width = this.beside(CALL_MARGIN)
     const where = call.result ? `#${call.seq} → #${call.result.seq}` : `#${call.seq}, no result`
     const [title = '', ...rest] = this.callLines(call)
     return [`${title}  ${paint('dim', where)}`, ...rest.map((line) => `  ${line}`), '']
+  }
+
+  private beside(margin: number): number {
+    return Math.max(TEXT_WIDTH_MIN, Math.min(this.options.width, WIDTH_MAX) - margin)
   }
 
   private between(entry: Entry): string[] {

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { ANNALS_BIN } from '../harness/annals_process.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useService } from '../harness/service.ts'
+
+/** The `script` of util-linux gives a command a terminal of its own; that of other systems takes other options. */
+const hasScript = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux') ?? false
+
+const service = useService()
+const children: ChildProcess[] = []
+let directory: string
+let token: string
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'annals-terminal-'))
+  token = (await service.newProject()).token
+})
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+/** Runs a command on a terminal; `screen()` is all that it wrote there so far. */
+function onTerminal(args: string[], more: Record<string, string> = {}) {
+  const { PATH = '' } = process.env
+  const quoted = [process.execPath, ANNALS_BIN, ...args].map((arg) => `'${arg}'`).join(' ')
+  const child = spawn('script', ['-qec', `stty cols 80; ${quoted}`, '/dev/null'], {
+    env: { PATH, HOME: directory, TERM: 'xterm', SHELL: '/bin/sh', ANNALS_URL: service.node.url, ...more },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  children.push(child)
+  let screen = ''
+  child.stdout.on('data', (chunk) => {
+    screen += chunk
+  })
+  const exited = once(child, 'close').then(([code]) => code as number)
+  return { screen: () => screen, type: (keys: string) => child.stdin.write(keys), exited }
+}
+
+describe.runIf(hasScript)('on a terminal', () => {
+  it('a list is a table in colour, unless colour is not wanted', async () => {
+    const api = await service.newClient({ token })
+    const { id } = expectOk(await api.createSession({ user: 'lena', configs: { agent: 'coder' } }), 201)
+    const coloured = onTerminal(['sessions', 'list'], { ANNALS_TOKEN: token })
+    expect(await coloured.exited).toBe(0)
+    expect(coloured.screen()).toContain(`\u001b[36m${id}\u001b[39m  lena`)
+    const plain = onTerminal(['sessions', 'list'], { ANNALS_TOKEN: token, NO_COLOR: '1' })
+    expect(await plain.exited).toBe(0)
+    expect(plain.screen()).toContain(`${id}  lena`)
+    expect(plain.screen()).not.toContain('\u001b[')
+  })
+
+  it('login takes the key without showing it', async () => {
+    const login = onTerminal(['login'])
+    await vi.waitFor(() => expect(login.screen()).toContain('API key for'), 10_000)
+    login.type(`${token}\r`)
+    expect(await login.exited, login.screen()).toBe(0)
+    expect(login.screen()).toContain('Stored the profile')
+    expect(login.screen()).not.toContain(token)
+    const list = onTerminal(['sessions', 'list'])
+    expect(await list.exited, list.screen()).toBe(0)
+  })
+
+  it('erasing a user asks for the name, and does nothing if another is typed', async () => {
+    const api = await service.newClient({ token })
+    expectOk(await api.createSession({ user: 'omar' }), 201)
+    const erase = (name: string) => {
+      const command = onTerminal(['users', 'erase', 'omar'], { ANNALS_TOKEN: token })
+      return vi
+        .waitFor(() => expect(command.screen()).toContain('Type omar to go on'), 10_000)
+        .then(() => command.type(`${name}\r`))
+        .then(() => command.exited)
+    }
+    expect(await erase('oscar')).toBe(1)
+    expect(await erase('omar')).toBe(0)
+    const again = onTerminal(['users', 'erase', 'omar'], { ANNALS_TOKEN: token })
+    expect(await again.exited).toBe(3)
+  })
+})
