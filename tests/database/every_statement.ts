@@ -19,7 +19,7 @@ const CALLS: Record<string, unknown[][]> = {
   readEntries: product(
     ['event', 'item', 'message', 'message_id', 'message_meta'],
     [true, false],
-    [{}, { above_seq: 5 }, { below_seq: 5 }, { kind: 'message' }, { type: 'a' }],
+    [{}, { above_seq: 5 }, { below_seq: 5 }, { kind: 'message' }, { kind: 'event' }, { type: 'a' }],
   ).map(([view, time_desc, more]) => [
     { project_id: ID, session_id: ID, limit: 50, time_desc, ...(more as object) },
     view,

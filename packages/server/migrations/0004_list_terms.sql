@@ -25,8 +25,9 @@
 
 SET LOCAL citus.multi_shard_modify_mode TO 'sequential';
 
--- All terms of a document.
-CREATE FUNCTION json_terms(list text, document jsonb) RETURNS bigint[]
+-- The terms of a document; of a filter only those that do not follow from others of it: a container that is not
+-- empty is found by what it contains.
+CREATE FUNCTION json_terms(list text, document jsonb, is_filter boolean) RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET plan_cache_mode = 'force_generic_plan' AS $function$
 BEGIN
   RETURN (
@@ -50,7 +51,8 @@ BEGIN
       WHEN 'number' THEN trim_scale(w.value::text::numeric)::text
       ELSE w.value::text
     END, w.path) & -8 | w.level), '{}')
-    FROM walked w WHERE w.level > 0
+    FROM walked w
+    WHERE w.level > 0 AND (NOT is_filter OR w.kind NOT IN ('object', 'array') OR w.value IN ('{}', '[]') OR w.level = 7)
   );
 END
 $function$;
@@ -72,7 +74,7 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET plan_cache_mode = 'force_generic_pl
 DECLARE
   term bigint;
 BEGIN
-  terms := json_terms(list, document);
+  terms := json_terms(list, document, false);
   signature := 0;
   IF cardinality(terms) > 256 THEN
     WITH levels AS (
@@ -104,7 +106,7 @@ CREATE TABLE list_terms (
 DO $citus$
 BEGIN
   IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
-    PERFORM create_distributed_function('json_terms(text, jsonb)');
+    PERFORM create_distributed_function('json_terms(text, jsonb, boolean)');
     PERFORM create_distributed_function('user_term(text, uuid)');
     PERFORM create_distributed_function('term_bits(bigint)');
     PERFORM create_distributed_function('index_terms(text, jsonb, uuid)');

@@ -15,7 +15,7 @@ export type TermedList = keyof typeof DOCUMENTS
 /** Terms of a filter that are looked at; more would cost more than they save. */
 const FILTER_TERMS_MAX = 16
 /** How far each term of a filter is probed to see which of them is the rarest from here on. */
-const PROBED_ROWS = 1_000
+const PROBED_ROWS = 200
 
 /**
  * Writes the terms of new rows. `rows` is a table expression with created_at, id, user_id and the document;
@@ -106,7 +106,7 @@ WITH owner AS MATERIALIZED (
 ), wanted AS MATERIALIZED (
   SELECT user_term('${list}', o.id) AS term FROM owner o
   UNION ALL
-  (SELECT w.term FROM unnest(json_terms('${list}', $5::jsonb)) AS w (term) ORDER BY w.term & 7 LIMIT ${FILTER_TERMS_MAX})
+  (SELECT w.term FROM unnest(json_terms('${list}', $5::jsonb, true)) AS w (term) ORDER BY w.term & 7 LIMIT ${FILTER_TERMS_MAX})
 ), signed AS MATERIALIZED (
   SELECT bit_or(term_bits(w.term)) AS mask FROM wanted w
 ), firsts AS MATERIALIZED (
@@ -162,7 +162,7 @@ function armsOf(term: string): string {
 
 /** Whether the row of a term has rows beside it for all terms wanted, as far as its document was not cut off. */
 function hasAllTerms(row: string): string {
-  return `(${row}.signature = -1 OR NOT EXISTS (SELECT FROM wanted w WHERE NOT EXISTS (
+  return `(${row}.signature = -1 OR NOT EXISTS (SELECT FROM wanted w WHERE w.term <> ${row}.term AND NOT EXISTS (
         SELECT FROM list_terms o
         WHERE o.project_id = $1 AND o.term = w.term AND o.created_at = ${row}.created_at AND o.item_id = ${row}.item_id OFFSET 0)))`
 }

@@ -54,7 +54,11 @@ export function readEntries(
   }
   add('above', 'seq >', page.above_seq)
   add('below', 'seq <', page.below_seq)
-  add('kind', 'kind =', page.kind)
+  if (page.kind) {
+    // Not a parameter: messages have an index of their own, and the planner must see that it is for them.
+    conditions.push(`e.kind = '${page.kind}'`)
+    name.push(page.kind)
+  }
   add('type', 'type =', page.type)
   const text = `
 SELECT e.seq, ${COLUMNS[view]}
