@@ -65,6 +65,11 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   return { ...result, per_second: result.requests / result.seconds, ...(cpu && { cpu }) }
 }
 
+/** All that a request took, the making of it included, in microseconds. */
+export function totalCpu(cpu: { service_us?: number; postgres_us: number; generator_us: number }): number {
+  return (cpu.service_us ?? 0) + cpu.postgres_us + cpu.generator_us
+}
+
 function cpuOf(used: CpuUsed, generator_us: number, requests: number): LoadCpu {
   const { service_us, postgres_us, machine_us, capacity_us } = used
   const share = (us: number) => Math.round((us / capacity_us) * 1000) / 1000

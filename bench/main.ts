@@ -103,14 +103,14 @@ function positive(text: string | undefined, name: string, fallback: number): num
 
 async function measure(parts: Part[], values: ReturnType<typeof readArguments>['values']): Promise<Results> {
   const { quick, full } = values
-  const directory = await mkdtemp(join(tmpdir(), 'annals-bench-'))
-  const options: Options = {
+  const lengths = {
     quick,
     full,
     rounds: Math.round(positive(values.rounds, 'rounds', quick ? 1 : 3)),
     seconds: positive(values.seconds, 'seconds', quick ? 1 : 10),
-    directory,
   }
+  const directory = await mkdtemp(join(tmpdir(), 'annals-bench-'))
+  const options: Options = { ...lengths, directory }
   let close: (() => Promise<void>) | undefined
   const server = await PostgresServer.start(process.env.DATABASE_URL || undefined, directory)
   const end = async () => {

@@ -20,7 +20,7 @@ export async function findPgbench(): Promise<string | undefined> {
 /** What figures say that have pgbench as their yardstick, where it is missing. */
 export const NEEDS_PGBENCH = 'needs pgbench'
 
-/** Runs a script with 64 clients, prepared, and gives the transactions a second. */
+/** Runs a script as prepared statements; gives its transactions, and how many a second. */
 export async function runPgbench(
   pgbench: string,
   options: {
@@ -31,7 +31,7 @@ export async function runPgbench(
     directory: string
     variables?: Record<string, string>
   },
-): Promise<number> {
+): Promise<{ transactions: number; per_second: number }> {
   const { url, clients, seconds, script, directory, variables = {} } = options
   const path = `${directory}/pgbench.sql`
   await writeFile(path, script)
@@ -41,9 +41,12 @@ export async function runPgbench(
     ...[`--time=${Math.max(Math.round(seconds), 1)}`, `--file=${path}`],
     ...Object.entries(variables).flatMap(([name, value]) => ['-D', `${name}=${value}`]),
     url,
-  ])
+  ]).catch((error: { stderr?: string; message: string }) => {
+    throw new BenchFailure(`pgbench failed: ${(error.stderr || error.message).slice(0, 500)}`)
+  })
   const failed = /number of failed transactions: ([1-9]\d*)/.exec(stdout)
+  const transactions = /^number of transactions actually processed: (\d+)/m.exec(stdout)
   const tps = /^tps = ([\d.]+)/m.exec(stdout)
-  if (failed || !tps) throw new BenchFailure(`pgbench failed:\n${stdout}`)
-  return Number(tps[1])
+  if (failed || !tps || !transactions) throw new BenchFailure(`pgbench failed:\n${stdout}`)
+  return { transactions: Number(transactions[1]), per_second: Number(tps[1]) }
 }

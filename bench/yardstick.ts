@@ -1,3 +1,4 @@
+import { measureCpu } from './cpu.ts'
 import type { BenchContext } from './part.ts'
 import { findPgbench, runPgbench } from './pgbench.ts'
 import type { BenchDatabase } from './postgres.ts'
@@ -26,11 +27,22 @@ VALUES ${Array.from({ length: rows }, () => ROW).join(',\n')};
 `
 }
 
-/** Prepares the yardstick's table; the function that it gives runs it once, and gives rows a second. */
+/** What the yardstick did in one run. */
+export interface YardstickResult {
+  /** Rows a second. */
+  per_second: number
+  /** CPU time a row, in microseconds, where there is /proc: of PostgreSQL and of pgbench. */
+  cpu?: { postgres_us: number; generator_us: number }
+}
+
+/** Runs the yardstick once: with so many rows a statement, so many clients, so long. */
+export type Yardstick = (rows: number, clients: number, seconds: number) => Promise<YardstickResult>
+
+/** Prepares the yardstick's table. Gives undefined where pgbench is missing. */
 export async function prepareYardstick(
   ctx: BenchContext,
   database: BenchDatabase,
-): Promise<((rows: number, clients: number, seconds: number) => Promise<number>) | undefined> {
+): Promise<Yardstick | undefined> {
   const pgbench = await findPgbench()
   if (!pgbench) return undefined
   for (const statement of TABLE) await database.query(statement)
@@ -38,6 +50,14 @@ export async function prepareYardstick(
   return async (rows, clients, seconds) => {
     const { directory } = ctx
     const options = { url: database.url, clients, seconds, script: script(rows), directory, variables }
-    return rows * (await runPgbench(pgbench, options))
+    // pgbench is a child of this process, which does nothing else meanwhile.
+    const stopMeasuring = await measureCpu({ services: [process], database })
+    const { transactions, per_second } = await runPgbench(pgbench, options)
+    const used = await stopMeasuring()
+    const a_row = (us: number) => Math.round((us / (rows * transactions)) * 10) / 10
+    return {
+      per_second: rows * per_second,
+      ...(used && { cpu: { postgres_us: a_row(used.postgres_us), generator_us: a_row(used.service_us) } }),
+    }
   }
 }

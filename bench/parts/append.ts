@@ -1,10 +1,10 @@
-import { type LoadResult, runLoad } from '../load.ts'
-import type { BenchContext, Figure, Part } from '../part.ts'
+import { type LoadResult, runLoad, totalCpu } from '../load.ts'
+import type { Figure, Part } from '../part.ts'
 import { NEEDS_PGBENCH } from '../pgbench.ts'
 import { interleave, ratios, type Subjects } from '../rounds.ts'
 import type { Service } from '../service.ts'
 import { appendsTo, createSessions } from '../sessions.ts'
-import { prepareYardstick } from '../yardstick.ts'
+import { prepareYardstick, type YardstickResult } from '../yardstick.ts'
 
 const CONNECTIONS = 64
 const SESSIONS = 1_000
@@ -28,7 +28,8 @@ export const append: Part = {
       () =>
         runLoad({ services, connections: CONNECTIONS, seconds, requests, status: 200, cpu_of: { database } })
 
-    const services: Subjects<LoadResult> = {
+    const subjects: Subjects<Run> = {
+      ...(yardstick && { pgbench: () => yardstick(1, CONNECTIONS, ctx.seconds) }),
       [MANY]: load([one], many),
       'one session': load([one], single),
       'two processes': load([one, other], many),
@@ -36,21 +37,18 @@ export const append: Part = {
     }
     ctx.say('warming up')
     for (const service of [one, other, ungrouped]) await load([service], many, Math.min(ctx.seconds, 3))()
-    const pgbench = async (): Promise<Partial<LoadResult>> => ({
-      per_second: await yardstick!(1, CONNECTIONS, ctx.seconds),
-    })
-    const all = await interleave<Partial<LoadResult>>(
-      ctx.rounds,
-      { ...(yardstick && { pgbench }), ...services },
-      ctx.say,
-    )
-    ctx.detail('runs', all)
-    return figures(ctx, all)
+    const runs = await interleave(ctx.rounds, subjects, ctx.say)
+    ctx.detail('runs', runs)
+    return figures(runs)
   },
 }
 
-function figures(_ctx: BenchContext, all: Record<string, Array<Partial<LoadResult>>>): Figure[] {
-  const rate = (name: string) => (all[name] ?? []).map(({ per_second }) => per_second!)
+/** Of a load, or of pgbench, which tells no percentiles. */
+type Run = LoadResult | YardstickResult
+
+function figures(runs: Record<string, Run[]>): Figure[] {
+  const rate = (name: string) => (runs[name] ?? []).map(({ per_second }) => per_second)
+  const cpu = (name: string) => (runs[name] ?? []).flatMap(({ cpu }) => (cpu ? totalCpu(cpu) : []))
   const many = rate(MANY)
   const higher = { better: 'higher', unit: 'ratio' } as const
   const pgbench = rate('pgbench')
@@ -67,9 +65,15 @@ function figures(_ctx: BenchContext, all: Record<string, Array<Partial<LoadResul
       name: `${MANY}: p99`,
       unit: 'ms',
       better: 'lower',
-      values: all[MANY]!.map(({ p99_ms }) => p99_ms!),
+      values: runs[MANY]!.flatMap((run) => ('p99_ms' in run ? run.p99_ms : [])),
       at_least: 25,
       aim: 15,
+    },
+    {
+      name: `${MANY}: CPU time ÷ that of pgbench's INSERTs`,
+      unit: 'ratio',
+      better: 'lower',
+      values: pgbench.length > 0 ? ratios(cpu(MANY), cpu('pgbench')) : [],
     },
     { name: `${MANY}: requests`, unit: '/s', better: 'higher', values: many },
     {
