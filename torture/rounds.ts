@@ -54,8 +54,12 @@ export async function runRounds(
     const tally = tallies.get(fault)!
     rounds.count += 1
     for (const probe of probes) probe.forget()
-    await lull(random, 200, 1_000)
-    const struck = await fault.strike(world, random)
+    await lull(random, 100, 500)
+    const struck = await fault.strike(world, random).catch((error: unknown) => {
+      rounds.problems.push(`${fault.kind}: the fault itself failed: ${error}`)
+    })
+    // What was done by halves may have left anything behind: the comparison follows at once.
+    if (!struck) break
     const recovery_ms = await recovery(struck, probes)
     tally.struck += 1
     if (struck.missed) {
@@ -64,7 +68,10 @@ export async function runRounds(
     }
     if (struck.problem) rounds.problems.push(`${fault.kind}: ${struck.problem}`)
     if (recovery_ms === undefined) {
-      rounds.problems.push(`${fault.kind}: no write was answered for ${RECOVERY_MS_MAX / 1_000} s afterwards`)
+      const met = probes.map((probe) => probe.metAfter(struck.returned_at)).join('; ')
+      rounds.problems.push(
+        `${fault.kind}: a node did not write for ${RECOVERY_MS_MAX / 1_000} s afterwards (${met})`,
+      )
     }
     tally.recovery_ms_max = Math.max(tally.recovery_ms_max, recovery_ms ?? RECOVERY_MS_MAX)
     if (struck.away) judgeAway(struck.away, probes, rounds.away)

@@ -56,6 +56,17 @@ export class Probe {
     return first && first.ended_at! - moment
   }
 
+  /** How often its writes since a moment were answered what, in words. */
+  metAfter(moment: number): string {
+    const counts = new Map<string, number>()
+    for (const { what, started_at, ended_at, status } of this.probed) {
+      if (what !== 'write' || started_at < moment) continue
+      const how = ended_at === undefined ? 'waiting' : String(status ?? 'unanswered')
+      counts.set(how, (counts.get(how) ?? 0) + 1)
+    }
+    return `${this.node.name}: ${[...counts].map(([how, count]) => `${count} ${how}`).join(', ') || 'nothing sent'}`
+  }
+
   private ask(): void {
     if (!this.around.isRunning()) return
     void this.write()

@@ -34,7 +34,7 @@ function onLines(kind: string, rule: Rule, linesOf: (world: World) => Line[]): F
       const hits = () => lines.reduce((sum, line) => sum + line.hits, 0)
       const before = hits()
       for (const line of lines) line.rule = rule
-      await lull(random, 500, 2_000)
+      await lull(random, 500, 1_500)
       for (const line of lines) line.rule = undefined
       return { nodes: world.nodes, returned_at: performance.now(), missed: hits() === before }
     },

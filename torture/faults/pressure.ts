@@ -13,7 +13,7 @@ export const PRESSURE_FAULTS: Fault[] = [
       try {
         await takeAllConnections(world, hogs)
         const from = performance.now()
-        await lull(random, 1_000, 3_000)
+        await lull(random, 1_000, 2_500)
         return { nodes: world.nodes, away: { from, to: performance.now() }, returned_at: await letGo(hogs) }
       } finally {
         await letGo(hogs)
@@ -30,7 +30,7 @@ export const PRESSURE_FAULTS: Fault[] = [
     times: 10,
     strike: async (world, random) => {
       await setForAll(world, 'lock_timeout', `'${random.integer(20, 200)}ms'`)
-      const struck = await whileHeadsAreHeld(world, random.integer(500, 1_500), /due to lock timeout/)
+      const struck = await whileHeadsAreHeld(world, random.integer(500, 1_000), /due to lock timeout/)
       await setForAll(world, 'lock_timeout')
       return { ...struck, returned_at: performance.now() }
     },
@@ -43,7 +43,7 @@ export const PRESSURE_FAULTS: Fault[] = [
     strike: async ({ disk, postgres, nodes }, random) => {
       const behind = postgres.endOfLog()
       await disk!.fill(random.integer(0, 300_000))
-      await lull(random, 2_000, 4_000)
+      await lull(random, 1_000, 2_500)
       await disk!.makeRoom()
       // Without room for its log it panics: then it recovers by itself, or has ended and is started again.
       const returned_at = await postgres.start()
@@ -56,7 +56,7 @@ export const PRESSURE_FAULTS: Fault[] = [
     strike: async (world, random) => {
       const behind = world.postgres.endOfLog()
       await setForAll(world, 'default_transaction_read_only', 'on')
-      await lull(random, 500, 2_500)
+      await lull(random, 500, 1_500)
       await setForAll(world, 'default_transaction_read_only')
       const missed = world.postgres.logged(/in a read-only transaction/, behind) === 0
       return { nodes: world.nodes, returned_at: performance.now(), missed }

@@ -16,6 +16,8 @@ export interface Rule {
  * that can be cut. Where nothing listens behind it, it closes the connection.
  */
 export class Line {
+  /** Where it listens. */
+  port = 0
   /** The port behind it, undefined while there is none. */
   target: number | undefined
   rule: Rule | undefined
@@ -35,11 +37,8 @@ export class Line {
     line.target = target
     line.server.listen(0, '127.0.0.1')
     await once(line.server, 'listening')
+    line.port = (line.server.address() as AddressInfo).port
     return line
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port
   }
 
   close(): void {

@@ -9,6 +9,7 @@ import { ACCOUNT, copyEngine, makeDirectory } from './engine.ts'
 import { freePort } from './free_port.ts'
 
 const START_MS_MAX = 60_000
+const ASKED_TIMES_MAX = 20
 
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
@@ -110,19 +111,32 @@ export class Postgres {
     return this.process?.exitCode === null && this.process.signalCode === null
   }
 
-  /** One statement of the superuser, on a connection of its own. */
+  /** One statement of the superuser, on a connection of its own; a server that is busy is asked again. */
   async ask<Row extends pg.QueryResultRow>(statement: string, values: unknown[] = []): Promise<Row[]> {
-    const client = new pg.Client({
-      connectionString: this.superuserUrl('postgres'),
-      connectionTimeoutMillis: 2_000,
-      query_timeout: 10_000,
-    })
+    for (let attempt = 1; ; attempt++) {
+      const client = await this.connect().catch((error: unknown) => {
+        if (attempt >= ASKED_TIMES_MAX) throw error
+      })
+      if (!client) continue
+      try {
+        return (await client.query<Row>(statement, values)).rows
+      } finally {
+        await client.end().catch(() => {})
+      }
+    }
+  }
+
+  private async connect(): Promise<pg.Client> {
+    const connectionString = this.superuserUrl('postgres')
+    const client = new pg.Client({ connectionString, connectionTimeoutMillis: 2_000, query_timeout: 30_000 })
     client.on('error', () => {})
     try {
       await client.connect()
-      return (await client.query<Row>(statement, values)).rows
-    } finally {
+      return client
+    } catch (error) {
       await client.end().catch(() => {})
+      await sleep(50)
+      throw error
     }
   }
 
@@ -150,7 +164,8 @@ export class Postgres {
 
   private async answers(): Promise<boolean> {
     try {
-      await this.ask('SELECT 1')
+      const client = await this.connect()
+      await client.query('SELECT 1').finally(() => client.end())
       return true
     } catch {
       return false

@@ -173,7 +173,7 @@ export async function withDatabase<T>(
     const { database_wait_ms_max, statement_ms_max } = config
     const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }
     const database = openDatabase({ target: location.target, connections_max: 2, ...bounds })
-    const appender = new Appender({ ...config, ...bounds, database })
+    const appender = new Appender({ ...config, ...bounds, queue_wait_ms_max: undefined, database })
     try {
       return await work(database, appender)
     } finally {

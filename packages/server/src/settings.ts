@@ -126,6 +126,15 @@ export const SETTINGS = {
     min: 1_024,
     max: 4_294_967_296,
   },
+  queue_wait_ms_max: {
+    variable: 'ANNALS_QUEUE_WAIT_MS_MAX',
+    meaning:
+      'how long an append may have to wait for its commit, by what commits took of late, before it gets 503',
+    unit: 'ms',
+    default: 250,
+    min: 10,
+    max: 60_000,
+  },
   flushes_max: {
     variable: 'ANNALS_FLUSHES_MAX',
     meaning: 'commits of appends in flight at once, one a project at most',

@@ -25,6 +25,7 @@ import { pingRoutes } from './routes/ping.js'
 import { sessionRoutes } from './routes/sessions.js'
 import { timelineRoutes } from './routes/timeline.js'
 import { userRoutes } from './routes/users.js'
+import { shedAppends } from './shed_appends.js'
 import { validateRequests } from './validate.js'
 
 const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
@@ -62,13 +63,13 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   readBodies(app)
   validateRequests(app)
   const answerWrongMethods = watchMethods(app)
-  // Ahead of the other routes, which its hook counts.
-  metricsRoutes(app, parts)
+  metricsRoutes(app, parts) // Ahead of the other routes, which its hook counts.
 
   await app.register(
     async (authenticated: AppServer) => {
       authenticate(authenticated, parts.tokens)
       await limitRates(authenticated, config.rate_limit_per_second)
+      shedAppends(authenticated, parts.appender)
       pingRoutes(authenticated)
       sessionRoutes(authenticated, parts)
       configsRoutes(authenticated, parts)

@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.js'
 import { AnnalsError } from '../errors.js'
 import type { AppendOutcome, AppendRequest } from './append_request.js'
+import { Backlog } from './backlog.js'
 import { cutFlush } from './cut_flush.js'
 import { flush, type OnTrouble } from './flush.js'
 import type { PendingAppend } from './pending_append.js'
@@ -11,6 +12,8 @@ export interface AppenderOptions {
   queue_requests_max: number
   /** Bytes of bodies that may wait, over all projects. */
   queue_bytes_max: number
+  /** How long an append may have to wait in its project's lane, as far as can be told, in ms; by default any time. */
+  queue_wait_ms_max?: number | undefined
   /** Flushes in flight at once, over all projects; a project has one at most. */
   flushes_max: number
   /** `off`: each append is a flush of its own, and a project has as many in flight as there may be. */
@@ -41,6 +44,7 @@ interface Lane {
   name: unknown
   project_id: string
   waiting: PendingAppend[]
+  backlog: Backlog
   /** It stands in `ready`, or has a flush in flight: either way its next turn is certain. */
   busy: boolean
 }
@@ -67,22 +71,20 @@ export class Appender {
    */
   append(request: AppendRequest): Promise<AppendOutcome> {
     const bytes = request.entries.reduce((sum, { bytes }) => sum + bytes, 0)
-    if (
-      this.waitingRequests >= this.options.queue_requests_max ||
-      this.waitingBytes + bytes > this.options.queue_bytes_max
-    ) {
-      return Promise.reject(
-        new AnnalsError(
-          'overloaded',
-          'Too many appends are waiting to be stored. Nothing was stored; try again shortly.',
-        ),
-      )
+    if (this.isBehind(request.project_id) || !this.makeRoom(request.project_id, bytes)) {
+      return Promise.reject(overloaded())
     }
     this.waitingRequests += 1
     this.waitingBytes += bytes
     return new Promise((resolve, reject) => {
       this.enqueue({ request, bytes, enqueued_at: performance.now(), resolve, reject, followers: [] })
     })
+  }
+
+  /** Whether a project has more waiting already than is stored in time: then nothing of it need be read. */
+  isBehind(project_id: string): boolean {
+    const { queue_wait_ms_max = Number.POSITIVE_INFINITY } = this.options
+    return (this.lanes.get(project_id)?.backlog.wait_ms ?? 0) > queue_wait_ms_max
   }
 
   /** Requests and bytes that wait, and flushes in flight. */
@@ -100,10 +102,11 @@ export class Appender {
     const name = this.options.group_commit === 'off' ? pending : project_id
     let lane = this.lanes.get(name)
     if (!lane) {
-      lane = { name, project_id, waiting: [], busy: false }
+      lane = { name, project_id, waiting: [], backlog: new Backlog(), busy: false }
       this.lanes.set(name, lane)
     }
     lane.waiting.push(pending)
+    lane.backlog.add(pending)
     if (!lane.busy) {
       lane.busy = true
       this.ready.push(lane)
@@ -123,8 +126,8 @@ export class Appender {
     const { taken, deferred } = cutFlush(lane.waiting)
     lane.waiting = deferred
     for (const pending of taken) {
-      this.leaveQueue(pending)
-      for (const follower of pending.followers) this.leaveQueue(follower)
+      this.leaveQueue(lane, pending)
+      for (const follower of pending.followers) this.leaveQueue(lane, follower)
     }
     if (taken.length > 0) {
       this.flushesInFlight += 1
@@ -135,6 +138,7 @@ export class Appender {
         wait_ms: began - taken[0]!.enqueued_at,
         ms: performance.now() - began,
       })
+      lane.backlog.flushed(taken, performance.now() - began)
       this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
       this.flushesInFlight -= 1
     }
@@ -143,7 +147,31 @@ export class Appender {
     this.startFlushes()
   }
 
-  private leaveQueue(pending: PendingAppend): void {
+  /**
+   * Whether the queue can take one more. When it is full, the project that fills most of it gives way, newest request
+   * first: one tenant may use all of a queue that nobody else needs, and keeps nobody else out of it.
+   */
+  private makeRoom(project_id: string, bytes: number): boolean {
+    const { queue_requests_max, queue_bytes_max } = this.options
+    if (bytes > queue_bytes_max) return false
+    const own = this.lanes.get(project_id)?.backlog
+    for (;;) {
+      const short = this.waitingRequests >= queue_requests_max ? 'requests' : 'bytes'
+      if (short === 'bytes' && this.waitingBytes + bytes <= queue_bytes_max) return true
+      const added = short === 'bytes' ? bytes : 1
+      let longest: Lane | undefined
+      for (const lane of this.lanes.values()) {
+        if (lane.backlog[short] > (longest?.backlog[short] ?? (own?.[short] ?? 0) + added)) longest = lane
+      }
+      const newest = longest?.waiting.pop()
+      if (!longest || !newest) return false
+      this.leaveQueue(longest, newest)
+      newest.reject(overloaded())
+    }
+  }
+
+  private leaveQueue(lane: Lane, pending: PendingAppend): void {
+    lane.backlog.remove(pending)
     this.waitingRequests -= 1
     this.waitingBytes -= pending.bytes
   }
@@ -157,7 +185,7 @@ export class Appender {
         const expired = lane.waiting.filter((pending) => now - pending.enqueued_at > limit)
         lane.waiting = lane.waiting.filter((pending) => now - pending.enqueued_at <= limit)
         for (const pending of expired) {
-          this.leaveQueue(pending)
+          this.leaveQueue(lane, pending)
           pending.reject(
             new AnnalsError(
               'unavailable',
@@ -168,4 +196,12 @@ export class Appender {
       }
     }
   }
+}
+
+/** Too much waits already. */
+export function overloaded(): AnnalsError {
+  return new AnnalsError(
+    'overloaded',
+    'Too many appends are waiting to be stored. Nothing was stored; try again shortly.',
+  )
 }

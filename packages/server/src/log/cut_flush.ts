@@ -1,8 +1,8 @@
 import type { PendingAppend } from './pending_append.js'
 
 /** Bounds of one flush: past these a larger one only delays its answers. */
-const FLUSH_ENTRIES_MAX = 2_000
-const FLUSH_BYTES_MAX = 4 * 1024 * 1024
+export const FLUSH_ENTRIES_MAX = 500
+export const FLUSH_BYTES_MAX = 1024 * 1024
 
 /**
  * Cuts the next flush from a project's queue, keeping to the rules of APPEND_ENTRIES: a request with If-Match

@@ -1,12 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AppendRequest } from '../../src/log/append_request.ts'
-import { cutFlush } from '../../src/log/cut_flush.ts'
+import { cutFlush, FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX } from '../../src/log/cut_flush.ts'
 import type { PendingAppend } from '../../src/log/pending_append.ts'
 import { anEntry, anEvent, PROJECT } from './requests.ts'
-
-const ENTRIES_MAX = 2_000
-const BYTES_MAX = 4 * 1024 * 1024
 
 function pend(request: AppendRequest, bytes = request.entries[0]!.bytes): PendingAppend {
   return { request, bytes, enqueued_at: 0, followers: [], resolve: () => {}, reject: () => {} }
@@ -31,7 +28,7 @@ const pending: fc.Arbitrary<PendingAppend> = fc
     ),
     bytes: fc.oneof(
       { weight: 8, arbitrary: fc.nat(5_000) },
-      { weight: 1, arbitrary: fc.integer({ min: BYTES_MAX / 4, max: BYTES_MAX + 1_000 }) },
+      { weight: 1, arbitrary: fc.integer({ min: FLUSH_BYTES_MAX / 4, max: FLUSH_BYTES_MAX + 1_000 }) },
     ),
   })
   .map(({ session, if_match, idempotency, given, others, bytes }) => {
@@ -123,13 +120,13 @@ describe('the cut of a flush from a queue', () => {
   it('keeps within the bounds of entries and bytes, unless one request alone is larger', () => {
     property((_waiting, { taken }) => {
       if (taken.length === 1) return
-      expect(sum(taken, (one) => one.request.entries.length)).toBeLessThanOrEqual(ENTRIES_MAX)
-      expect(sum(taken, (one) => one.bytes)).toBeLessThanOrEqual(BYTES_MAX)
+      expect(sum(taken, (one) => one.request.entries.length)).toBeLessThanOrEqual(FLUSH_ENTRIES_MAX)
+      expect(sum(taken, (one) => one.bytes)).toBeLessThanOrEqual(FLUSH_BYTES_MAX)
     })
   })
 
   it('takes everything when nothing stands against it', () => {
-    const waiting = Array.from({ length: ENTRIES_MAX }, (_, index) =>
+    const waiting = Array.from({ length: FLUSH_ENTRIES_MAX }, (_, index) =>
       pend(anEvent({ session_id: `s${index % 7}` })),
     )
     expect(cutFlush(waiting)).toEqual({ taken: waiting, deferred: [] })

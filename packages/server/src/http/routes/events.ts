@@ -19,6 +19,7 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
   app.post(
     '/session/:session_id/events',
     {
+      config: { appends: true },
       schema: {
         operationId: 'addEvent',
         summary: 'Add a structured event to a session',

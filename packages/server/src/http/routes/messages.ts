@@ -44,6 +44,7 @@ function addRoute(app: AppServer, { appender }: AppParts): void {
   app.post(
     '/session/:session_id/messages',
     {
+      config: { appends: true },
       schema: {
         ...TAGS,
         operationId: 'addMessage',

@@ -87,6 +87,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
   app.post(
     '/session/:session_id/entries',
     {
+      config: { appends: true },
       schema: {
         operationId: 'appendEntries',
         summary: 'Append a batch of entries, all or nothing',
