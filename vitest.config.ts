@@ -12,7 +12,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['packages/*/test/**/*.test.ts', 'torture/test/**/*.test.ts'],
+          include: ['packages/*/test/**/*.test.ts', 'torture/test/**/*.test.ts', 'fuzz/test/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },

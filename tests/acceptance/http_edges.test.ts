@@ -158,6 +158,19 @@ describe('HEAD and OPTIONS', () => {
 })
 
 describe('a GET or DELETE', () => {
+  it('has no body: one that is sent means nothing, whatever it is', async () => {
+    for (const [rawBody, type] of [
+      ['{', 'application/json'],
+      ['x', 'text/plain'],
+      ['{"a":1}', 'application/json; charset=utf-16'],
+    ]) {
+      const { id } = expectOk(await api.createSession({}), 201)
+      const options = { rawBody: rawBody!, headers: { 'Content-Type': type! } }
+      expectOk(await api.request('GET', `/api/v1/session/${id}`, options))
+      expectOk(await api.request('DELETE', `/api/v1/session/${id}`, options))
+    }
+  })
+
   it('with a content type and no body is served, as some clients send it', async () => {
     const headers = { 'Content-Type': 'application/json' }
     expectOk(await api.request('GET', `/api/v1/session/${sessionId}`, { headers }))

@@ -214,12 +214,20 @@ function suggest(schema: SchemaView): string {
 }
 
 function placeOf(part: Part, path: string): string {
-  const name = part === 'body' ? path : path.replace(/^\//, '')
+  const name = visible(part === 'body' ? path : path.replace(/^\//, '')) || '""'
   const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name
   if (part === 'querystring') return `query parameter ${shown}`
   if (part === 'headers') return `header ${shown}`
   if (part === 'params') return `path parameter ${shown}`
   return shown
+}
+
+/** A caller's name with what no one would see, or what would change how the rest is read, written out. */
+function visible(name: string): string {
+  return name.replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
+  )
 }
 
 function nameType(value: unknown): string {

@@ -44,6 +44,16 @@ describe('query parameters', () => {
     expect(refuse({ user: ['a', 'a'] })).toMatch(/^Query parameter user is given more than once/)
   })
 
+  it('with names that nobody could read are written out', () => {
+    for (const [name, shown] of [
+      ['', '""'],
+      ['\r\nX-Injected: 1', '\\u000d\\u000aX-Injected: 1'],
+      ['a\u202eb', 'a\\u202eb'],
+      ['\u200b', '\\u200b'],
+    ] as const)
+      expect(refuse({ [name]: 'x' })).toContain(`Query parameter ${shown} is not a parameter here`)
+  })
+
   it('with the character U+0000 are refused by name', () => {
     expect(refuse({ user: 'a\0' })).toMatch(/^Query parameter user contains the character U\+0000/)
   })

@@ -1,0 +1,82 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import ajvFormats from 'ajv-formats'
+import { document } from './document.ts'
+import type { Request } from './requests.ts'
+import type { Answer } from './send.ts'
+
+/** What an answer's sentence must name, by the name of its error. */
+const PLACES: Record<string, RegExp> = {
+  invalid_json: /^The body is not JSON: \S/,
+  invalid_request:
+    /^(\/|Query parameter \S|Path parameter \S|Header \S|The body (must be|cannot be stored: at \/|is shorter)|The path )/,
+  invalid_cursor: /^Query parameter cursor /,
+  unauthorized: /Authorization/,
+  insufficient_scope: /scope "\w+"/,
+  session_not_found: / session /,
+  learning_space_not_found: / learning space /,
+  message_not_found: / message /,
+  user_not_found: / user /,
+  project_not_found: / project/,
+  token_not_found: / token /,
+  route_not_found: /^There is no [A-Z]+ [/*]/,
+  method_not_allowed: /^[A-Z]+ is not possible here; it takes [A-Z]/,
+  seq_conflict: /If-Match/,
+  session_exists: /use_uuid/,
+  project_exists: /named /,
+  payload_too_large: /^(\/\w+ |The body )/,
+  unsupported_media_type: /Content-Type|Content-Encoding|charset/,
+  idempotency_key_reused: /Idempotency-Key/,
+  headers_too_large: /headers/,
+}
+
+const ajv = new Ajv2020({ strict: false, allErrors: false })
+ajvFormats.default(ajv)
+ajv.addSchema(document, 'openapi')
+const validators = new Map<string, ValidateFunction>()
+
+/** What is wrong with an answer, as a sentence; undefined if nothing is. */
+export function faultOf(request: Request, answer: Answer): string | undefined {
+  const { status, headers, text } = answer
+  if (status >= 500 && status !== 503) return `${status}: a fault of the service`
+  if (!headers['x-request-id']) return 'there is no X-Request-Id'
+  if (!/^application\/json\b/.test(headers['content-type'] ?? ''))
+    return `the content type is ${headers['content-type']}`
+  let value: { error?: string; msg?: string }
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return 'the answer is not JSON'
+  }
+  const misfit = misfitOf(request, status, value)
+  if (misfit) return misfit
+  if (status < 400) return undefined
+  const place = PLACES[value.error!]
+  if (status < 500 && !place?.test(value.msg!)) return `${value.error} names no place: ${value.msg}`
+  return undefined
+}
+
+/** How an answer differs from what the operation's description says. */
+function misfitOf({ operation }: Request, status: number, value: { error?: string }): string | undefined {
+  // A hostile path may be no path, or another one.
+  const elsewhere = value.error === 'route_not_found' || value.error === 'method_not_allowed'
+  if (!operation.statuses.includes(String(status)) && !elsewhere && status !== 431)
+    return `the status ${status} (${value.error}) is not described`
+  const described = !elsewhere && status !== 431
+  const pointer = described
+    ? ['paths', operation.path, operation.method.toLowerCase(), 'responses', String(status)]
+    : []
+  const validate = validatorOf(pointer)
+  return validate(value) ? undefined : `it does not fit its schema: ${ajv.errorsText(validate.errors)}`
+}
+
+function validatorOf(pointer: string[]): ValidateFunction {
+  const at =
+    pointer.length > 0
+      ? [...pointer, 'content', 'application/json', 'schema']
+      : ['components', 'schemas', 'Error']
+  const escaped = at.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+  const reference = `openapi#/${escaped.join('/')}`
+  const known = validators.get(reference) ?? ajv.compile({ $ref: reference })
+  validators.set(reference, known)
+  return known
+}
