@@ -9,6 +9,7 @@ import { Session } from '../contract/session.js'
 import { User } from '../contract/user.js'
 import { VERSION } from '../version.js'
 import type { AppServer } from './app_parts.js'
+import { addLinks } from './openapi_links.js'
 
 /** Describes the API as OpenAPI 3.1, from the same schemas that validate it. Call it before the routes. */
 export async function describeApi(app: AppServer): Promise<void> {
@@ -74,6 +75,8 @@ export async function describeApi(app: AppServer): Promise<void> {
     transformObject: (document) => {
       if (!('openapiObject' in document)) return document.swaggerObject
       allowMissingBodies(document.openapiObject as DocumentView)
+      describeJsonParameters(document.openapiObject as DocumentView)
+      addLinks(document.openapiObject as Parameters<typeof addLinks>[0])
       return document.openapiObject
     },
   })
@@ -81,7 +84,12 @@ export async function describeApi(app: AppServer): Promise<void> {
 
 /** The members of an OpenAPI document that lead to the bodies of requests. */
 interface DocumentView {
-  paths?: Record<string, Record<string, { requestBody?: RequestBodyView }>>
+  paths?: Record<string, Record<string, { requestBody?: RequestBodyView; parameters?: ParameterView[] }>>
+}
+
+interface ParameterView {
+  schema?: { type?: string; contentMediaType?: string; examples?: string[]; example?: string }
+  content?: Record<string, { schema: object }>
 }
 
 interface RequestBodyView {
@@ -95,5 +103,16 @@ function allowMissingBodies(document: DocumentView): void {
   for (const { requestBody } of operations) {
     if (requestBody && !requestBody.content['application/json']?.schema?.required?.length)
       requestBody.required = false
+  }
+}
+
+/** Of a parameter that is JSON, the description says what JSON; the schema that it is checked by knows a text. */
+function describeJsonParameters(document: DocumentView): void {
+  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
+  for (const parameter of operations.flatMap(({ parameters }) => parameters ?? [])) {
+    const type = parameter.schema?.contentMediaType
+    if (!type) continue
+    parameter.content = { [type]: { schema: { type: 'object', additionalProperties: true } } }
+    delete parameter.schema
   }
 }
