@@ -1,59 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
+import { describedOperations, sampleOf } from '../harness/described_operations.ts'
 import { expectOk } from '../harness/expectations.ts'
 import type { Answer } from '../harness/http_client.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { mixedEntries, newSessionLog, type SessionLog } from '../harness/session_log.ts'
 
-interface Schema {
-  $ref?: string
-  type?: string
-  properties?: Record<string, Schema>
-  required?: string[]
-  items?: Schema
-  anyOf?: Schema[]
-  oneOf?: Schema[]
-  enum?: unknown[]
-  example?: unknown
-  examples?: unknown[]
-}
-interface Operation {
-  requestBody?: { content: Record<string, { schema: Schema }> }
-}
-interface Document {
-  paths: Record<string, Record<string, Operation>>
-}
-
-const METHODS = ['get', 'put', 'patch', 'post', 'delete']
-const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')) as Document
-const operations = Object.entries(document.paths)
-  .filter(([path]) => path.startsWith('/api/v1/') && path.includes('{'))
-  .flatMap(([path, item]) =>
-    METHODS.filter((method) => item[method]).map((method) => ({ path, method, operation: item[method]! })),
-  )
-
-/** A value that fits the schema: what is required, from the examples where there are any. */
-function sampleOf(given: Schema): unknown {
-  const schema = given.$ref ? resolve(given.$ref) : given
-  const [example] = schema.examples ?? (schema.example === undefined ? [] : [schema.example])
-  if (example !== undefined) return example
-  if (schema.enum) return schema.enum[0]
-  const [alternative] = schema.anyOf ?? schema.oneOf ?? []
-  if (alternative) return sampleOf(alternative)
-  if (schema.type === 'array') return schema.items ? [sampleOf(schema.items)] : []
-  if (schema.type === 'object') {
-    const fields = schema.required ?? []
-    return Object.fromEntries(fields.map((name) => [name, sampleOf(schema.properties![name]!)]))
-  }
-  return { string: 'x', integer: 1, number: 1, boolean: true }[schema.type!] ?? null
-}
-
-function resolve(reference: string): Schema {
-  const keys = reference.slice(2).split('/')
-  return keys.reduce((value, key) => (value as Record<string, object>)[key]!, document as object) as Schema
-}
+const operations = describedOperations.filter(({ path }) => path.startsWith('/api/v1/') && path.includes('{'))
 
 type Ids = Record<string, string>
 const service = useService()

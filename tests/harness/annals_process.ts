@@ -4,14 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { ADMIN_TOKEN, keepCommandLines, keepShown } from './leaks.ts'
 
 export const ANNALS_BIN = fileURLToPath(new URL('../../packages/server/bin/annals.js', import.meta.url))
 export const ANNALS_CLI = fileURLToPath(new URL('../../packages/server/dist/cli/annals.js', import.meta.url))
-export const ADMIN_TOKEN = 'admin-token-of-the-acceptance-tests-0123456789'
+export { ADMIN_TOKEN }
 
 const READY_LINE = /^Annals is ready at (http:\/\/\S+)\s*$/
 const READY_MS_MAX = 25_000
 const EXIT_MS_MAX = 20_000
+const METRICS_MS_MAX = 2_000
 
 export interface Finished {
   code: number | null
@@ -73,6 +75,7 @@ export async function startServer(env: Record<string, string>, args: string[] = 
   })
   const { stdout, lines, logLines, exited } = collect(child)
   const signal = async (name: NodeJS.Signals) => {
+    if (name === 'SIGTERM') await keepWhatItShows(child.pid!, url)
     child.kill(name)
     return within(EXIT_MS_MAX, exited, () => {
       child.kill('SIGKILL')
@@ -110,6 +113,17 @@ function launch(
   return child
 }
 
+/** Keeps what anyone who can reach the service or its machine sees, for the search at the end of the run. */
+async function keepWhatItShows(pid: number, url: string): Promise<void> {
+  keepCommandLines()
+  try {
+    const metrics = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(METRICS_MS_MAX) })
+    keepShown(`metrics-${pid}`, await metrics.text())
+  } catch {
+    // A test stopped it, or took its database away.
+  }
+}
+
 interface Output {
   stdout: Interface
   lines: string[]
@@ -121,7 +135,10 @@ function collect(child: ChildProcess): Output {
   const lines: string[] = []
   const logLines: string[] = []
   const stdout = createInterface({ input: child.stdout! }).on('line', (line) => lines.push(line))
-  createInterface({ input: child.stderr! }).on('line', (line) => logLines.push(line))
+  createInterface({ input: child.stderr! }).on('line', (line) => {
+    logLines.push(line)
+    keepShown(`log-${child.pid}`, line)
+  })
   const exited = once(child, 'close').then(([code, signal]) => ({
     code,
     signal,

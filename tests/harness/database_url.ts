@@ -10,6 +10,11 @@ export function withDatabaseName(databaseUrl: string, name: string): string {
   return `${match[1]}${name}${match[3]}`
 }
 
+/** The same URL with a password. A server that trusts its callers takes any. */
+export function withDatabasePassword(databaseUrl: string, password: string): string {
+  return databaseUrl.replace(/^(postgres(?:ql)?:\/\/[^/@:]*)(?::[^/@]*)?@/, `$1:${password}@`)
+}
+
 /** The URL of a database that is reached through a Unix socket's directory. */
 export function socketUrl(socket: { host: string; port: number; user: string; database: string }): string {
   return `postgresql://${socket.user}@/${socket.database}?host=${socket.host}&port=${socket.port}`

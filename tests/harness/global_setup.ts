@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { ANNALS_CLI, runAnnals } from './annals_process.ts'
 import { socketUrl, withDatabaseName } from './database_url.ts'
+import { collectIn, findLeaks } from './leaks.ts'
 import { execute, queryRows } from './sql.ts'
 
 /**
@@ -32,6 +33,8 @@ declare module 'vitest' {
 export default async function prepareDatabases(project: TestProject): Promise<() => Promise<void>> {
   if (!existsSync(ANNALS_CLI)) throw new Error('The server is not built. Run `npm run build` first.')
   const given = process.env.TEST_DATABASE_URL
+  const shown = await mkdtemp(join(tmpdir(), 'annals-shown-'))
+  collectIn(shown)
   const server = given ? { url: given, stop: async () => {} } : await startEmbeddedServer()
   try {
     const testServer = await prepareTemplate(server.url, !given)
@@ -39,8 +42,10 @@ export default async function prepareDatabases(project: TestProject): Promise<()
     return async () => {
       try {
         await leaveNothingBehind(testServer)
+        showNoSecret(shown)
       } finally {
         await server.stop()
+        await rm(shown, { recursive: true, force: true })
       }
     }
   } catch (error) {
@@ -90,4 +95,10 @@ async function leaveNothingBehind(server: TestServer): Promise<void> {
   for (const { datname } of left) await execute(server.serverUrl, `DROP DATABASE ${datname} WITH (FORCE)`)
   const unexpected = left.map((row) => row.datname).filter((name) => name !== server.template)
   if (unexpected.length > 0) throw new Error(`Test files left databases behind: ${unexpected.join(', ')}`)
+}
+
+/** Fails the run if any log, metric or command line of any service in it showed a token, a payload or a password. */
+function showNoSecret(directory: string): void {
+  const leaks = findLeaks(directory)
+  if (leaks.length > 0) throw new Error(`Secrets were shown:\n${leaks.slice(0, 20).join('\n')}`)
 }
