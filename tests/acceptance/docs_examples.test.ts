@@ -51,7 +51,9 @@ async function run(command: string, args: string[], env: Record<string, string>)
   return { code: child.exitCode, stdout, stderr }
 }
 
-describe('the commands of', () => {
+const hasCurl = spawnSync('curl', ['--version']).status === 0
+
+describe.runIf(hasCurl)('the commands of', () => {
   it.each(PAGES)(
     '%s run, one behind the other',
     async (page) => {
