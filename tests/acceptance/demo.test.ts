@@ -84,6 +84,8 @@ describe('beside the embedded database', () => {
       expect(list.stderr).toContain('Made a token')
       const again = await runAnnals(['users', 'list'], here)
       expect(again).toMatchObject({ code: 0, stderr: '' })
+      const elsewhere = await runAnnals(['users', 'list', '--url', 'http://192.0.2.1:8029'], here)
+      expect(elsewhere).toMatchObject({ code: 4, stderr: expect.stringContaining('There is no token') })
       const { mode } = await stat(join(directory, 'config', 'annals', 'profiles.json'))
       expect(mode & 0o777).toBe(0o600)
     } finally {

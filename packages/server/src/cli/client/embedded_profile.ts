@@ -11,13 +11,15 @@ const PROJECT = 'default'
 
 /**
  * The profile of the embedded database that lies here, if one does: whoever may open its directory may make tokens,
- * so one is made the first time and kept, and nobody has to copy it. `url` is where the service is said to be.
+ * so one is made the first time and kept, and nobody has to copy it. `url` is where the service is said to be; the
+ * token is never sent to another machine.
  */
 export async function embeddedProfile(
   env: NodeJS.ProcessEnv,
   url: string | undefined,
 ): Promise<Profile | undefined> {
   const { database_url, data_dir, host, port } = readConfig(env)
+  if (url !== undefined && !isOnThisMachine(url)) return undefined
   if (database_url !== undefined || !existsSync(join(data_dir, 'postgres'))) return undefined
   const name = `embedded ${realpathSync(data_dir)}`
   const made_for = identityOf(join(data_dir, 'postgres'))
@@ -30,6 +32,11 @@ export async function embeddedProfile(
     `Made a token for the project "${PROJECT}" of the embedded database in ${data_dir}, and kept it in ${profilesPath()}.`,
   )
   return profile
+}
+
+function isOnThisMachine(url: string): boolean {
+  const hostname = URL.canParse(url) ? new URL(url).hostname : ''
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }
 
 /** A directory that was removed and made again has the same name and another identity. */
