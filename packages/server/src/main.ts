@@ -102,7 +102,7 @@ export async function startService(
     const metrics = new Metrics()
     const { database, appendDatabase } = openPools(config, location.target, logger, metrics, undo)
     const api_key = worker ? undefined : await ensureDefaultProject(database, config.api_key)
-    const log = openLog(config, database, appendDatabase, location.target, metrics, undo)
+    const log = openLog(config, database, appendDatabase, location.listening, metrics, undo)
     startHousekeeping(config, database, logger, undo)
 
     let serving = true

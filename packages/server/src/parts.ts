@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.js'
+import { SILENT_BELL } from './database/bell.js'
 import { type ConnectionTarget, type Database, openDatabase } from './database/database.js'
 import { describeError } from './database/database_errors.js'
 import { REQUEST_SETTINGS } from './database/pool_settings.js'
@@ -57,11 +58,11 @@ export function openLog(
   config: Config,
   database: Database,
   appendDatabase: Database,
-  target: ConnectionTarget,
+  listening: ConnectionTarget | undefined,
   metrics: Metrics,
   undo: Undo,
 ) {
-  const bell = new PostgresBell(target)
+  const bell = listening ? new PostgresBell(listening) : SILENT_BELL
   undo.push(() => bell.close())
   const feed = new Feed(database, bell, config.feed_poll_ms)
   const heartbeat = new Heartbeat()

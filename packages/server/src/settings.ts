@@ -32,6 +32,13 @@ export const SETTINGS = {
     pattern: /^postgres(ql)?:\/\//,
     takes: 'a URL that begins with postgresql://',
   },
+  database_direct_url: {
+    variable: 'DATABASE_DIRECT_URL',
+    meaning: 'the same database without a pooler, for LISTEN, where DATABASE_URL leads through PgBouncer',
+    default: undefined,
+    pattern: /^postgres(ql)?:\/\//,
+    takes: 'a URL that begins with postgresql://',
+  },
   data_dir: {
     variable: 'ANNALS_DATA_DIR',
     meaning: 'where the embedded PostgreSQL keeps its data',

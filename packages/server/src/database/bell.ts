@@ -12,3 +12,12 @@ export interface Bell {
   onHeard(listener: () => void): void
   close(): Promise<void>
 }
+
+/** A bell that nobody hears, where LISTEN is not to be had: live tails then look for themselves. */
+export const SILENT_BELL: Bell = {
+  ring: () => {},
+  listen: () => {},
+  onRing: () => {},
+  onHeard: () => {},
+  close: async () => {},
+}

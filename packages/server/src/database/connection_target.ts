@@ -3,10 +3,13 @@ import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
 import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
+import { isPooled } from './pooler.js'
 
 /** Where the database is, and how to leave it. */
 export interface DatabaseLocation {
   target: ConnectionTarget
+  /** Where LISTEN works; undefined behind a pooler, where live tails of other nodes' appends wait for a look. */
+  listening: ConnectionTarget | undefined
   /** For a person: where the data is, without a password. */
   description: string
   /** Leaves the embedded server, which the last one out stops. Nothing to do for a server of the operator's. */
@@ -20,15 +23,19 @@ export async function locateDatabase(
 ): Promise<DatabaseLocation> {
   if (config.database_url !== undefined) {
     const connectionString = config.database_url
+    const pooled = await isPooled({ connectionString })
+    const direct = config.database_direct_url ?? (pooled ? undefined : connectionString)
     return {
-      target: { connectionString },
-      description: describeUrl(connectionString),
+      target: { connectionString, pooled },
+      listening: direct === undefined ? undefined : { connectionString: direct },
+      description: `${describeUrl(connectionString)}${pooled ? ', through a pooler' : ''}`,
       release: async () => {},
     }
   }
   const embedded = await startEmbeddedPostgres({ dataDir: config.data_dir, onProgress })
   return {
     target: embedded.connection,
+    listening: embedded.connection,
     description: `embedded PostgreSQL, data in ${config.data_dir}`,
     release: () => embedded.release(),
   }

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { AnnalsError } from '../errors.js'
-import { isConnectionLoss, isTransient, isUnavailable } from './database_errors.js'
+import { isConnectionLoss, isRefusedCommit, isTransient, isUnavailable } from './database_errors.js'
 import { type Pulse, SILENCE } from './pulse.js'
 import type { Statement } from './statement.js'
 
@@ -29,7 +29,7 @@ export interface Database extends Queryable {
 }
 
 export type ConnectionTarget =
-  | { connectionString: string }
+  | { connectionString: string; pooled?: boolean }
   | { host: string; port: number; database: string; user: string }
 
 export interface DatabaseOptions {
@@ -53,8 +53,13 @@ export interface DatabaseOptions {
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value }
 const TRANSACTION_ATTEMPTS_MAX = 5
 
-/** Opens a pool. It connects when it is first used. */
+/**
+ * Opens a pool. It connects when it is first used. Where the target is `pooled`, what belongs to a session is left
+ * out: statements are not prepared, `settings` do not apply, and a statement that takes too long is given up here
+ * while the server goes on, unless the role has a statement_timeout.
+ */
 export function openDatabase(options: DatabaseOptions): Database {
+  const pooled = 'pooled' in options.target && options.target.pooled === true
   const pool = new pg.Pool({
     ...options.target,
     max: options.connections_max,
@@ -62,10 +67,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     application_name: 'annals',
-    ...(options.settings && { options: startupOptions(options.settings) }),
+    ...(options.settings && !pooled && { options: startupOptions(options.settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
     ...(options.statement_ms_max > 0 && {
-      statement_timeout: options.statement_ms_max,
+      ...(!pooled && { statement_timeout: options.statement_ms_max }),
       // A database that stopped answering cannot cancel its own statement; the client then gives up itself.
       query_timeout: options.statement_ms_max + 1_000,
     }),
@@ -74,7 +79,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   // comes twice, or between two statements, would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
-  const connections = { pool, pulse: options.pulse }
+  const connections = { pool, pooled, pulse: options.pulse }
   const { onFailure } = options
   const watched = <T>(work: Promise<T>): Promise<T> =>
     onFailure === undefined
@@ -117,6 +122,7 @@ export class DatabaseAway extends AnnalsError {
 
 interface Connections {
   pool: pg.Pool
+  pooled: boolean
   pulse: Pulse | undefined
 }
 
@@ -129,7 +135,7 @@ async function runOnPool(
   const client = await connect(connections)
   onSending?.()
   try {
-    const rows = await run(client, statement, parameters, connections.pulse)
+    const rows = await run(client, statement, parameters, connections)
     client.release()
     return rows
   } catch (error) {
@@ -159,13 +165,13 @@ async function run(
   client: pg.PoolClient,
   statement: Statement,
   parameters: readonly Parameter[],
-  pulse: Pulse | undefined,
+  { pulse, pooled }: Connections,
 ): Promise<Row[]> {
   try {
     const answer = client.query<Row>({
       text: statement.text,
       values: parameters as unknown[],
-      ...(statement.prepared && { name: statement.name }),
+      ...(statement.prepared && !pooled && { name: statement.name }),
     })
     return (await (pulse?.orSilence(answer) ?? answer)).rows
   } catch (error) {
@@ -187,8 +193,17 @@ async function transaction<T>(
     try {
       return await transactionOnce(connections, work)
     } catch (error) {
-      if (!isTransient(error) || attempt >= TRANSACTION_ATTEMPTS_MAX) throw error
+      const isRepeatable = isTransient(error) || error instanceof CommitRefused
+      if (isRepeatable && attempt < TRANSACTION_ATTEMPTS_MAX) continue
+      throw error instanceof CommitRefused ? error.cause : error
     }
+  }
+}
+
+/** A cluster could not bring the commit about on all of its machines, and rolled it back on all. */
+class CommitRefused extends Error {
+  constructor(override readonly cause: unknown) {
+    super('the commit was refused', { cause })
   }
 }
 
@@ -197,18 +212,20 @@ async function transactionOnce<T>(
   work: (connection: Queryable) => Promise<T>,
 ): Promise<T> {
   const client = await connect(connections)
-  const { pulse } = connections
   let broken = false
   let committing = false
   try {
-    await run(client, BEGIN, [], pulse)
-    const result = await work({ query: (statement, parameters) => run(client, statement, parameters, pulse) })
+    await run(client, BEGIN, [], connections)
+    const result = await work({
+      query: (statement, parameters) => run(client, statement, parameters, connections),
+    })
     committing = true
-    await run(client, COMMIT, [], pulse)
+    await run(client, COMMIT, [], connections)
     return result
   } catch (error) {
     if (error instanceof DatabaseAway) broken = true
     else await client.query('ROLLBACK').catch(() => (broken = true))
+    if (committing && isRefusedCommit(error)) throw new CommitRefused(error)
     // What was not committed is rolled back, whatever became of the connection.
     throw error instanceof DatabaseAway && !committing ? new DatabaseAway(false, error.cause) : error
   } finally {

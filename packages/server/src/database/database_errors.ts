@@ -14,6 +14,11 @@ export function isTransient(error: unknown): boolean {
   return state === '40001' || state === '40P01'
 }
 
+/** What Citus answers to a COMMIT that one of its machines did not prepare: nothing was committed. */
+export function isRefusedCommit(error: unknown): boolean {
+  return sqlStateOf(error) === 'XX000'
+}
+
 /** A unique constraint was hit; which one is not asked, since distributed tables rename constraints. */
 export function isUniqueViolation(error: unknown): boolean {
   return sqlStateOf(error) === '23505'

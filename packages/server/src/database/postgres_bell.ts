@@ -86,8 +86,6 @@ export class PostgresBell implements Bell {
     client.on('notification', ({ payload }) => this.hear(payload ?? ''))
     try {
       await client.connect()
-      // A ring need not survive a crash, so its commit does not wait for the disk.
-      await client.query('SET synchronous_commit = off')
       await client.query(`LISTEN ${CHANNEL}`)
       this.client = client
       if (this.wanted) this.announce()
@@ -131,7 +129,12 @@ export class PostgresBell implements Bell {
 
   private async notify(payload: string): Promise<void> {
     try {
-      await this.client?.query('SELECT pg_notify($1, $2)', [CHANNEL, payload])
+      // A ring need not survive a crash, so its commit does not wait for the disk. Said for this transaction alone:
+      // behind a pooler, a setting of the session would be that of somebody's appends.
+      await this.client?.query("SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", [
+        CHANNEL,
+        payload,
+      ])
     } catch {
       // The connection broke: its own error handler makes a new one, and polling covers what was missed.
     }
