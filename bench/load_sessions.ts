@@ -14,7 +14,7 @@ export interface LoadedSessions {
 }
 
 /**
- * The nth session. Half of the huge project's have `left` and the other half `right`, and only the last few both;
+ * The nth session. Half of all have `left` and the other half `right`, and only the last few both;
  * `release` is "old" in the first 17 % of time and "new" in the last, and nothing in between.
  */
 const CONFIGS = `jsonb_strip_nulls(jsonb_build_object(
@@ -124,7 +124,7 @@ async function dropIndexes(database: BenchDatabase): Promise<() => Promise<void>
         await connection.query("SET maintenance_work_mem = '256MB'")
         for (let sql = statements.shift(); sql; sql = statements.shift()) await connection.query(sql)
       })
-    await work()
+    await Promise.all([work(), work()])
     for (const sql of references) await database.query(sql)
   }
 }
