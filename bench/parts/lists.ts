@@ -51,7 +51,7 @@ export const lists: Part = {
     ctx.detail('loaded', loaded)
     const service = await ctx.startService(database)
     const figures: Figure[] = []
-    for (const size of ['huge', 'small'] as const) {
+    for (const size of ctx.quick ? (['huge'] as const) : (['huge', 'small'] as const)) {
       const project = await openProject(service, loaded[size].id)
       const measure = measurerOf(ctx, project, database)
       if (size === 'huge') figures.push(...(await unfiltered(project, loaded, measure)))
@@ -81,9 +81,10 @@ function measurerOf(ctx: BenchContext, service: Service, database: { url: string
     return runLoad({ services: [service], connections: 1, seconds, requests, status: 200, cpu_of })
   }
   return async (name, ...queries) => {
-    await load(0.5, queries)
+    await load(ctx.quick ? 0.1 : 0.5, queries)
     const runs = []
-    for (let round = 0; round < ctx.rounds; round++) runs.push(await load(Math.min(ctx.seconds, 2), queries))
+    for (let round = 0; round < ctx.rounds; round++)
+      runs.push(await load(ctx.quick ? 0.2 : Math.min(ctx.seconds, 2), queries))
     ctx.detail(name, runs)
     ctx.say(
       `${name}: ${runs.map(({ p50_ms, p99_ms }) => `${p50_ms.toFixed(2)} / ${p99_ms.toFixed(2)} ms`).join(', ')}`,
