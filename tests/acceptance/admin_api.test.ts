@@ -28,6 +28,19 @@ const listAll = async <T>(path: string) => {
   return items
 }
 
+describe('an expiry that no answer could show', () => {
+  it.each(['0000-01-01T00:00:00Z', '9999-12-31T23:59:60Z', '9999-12-31T23:59:59-05:00'])(
+    'is refused, and makes no token: %s',
+    async (expires_at) => {
+      const { project } = await create()
+      const path = `${PROJECTS}/${project.id}/tokens`
+      const answer = await admin.request('POST', path, { body: { name: 'odd', expires_at } })
+      expectError(answer, 400, 'invalid_request', '/expires_at')
+      expect(await listAll(path)).toHaveLength(1)
+    },
+  )
+})
+
 describe('the admin API', () => {
   it('makes a project with a first token that opens it', async () => {
     const name = newName()

@@ -13,6 +13,7 @@ const PAGES = [
   'docs/architecture.md',
   'docs/api.md',
   'docs/operations.md',
+  'docs/security.md',
   ...readdirSync(join(ROOT, 'docs/decisions')).map((name) => `docs/decisions/${name}`),
 ]
 

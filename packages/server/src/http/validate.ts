@@ -225,7 +225,7 @@ function placeOf(part: Part, path: string): string {
 /** A caller's name with what no one would see, or what would change how the rest is read, written out. */
 function visible(name: string): string {
   return name.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\p{Z}+|\p{Z}+$/gu,
     (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
   )
 }

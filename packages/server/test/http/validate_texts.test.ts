@@ -50,6 +50,8 @@ describe('query parameters', () => {
       ['\r\nX-Injected: 1', '\\u000d\\u000aX-Injected: 1'],
       ['a\u202eb', 'a\\u202eb'],
       ['\u200b', '\\u200b'],
+      [' ', '\\u0020'],
+      ['limit ', 'limit\\u0020'],
     ] as const)
       expect(refuse({ [name]: 'x' })).toContain(`Query parameter ${shown} is not a parameter here`)
   })

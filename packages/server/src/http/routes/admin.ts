@@ -10,6 +10,7 @@ import {
 } from '../../contract/project.js'
 import { responses } from '../../contract/responses.js'
 import { Empty, NoQuery } from '../../contract/schema.js'
+import { AnnalsError } from '../../errors.js'
 import { eraseProject } from '../../resources/erasure.js'
 import {
   changeProject,
@@ -148,7 +149,7 @@ function tokenRoutes(app: AppServer, { database }: AppParts): void {
       await checkProject(database, project_id)
       return answer(
         reply,
-        await issueToken(database, project_id, { name, scopes, expires_at: expires_at ?? undefined }),
+        await issueToken(database, project_id, { name, scopes, expires_at: expiryOf(expires_at) }),
         201,
       )
     },
@@ -198,6 +199,17 @@ function tokenRoutes(app: AppServer, { database }: AppParts): void {
     },
     async (request, reply) =>
       answer(reply, await revokeToken(database, request.params.project_id, request.params.token_id)),
+  )
+}
+
+/** A time that both the database and an answer can hold, in UTC. @throws AnnalsError invalid_request */
+function expiryOf(text: string | null | undefined): string | undefined {
+  if (text == null) return undefined
+  const year = new Date(text).getUTCFullYear()
+  if (year >= 1 && year <= 9_999) return text
+  throw new AnnalsError(
+    'invalid_request',
+    '/expires_at must be a time such as 2026-11-21T09:30:00Z, from the year 1 to 9999 and without a leap second.',
   )
 }
 
