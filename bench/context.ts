@@ -26,13 +26,19 @@ export function openContext(part: string, options: Options, server: PostgresServ
       details[name] = value
     },
   }
-  const close = async () => {
+  const closeAll = async () => {
     for (const step of steps.splice(0).reverse()) {
       // One that fails to end must not keep the others.
       await Promise.resolve()
         .then(step)
         .catch((error) => ctx.say(`cleaning up: ${error}`))
     }
+  }
+  // An interruption may come while it closes already: both wait for the same end.
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= closeAll()
+    return closed
   }
   return { ctx, details, close }
 }

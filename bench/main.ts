@@ -112,14 +112,22 @@ async function measure(parts: Part[], values: ReturnType<typeof readArguments>['
   const directory = await mkdtemp(join(tmpdir(), 'annals-bench-'))
   const options: Options = { ...lengths, directory }
   let close: (() => Promise<void>) | undefined
+  let interrupted: Promise<void> | undefined
   const server = await PostgresServer.start(process.env.DATABASE_URL || undefined, directory)
-  const end = async () => {
+  const endAll = async () => {
     await close?.()
     await server.stop()
     await rm(directory, { recursive: true, force: true })
   }
+  let ended: Promise<void> | undefined
+  const end = () => {
+    ended ??= endAll()
+    return ended
+  }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void end().finally(() => process.exit(130)))
+    process.once(signal, () => {
+      interrupted ??= end().finally(() => process.exit(130))
+    })
   }
   try {
     const results: Results = { ...(await describeRun(server)), parts: {} }
@@ -129,6 +137,8 @@ async function measure(parts: Part[], values: ReturnType<typeof readArguments>['
       try {
         results.parts[part.name] = await runPart(part, opened, options, server)
       } catch (error) {
+        // What was taken away from it is not its failure, and half a run is no result.
+        if (interrupted) await interrupted
         // The others still run: what they measured in many minutes must not go with this one.
         process.exitCode = 1
         opened.ctx.say(`FAILED: ${error instanceof BenchFailure ? error.message : (error as Error).stack}`)
