@@ -41,6 +41,17 @@ describe('an expiry that no answer could show', () => {
   )
 })
 
+describe('an expiry far from UTC', () => {
+  it('is taken as the time that it is', async () => {
+    const { project } = await create()
+    const issued = await issueToken(admin, project.id, {
+      name: 'far',
+      expires_at: '2990-01-01T00:00:00+19:22',
+    })
+    expect(issued.expires_at).toBe('2989-12-31T04:38:00.000000Z')
+  })
+})
+
 describe('the admin API', () => {
   it('makes a project with a first token that opens it', async () => {
     const name = newName()

@@ -205,8 +205,10 @@ function tokenRoutes(app: AppServer, { database }: AppParts): void {
 /** A time that both the database and an answer can hold, in UTC. @throws AnnalsError invalid_request */
 function expiryOf(text: string | null | undefined): string | undefined {
   if (text == null) return undefined
-  const year = new Date(text).getUTCFullYear()
-  if (year >= 1 && year <= 9_999) return text
+  const time = new Date(text)
+  const year = time.getUTCFullYear()
+  // In UTC, since the database takes no offset of 16 hours and more.
+  if (year >= 1 && year <= 9_999) return time.toISOString()
   throw new AnnalsError(
     'invalid_request',
     '/expires_at must be a time such as 2026-11-21T09:30:00Z, from the year 1 to 9999 and without a leap second.',
