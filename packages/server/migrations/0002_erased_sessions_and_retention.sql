@@ -5,6 +5,8 @@
 -- A row here names a session whose entries are not all deleted yet: those up to last_seq are left. It is deleted
 -- with the last slice, so the table is nearly always empty. Whoever finds a row may go on with it.
 
+SET LOCAL citus.multi_shard_modify_mode TO 'sequential';
+
 CREATE TABLE erased_sessions (
   project_id uuid NOT NULL,
   session_id uuid NOT NULL,
@@ -12,6 +14,14 @@ CREATE TABLE erased_sessions (
   erased_at timestamptz NOT NULL,
   PRIMARY KEY (project_id, session_id)
 );
+
+DO $citus$
+BEGIN
+  IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
+    PERFORM create_distributed_table('erased_sessions', 'project_id', colocate_with => 'users');
+  END IF;
+END
+$citus$;
 
 -- Days after which a session that nobody has touched is deleted; null: never. There is no index on
 -- session_heads.updated_at: every append writes that column, and with an index on it none could be HOT.

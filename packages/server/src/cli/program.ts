@@ -9,6 +9,7 @@ import { tailCommand } from './client/tail.js'
 import { usersCommand } from './client/users.js'
 import { completionCommand } from './completion/completion.js'
 import { demoCommand } from './demo/demo.js'
+import { distributeCommand } from './distribute.js'
 import { doctorCommand } from './doctor.js'
 import { EXIT_CODES } from './exit_codes.js'
 import { exportCommand } from './export.js'
@@ -41,6 +42,7 @@ export function annalsProgram(): Command {
     .addCommand(serveCommand())
     .addCommand(demoCommand())
     .addCommand(migrateCommand())
+    .addCommand(distributeCommand())
     .addCommand(projectCommand())
     .addCommand(tokenCommand())
     .addCommand(exportCommand())

@@ -63,7 +63,8 @@ export async function checkSchema(target: ConnectionTarget): Promise<void> {
   }
 }
 
-async function connect(target: ConnectionTarget): Promise<pg.Client> {
+/** A connection for what changes the schema. @throws StartError when there is none to be had */
+export async function connect(target: ConnectionTarget): Promise<pg.Client> {
   try {
     const client = new pg.Client({
       ...target,

@@ -1,0 +1,36 @@
+import { Command } from 'commander'
+import { readConfig } from '../config.js'
+import { tellProgress } from './with_database.js'
+
+/** annals distribute */
+export function distributeCommand(): Command {
+  return new Command('distribute')
+    .description('Spread the database over the machines of its Citus cluster, with what is in it.')
+    .addHelpText(
+      'after',
+      `
+For a database that was on one PostgreSQL. Stop the service first: tables are locked until all are in their places.
+Before it: Citus on all machines, CREATE EXTENSION citus in the database, the workers added with citus_add_node. A
+new database needs none of this: where the extension is there, \`annals migrate\` distributes what it creates.
+
+Example:
+  DATABASE_URL=postgresql://annals:…@coordinator/annals annals distribute`,
+    )
+    .action(async () => {
+      const { locateDatabase } = await import('../database/connection_target.js')
+      const { distribute } = await import('../database/distribute.js')
+      const { migrate } = await import('../database/migrator.js')
+      const location = await locateDatabase(readConfig(process.env), tellProgress)
+      try {
+        await migrate(location.target, tellProgress)
+        const tables = await distribute(location.target, tellProgress)
+        process.stdout.write(
+          tables.length === 0
+            ? 'Everything is distributed already.\n'
+            : `Distributed ${tables.length} tables: ${tables.join(', ')}.\n`,
+        )
+      } finally {
+        await location.release()
+      }
+    })
+}

@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type pg from 'pg'
+import { StartError } from '../errors.js'
+import type { ConnectionTarget } from './database.js'
+import { connect } from './migrator.js'
+
+const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
+const STEP = /PERFORM (create_(?:reference_table|distributed_table|distributed_function)\('(\w+)[^;]*\));/g
+
+/** What makes a table, or a function that statements call, known to all machines of a cluster. */
+export interface DistributionStep {
+  kind: 'table' | 'function'
+  name: string
+  /** The call, as it stands in a migration. */
+  call: string
+}
+
+/** All steps in their order, read from the migrations, which take them by themselves where Citus is there. */
+export function distributionSteps(): DistributionStep[] {
+  return readdirSync(MIGRATIONS_DIR)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+    .flatMap((name) => [...readFileSync(`${MIGRATIONS_DIR}${name}`, 'utf8').matchAll(STEP)])
+    .map(([, call, name]) => ({
+      kind: call!.startsWith('create_distributed_function') ? 'function' : 'table',
+      name: name!,
+      call: call!,
+    }))
+}
+
+/**
+ * Spreads a migrated database, with what is in it, over the machines of its Citus cluster: what the migrations do
+ * where the extension was there before them. All tables in one transaction, which holds off readers and writers; a
+ * second run finds nothing to do. Gives the tables that it distributed.
+ * @throws StartError when the database has no Citus
+ */
+export async function distribute(
+  target: ConnectionTarget,
+  onProgress: (sentence: string) => void,
+): Promise<string[]> {
+  const client = await connect(target)
+  try {
+    const { rows } = await client.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'")
+    if (rows.length === 0) {
+      throw new StartError(
+        'The database has no Citus. Install it on all machines, run CREATE EXTENSION citus in this database, add the workers with citus_add_node, and run this again.',
+      )
+    }
+    const tables = await distributeTables(client, onProgress)
+    for (const name of tables) await emptyOldCopy(client, name, onProgress)
+    return tables
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function distributeTables(
+  client: pg.Client,
+  onProgress: (sentence: string) => void,
+): Promise<string[]> {
+  await client.query('BEGIN')
+  try {
+    // No migration, and no other run of this, at the same time. Foreign keys that reach reference tables want
+    // one shard after the other.
+    await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
+    await client.query("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
+    const { rows } = await client.query<{ name: string }>(
+      'SELECT p.logicalrelid::regclass::text AS name FROM pg_dist_partition p',
+    )
+    const distributed = new Set(rows.map(({ name }) => name))
+    const steps = distributionSteps()
+    const tables = steps.filter(({ kind, name }) => kind === 'table' && !distributed.has(name))
+    const names = tables.map(({ name }) => name)
+    if (names.length > 0) {
+      // A table cannot be moved while one that is not in its place yet refers to it: keys go first, and come back.
+      const keys = await foreignKeys(client, names)
+      for (const { table, name } of keys) await client.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
+      for (const { call, name, kind } of steps) {
+        if (kind === 'table' && distributed.has(name)) continue
+        onProgress(`Distributing ${kind} ${name}`)
+        await client.query(`SELECT ${call}`)
+      }
+      for (const { table, name, definition } of keys)
+        await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
+    }
+    await client.query('COMMIT')
+    return names
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+async function foreignKeys(client: pg.Client, tables: string[]) {
+  const { rows } = await client.query<{ table: string; name: string; definition: string }>(
+    `SELECT c.conrelid::regclass::text AS table, quote_ident(c.conname) AS name, pg_get_constraintdef(c.oid) AS definition
+FROM pg_constraint c
+WHERE c.contype = 'f' AND (c.conrelid = ANY ($1::regclass[]) OR c.confrelid = ANY ($1::regclass[]))
+ORDER BY c.oid`,
+    [tables],
+  )
+  return rows
+}
+
+/** What the coordinator still has of a table that is elsewhere now: only room on its disk. */
+async function emptyOldCopy(
+  client: pg.Client,
+  name: string,
+  onProgress: (sentence: string) => void,
+): Promise<void> {
+  try {
+    await client.query('SELECT truncate_local_data_after_distributing_table($1::regclass)', [name])
+  } catch (error) {
+    onProgress(`The coordinator's old copy of ${name} is still there (${(error as Error).message}).`)
+  }
+}
