@@ -24,6 +24,7 @@ export default defineConfig({
           globalSetup: ['tests/harness/global_setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
+          expect: { poll: { timeout: 15_000 } },
         },
       },
     ],

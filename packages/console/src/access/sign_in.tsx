@@ -1,6 +1,6 @@
 import { AnnalsError } from '@annals/client'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { navigate, useAddress } from '../address/address.ts'
+import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { useAccounts } from './project_context.tsx'
 import { ask, exchangeCode, readAccess } from './service.ts'
@@ -8,7 +8,7 @@ import { ask, exchangeCode, readAccess } from './service.ts'
 /** The door: one click from the printed link, or an API key that is typed in. */
 export function SignIn() {
   const { accounts, change } = useAccounts()
-  const { path } = useAddress()
+  const { path, query } = useAddress()
   const [failure, setFailure] = useState<string>()
   const [is_busy, setBusy] = useState(() => location.hash.startsWith('#code='))
   const tried = useRef(false)
@@ -42,7 +42,8 @@ export function SignIn() {
     if (token === '') return setFailure('Paste an API key first.')
     void run(async () => {
       await openAny(token)
-      navigate(path === '/' ? '/sessions' : path, { replace: true })
+      const { sign_in: _, ...rest } = Object.fromEntries(query)
+      navigate(withQuery(path === '/' ? '/sessions' : path, rest), { replace: true })
     })
   }
   /** A project's key, or the admin token: whoever has one need not know which it is. */

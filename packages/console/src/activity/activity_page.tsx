@@ -76,7 +76,8 @@ export function ActivityPage() {
   const metrics = useMoments()
   const moments = metrics.data ?? []
   const now = moments.at(-1)
-  if (metrics.isError && !now) return <Failure error={metrics.error} onRetry={() => void metrics.refetch()} />
+  if (metrics.isError && !now)
+    return <Failure is_page error={metrics.error} onRetry={() => void metrics.refetch()} />
   return (
     <div className="page">
       <div className="page-head">

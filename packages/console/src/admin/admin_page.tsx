@@ -22,7 +22,7 @@ export function AdminPage() {
   const token = accounts.admin_token
   if (token === undefined) {
     return (
-      <Empty title="Keys and projects need the admin token">
+      <Empty title="Keys and projects need the admin token" is_page>
         <p>
           It is what <code>ANNALS_ADMIN_TOKEN</code> is set to where Annals runs. Without it, use{' '}
           <code>npx annals token</code> there.
@@ -55,7 +55,8 @@ function Projects({ token }: { token: string }) {
     await refresh()
   }
   if (projects.isPending) return <Loading what="projects" />
-  if (projects.isError) return <Failure error={projects.error} onRetry={() => void projects.refetch()} />
+  if (projects.isError)
+    return <Failure is_page error={projects.error} onRetry={() => void projects.refetch()} />
   return (
     <div className="page">
       <div className="page-head">

@@ -12,22 +12,26 @@ export function Loading({ what }: { what: string }) {
   )
 }
 
-/** There is nothing, and what to do about it. */
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+/** There is nothing, and what to do about it. `is_page`: the view has nothing else, so this is its title. */
+export function Empty(props: { title: string; is_page?: boolean; children?: ReactNode }) {
+  const { title, is_page = false, children } = props
+  const Title = is_page ? 'h1' : 'h2'
   return (
     <div className="state">
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       <div className="state-more">{children}</div>
     </div>
   )
 }
 
-/** It went wrong: what the service said, and what to do next. */
-export function Failure({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
+/** It went wrong: what the service said, and what to do next. `is_page` as for Empty. */
+export function Failure(props: { error: unknown; is_page?: boolean; onRetry?: (() => void) | undefined }) {
+  const { error, is_page = false, onRetry } = props
+  const Title = is_page ? 'h1' : 'h2'
   const known = error instanceof AnnalsError ? error : undefined
   return (
     <div className="state is-failure" role="alert">
-      <h2>{titleOf(known)}</h2>
+      <Title>{titleOf(known)}</Title>
       <p>{known?.message ?? String(error)}</p>
       {known?.requestId && (
         <p className="hint">
@@ -64,7 +68,7 @@ function titleOf(error: AnnalsError | undefined): string {
 /** The address names no view. */
 export function NotFound() {
   return (
-    <Empty title="There is no such page">
+    <Empty title="There is no such page" is_page>
       <Link to="/sessions">All sessions</Link>
     </Empty>
   )

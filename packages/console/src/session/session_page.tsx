@@ -24,7 +24,7 @@ export function SessionPage({ id }: { id: string }) {
   })
   const last_seq = useLastSeq(id)
   const failed = [session, last_seq].find(({ isError }) => isError)
-  if (failed) return <Failure error={failed.error} onRetry={() => void failed.refetch()} />
+  if (failed) return <Failure is_page error={failed.error} onRetry={() => void failed.refetch()} />
   if (session.data === undefined || last_seq.data === undefined) return <Loading what="the session" />
   return <OpenSession session={session.data} opened_at={last_seq.data} />
 }

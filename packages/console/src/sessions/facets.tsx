@@ -30,9 +30,8 @@ export function Facets(props: { rows: Session[]; filter: Filter; onToggle: (cond
           title={`Sessions whose ${pathText(facet.path)} is ${shortText(facet.value)}, of the ${Math.min(rows.length, ROWS_MAX)} that were read`}
           onClick={() => onToggle({ path: facet.path, value: facet.value })}
         >
-          {facet.verdict && <b>{facet.verdict}</b>}
-          <span className="facet-key">{pathText(facet.path)}</span> {shortText(facet.value)}
-          <span className="facet-count">{facet.sessions}</span>
+          {facet.verdict && <b>{facet.verdict}</b>} <span className="facet-key">{pathText(facet.path)}</span>{' '}
+          {shortText(facet.value)} <span className="facet-count">{facet.sessions}</span>
         </button>
       ))}
     </div>

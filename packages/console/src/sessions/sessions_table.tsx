@@ -87,12 +87,8 @@ const SessionCells = memo(function SessionCells(props: {
         )}
       </div>
       <div role="cell" className="cell-id">
-        <Link
-          to={`/sessions/${session.id}`}
-          className="row-link mono"
-          title={session.id}
-          aria-label={`Session ${session.id}`}
-        >
+        <Link to={`/sessions/${session.id}`} className="row-link mono" title={session.id}>
+          <span className="visually-hidden">Session </span>
           {session.id.slice(0, 4)}…{session.id.slice(-8)}
         </Link>
       </div>

@@ -64,7 +64,7 @@ export function Shell({ children }: { children: ReactNode }) {
           </div>
         </div>
       </header>
-      <main id="content" className="content" tabIndex={-1}>
+      <main id="content" className="content" tabIndex={0}>
         {children}
       </main>
       <ShortcutHelp is_open={helps} onClose={() => setHelps(false)} />

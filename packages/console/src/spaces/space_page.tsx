@@ -27,7 +27,7 @@ export function SpacePage({ id }: { id: string }) {
     await queries.invalidateQueries({ queryKey: [project_id, 'spaces'] })
     navigate('/spaces')
   }
-  if (space.isError) return <Failure error={space.error} onRetry={() => void space.refetch()} />
+  if (space.isError) return <Failure is_page error={space.error} onRetry={() => void space.refetch()} />
   if (!space.data) return <Loading what="the learning space" />
   const { meta, created_at, updated_at } = space.data
   const is_empty = Object.keys(meta).length === 0

@@ -112,7 +112,8 @@ export function SpacesPage() {
                 {user_id ? (users.get(user_id) ?? '…') : <span className="faint">project</span>}
               </div>
               <div role="cell" className="cell-id">
-                <Link className="row-link mono" to={`/spaces/${id}`} aria-label={`Learning space ${id}`}>
+                <Link className="row-link mono" to={`/spaces/${id}`}>
+                  <span className="visually-hidden">Learning space </span>
                   {id.slice(0, 4)}…{id.slice(-8)}
                 </Link>
               </div>

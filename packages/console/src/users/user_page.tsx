@@ -22,7 +22,8 @@ export function UserPage({ identifier }: { identifier: string }) {
     await queries.invalidateQueries({ queryKey: [project_id] })
     navigate('/users')
   }
-  if (resources.isError) return <Failure error={resources.error} onRetry={() => void resources.refetch()} />
+  if (resources.isError)
+    return <Failure is_page error={resources.error} onRetry={() => void resources.refetch()} />
   if (!resources.data) return <Loading what="the user" />
   const { sessions_count, learning_spaces_count } = resources.data.counts
   return (

@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+
+const BUILT = fileURLToPath(new URL('../../packages/server/dist/console/', import.meta.url))
+const SCRIPT_BYTES_MAX = 300_000
+
+/** Names in standards and addresses in the messages of libraries: the page shows some, and fetches none. */
+const NAMES_ONLY = [
+  /^https?:\/\/www\.w3\.org\//,
+  /^https:\/\/react\.dev\/(?:errors|link)\//,
+  /^https:\/\/github\.com\/markedjs\/marked\.$/,
+  /^http:\/\/127\.0\.0\.1:8029$/,
+]
+
+const assets = readdirSync(join(BUILT, 'assets'))
+const read = (name: string) => readFileSync(join(BUILT, 'assets', name))
+
+describe('the built console', () => {
+  it(`has less than ${SCRIPT_BYTES_MAX / 1000} kB of compressed JavaScript`, () => {
+    const scripts = assets.filter((name) => name.endsWith('.js'))
+    expect(scripts).not.toEqual([])
+    const bytes = scripts.reduce((sum, name) => sum + gzipSync(read(name)).length, 0)
+    expect(bytes).toBeLessThan(SCRIPT_BYTES_MAX)
+  })
+
+  it('has every file compressed beside it that is worth it', () => {
+    const plain = assets.filter((name) => /\.(?:js|css)$/.test(name))
+    expect(
+      plain.flatMap((name) => [`${name}.br`, `${name}.gz`]).filter((name) => !assets.includes(name)),
+    ).toEqual([])
+  })
+
+  it('names nothing that would be fetched from elsewhere', () => {
+    const page = readFileSync(join(BUILT, 'index.html'), 'utf8')
+    const texts = [
+      page,
+      ...assets.filter((name) => /\.(?:js|css|svg)$/.test(name)).map((name) => read(name).toString()),
+    ]
+    const addresses = texts.flatMap((text) =>
+      [...text.matchAll(/\b(?:https?:|wss?:)\/\/[\w.-]+(?:[:/][\w./-]*)?/g)].map(([url]) => url),
+    )
+    expect(addresses.filter((url) => !NAMES_ONLY.some((name) => name.test(url)))).toEqual([])
+    expect(texts.join('\n')).not.toMatch(/(?:src|href)="\/\/|url\(["']?\/\/|@import/)
+  })
+
+  it('has no script and no style in the page itself', () => {
+    const page = readFileSync(join(BUILT, 'index.html'), 'utf8')
+    expect(page).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=/)
+  })
+})

@@ -1,0 +1,93 @@
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll } from 'vitest'
+
+/** Pictures of each view, for whoever wants to look; not in the repository. */
+const SCREENSHOTS = fileURLToPath(new URL('../../screenshots/', import.meta.url))
+const PLACES = [
+  process.env.CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+]
+
+/** The machine's Chromium; undefined where there is none. */
+export const CHROMIUM = PLACES.find((path) => path && existsSync(path))
+
+/** Why tests that need a browser are skipped here. */
+export const NO_BROWSER =
+  'no Chromium is here: install it (apt-get install chromium), or name one in CHROMIUM, to run the tests of the console'
+
+export interface TabOptions {
+  width?: number
+  height?: number
+  theme?: 'light' | 'dark'
+}
+
+/** A tab, and what it did that a console must not do: errors, and requests to anywhere else. */
+export interface Tab {
+  page: Page
+  complaints: string[]
+}
+
+export interface Browsers {
+  open(url: string, options?: TabOptions): Promise<Tab>
+  screenshot(page: Page, name: string): Promise<void>
+}
+
+/** Registers the hooks that start and end a browser around the tests of the calling file. */
+export function useBrowser(): Browsers {
+  let browser: Browser | undefined
+  const contexts: BrowserContext[] = []
+  beforeAll(async () => {
+    if (!CHROMIUM) return
+    // Chromium does not run for root within its own sandbox.
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+    await mkdir(SCREENSHOTS, { recursive: true })
+  })
+  afterAll(async () => {
+    for (const context of contexts) await context.close()
+    await browser?.close()
+  })
+  return {
+    open: async (url, { width = 1280, height = 800, theme = 'light' } = {}) => {
+      const context = await browser!.newContext({ viewport: { width, height }, colorScheme: theme })
+      contexts.push(context)
+      const page = await context.newPage()
+      const complaints = watch(page, new URL(url).origin)
+      await page.goto(url)
+      return { page, complaints }
+    },
+    screenshot: async (page, name) => {
+      await page.screenshot({ path: `${SCREENSHOTS}${name}.png` })
+    },
+  }
+}
+
+function watch(page: Page, origin: string): string[] {
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`))
+  page.on('dialog', (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('console', (message) => {
+    // What the service refuses is shown on the page; the browser's own line about it says nothing more.
+    const is_refusal = message.text().startsWith('Failed to load resource')
+    if (message.type() === 'error' && !is_refusal) complaints.push(`console: ${message.text()}`)
+  })
+  page.on('request', (request) => {
+    const url = request.url()
+    if (!url.startsWith(`${origin}/`) && !/^(?:data|blob):/.test(url)) complaints.push(`request: ${url}`)
+  })
+  return complaints
+}
+
+/** Signs in with an API key, as a person does. */
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('API key').fill(token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor()
+}
