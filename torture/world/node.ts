@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { endWithUs } from './children.ts'
 import type { Line } from './line.ts'
 
 export const ANNALS = fileURLToPath(new URL('../../../packages/server/bin/annals.js', import.meta.url))
@@ -76,7 +77,9 @@ export class ServiceNode {
     const { PATH = '', HOME = '/' } = process.env
     const env = { PATH, HOME, NO_COLOR: '1', PORT: '0', ...this.settings, ...environment }
     const log = openSync(this.logFile, 'a')
-    const child = spawn(process.execPath, [ANNALS, 'serve'], { env, stdio: ['ignore', 'pipe', log] })
+    const child = endWithUs(
+      spawn(process.execPath, [ANNALS, 'serve'], { env, stdio: ['ignore', 'pipe', log] }),
+    )
     closeSync(log)
     let ready = false
     child.once('exit', () => {

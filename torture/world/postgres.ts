@@ -5,6 +5,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { endWithUs } from './children.ts'
 import { ACCOUNT, copyEngine, makeDirectory } from './engine.ts'
 import { freePort } from './free_port.ts'
 
@@ -177,7 +178,7 @@ export class Postgres {
     const env = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC', ...environment }
     const child = spawn(join(this.bin, program), args, { cwd, env, stdio: ['ignore', log, log], ...ACCOUNT })
     closeSync(log)
-    return child
+    return endWithUs(child)
   }
 }
 
