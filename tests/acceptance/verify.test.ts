@@ -222,6 +222,18 @@ const IN_A_SESSION: Array<[string, string, string, string]> = [
     'user_id',
   ],
   [
+    'session_unlisted',
+    'a lost term of its configs',
+    'DELETE FROM list_terms WHERE project_id = $1 AND item_id = $2',
+    'list_terms',
+  ],
+  [
+    'learning_space_unlisted',
+    'a lost term of its meta',
+    'DELETE FROM list_terms WHERE project_id = $1 AND $2::uuid IS NOT NULL',
+    'learning space',
+  ],
+  [
     'learning_space_without_user',
     'a lost user of a space',
     'DELETE FROM users WHERE project_id = $1 AND $2::uuid IS NOT NULL',

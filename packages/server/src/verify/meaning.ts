@@ -6,6 +6,8 @@ const HEAD =
   'The log is right and the head is not: something other than Annals wrote here, or a restore was not complete. Correct the head'
 const ORPHAN =
   'Nothing reaches these rows any more: a restore was not complete. Restore it again, or remove them'
+const UNLISTED =
+  'Something other than Annals wrote here, or a restore was not complete. Write the configs (or meta) again as they are, which makes its index anew'
 const ODD = 'Nothing that Annals does makes this; find out what wrote here. Correct it, or leave it knowingly'
 
 /** What each finding means and what to do about it. `docs/operations.md` has the statements. */
@@ -21,9 +23,11 @@ export const MEANING: Readonly<Record<CheckName, { means: string; todo: string }
   head_updated_at: { means: 'the session changed after its updated_at', todo: HEAD },
   session_without_head: { means: 'a session that can be neither read nor written', todo: HEAD },
   session_without_user: { means: "a session's user does not exist", todo: LOST },
+  session_unlisted: { means: 'filtered lists do not show a session', todo: UNLISTED },
   head_without_session: { means: 'a head of a session that does not exist', todo: ORPHAN },
   entries_without_session: { means: 'entries of a session that does not exist', todo: ORPHAN },
   learning_space_without_user: { means: "a learning space's user does not exist", todo: LOST },
+  learning_space_unlisted: { means: 'filtered lists do not show a learning space', todo: UNLISTED },
   learning_space_times: { means: 'a learning space was changed before it was made', todo: ODD },
   key_without_owner: { means: 'an idempotency key of what does not exist', todo: ORPHAN },
   key_seqs: { means: 'an idempotency key stands for entries that do not exist', todo: LOST },

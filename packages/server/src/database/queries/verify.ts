@@ -41,7 +41,7 @@ export const VERIFY_SESSIONS = planned(
   'verify_sessions',
   `
 WITH session AS MATERIALIZED (
-  SELECT s.id, s.user_id FROM sessions s WHERE s.project_id = $1 AND ${within('s.id')}
+  SELECT s.id, s.user_id, s.created_at, s.configs FROM sessions s WHERE s.project_id = $1 AND ${within('s.id')}
 ), head AS MATERIALIZED (
   SELECT h.* FROM session_heads h WHERE h.project_id = $1 AND ${within('h.session_id')}
 ), log AS MATERIALIZED (
@@ -90,7 +90,7 @@ export const VERIFY_SPACES = planned(
   'verify_spaces',
   `
 WITH space AS MATERIALIZED (
-  SELECT t.id, t.user_id, t.created_at, t.updated_at FROM learning_spaces t
+  SELECT t.id, t.user_id, t.created_at, t.updated_at, t.meta FROM learning_spaces t
   WHERE t.project_id = $1 AND ($2::uuid IS NULL OR t.id > $2) ORDER BY t.id LIMIT $3
 )${findings(SPACE_CHECKS, `SELECT json_build_object('count', count(*), 'last', max(t.id::text)) FROM space t`)}`,
 )

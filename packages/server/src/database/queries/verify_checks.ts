@@ -19,6 +19,14 @@ function missing(table: string, id: string): string {
   return `(SELECT m.id FROM ${table} m WHERE m.project_id = $1 AND m.id = ${id}) IS NULL`
 }
 
+/** Rows that a list by their configs, meta or user would not show: the index of terms lacks one of theirs. */
+function unlisted(list: string, row: string, document: string): string {
+  return `EXISTS (
+      SELECT FROM index_terms('${list}', ${row}.${document}, ${row}.user_id) AS i CROSS JOIN LATERAL unnest(i.terms) AS x (term)
+      WHERE NOT EXISTS (SELECT FROM list_terms w WHERE w.project_id = $1 AND w.term = x.term
+        AND w.created_at = ${row}.created_at AND w.item_id = ${row}.id AND w.signature = i.signature))`
+}
+
 const LOG = { from: 'log l', session: 'l.session_id', place: "'seq ' || l.seq" }
 const HEAD = { from: 'head h LEFT JOIN sums p ON p.session_id = h.session_id', session: 'h.session_id' }
 const UPDATED_AT = {
@@ -91,6 +99,13 @@ export const SESSION_CHECKS = {
     place: "'user_id'",
     detail: "'no user has the id ' || s.user_id",
   },
+  session_unlisted: {
+    from: 'session s',
+    where: unlisted('sessions', 's', 'configs'),
+    session: 's.id',
+    place: "'list_terms'",
+    detail: "'lists that are filtered by its configs or its user do not show it'",
+  },
   head_without_session: {
     from: 'head h',
     where: 'NOT EXISTS (SELECT FROM session s WHERE s.id = h.session_id)',
@@ -116,6 +131,12 @@ export const SPACE_CHECKS = {
     where: `t.user_id IS NOT NULL AND ${missing('users', 't.user_id')}`,
     place: "'learning space ' || t.id",
     detail: "'no user has the id ' || t.user_id",
+  },
+  learning_space_unlisted: {
+    ...SPACE,
+    where: unlisted('learning_spaces', 't', 'meta'),
+    place: "'learning space ' || t.id",
+    detail: "'lists that are filtered by its meta or its user do not show it'",
   },
   learning_space_times: {
     ...SPACE,
