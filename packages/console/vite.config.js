@@ -1,10 +1,21 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
+const SERVICE_PATHS = [
+  '/api',
+  '/admin',
+  '/metrics',
+  '/console/data',
+  '/console/sign_in',
+  '/console/demo.json',
+]
+
 // What is built goes into the server's package, which serves it; addresses in it are those that it has there.
 export default defineConfig({
   base: '/console/',
   plugins: [react()],
+  // For work on the page: what it asks for comes from a service that runs.
+  server: { proxy: Object.fromEntries(SERVICE_PATHS.map((path) => [path, 'http://127.0.0.1:8029'])) },
   build: {
     outDir: '../server/dist/console',
     emptyOutDir: true,
