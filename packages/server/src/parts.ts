@@ -12,6 +12,7 @@ import { Feed } from './log/feed.js'
 import type { Metrics } from './metrics/metrics.js'
 import { forgetOldKeys } from './resources/forget_old_keys.js'
 import { applyRetention } from './resources/retention.js'
+import { findTracing } from './tracing/tracing.js'
 
 /** Part of the wait for the database after which one that answers nothing counts as away. */
 const PULSE_SHARE = 0.8
@@ -53,7 +54,7 @@ export function openPools(
   return { database, appendDatabase }
 }
 
-/** The log as it is written and followed. */
+/** The log as it is written, followed and traced. */
 export function openLog(
   config: Config,
   database: Database,
@@ -62,6 +63,8 @@ export function openLog(
   metrics: Metrics,
   undo: Undo,
 ) {
+  const tracing = findTracing()
+  undo.push(() => tracing?.close())
   const bell = listening ? new PostgresBell(listening) : SILENT_BELL
   undo.push(() => bell.close())
   const feed = new Feed(database, bell, config.feed_poll_ms)
@@ -73,11 +76,16 @@ export function openLog(
     database: appendDatabase,
     onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
     onFlush: (report) => metrics.flushed(report),
-    onTrouble: (trouble) => metrics.flushTroubled(trouble),
+    onTrouble: (trouble) => {
+      metrics.flushTroubled(trouble)
+      tracing?.flushTroubled(trouble)
+    },
+    originOf: tracing && (() => tracing.origin()),
+    aroundFlush: tracing && ((taken, run) => tracing.flush(taken, run)),
   })
   undo.push(() => appender.close())
   metrics.watch({ appender, feed, pools: { requests: database, appends: appendDatabase } })
-  return { feed, heartbeat, appender }
+  return { feed, heartbeat, appender, tracing }
 }
 
 /** What is done every now and then, though nobody asks for it. */

@@ -34,8 +34,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   doctor: ['database', 'config', 'exposure', ...BASICS],
   transfer: ['log', 'resources', 'database', 'json', 'messages', ...BASICS],
   metrics: ['log', 'database', ...BASICS],
+  tracing: ['log', ...BASICS],
   http: [
     'metrics',
+    'tracing',
     'log',
     'resources',
     'tokens',
@@ -51,6 +53,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'parts',
     'http',
     'metrics',
+    'tracing',
     'log',
     'resources',
     'tokens',
@@ -59,7 +62,18 @@ const MAY_IMPORT: Record<string, string[]> = {
     'exposure',
     ...BASICS,
   ],
-  parts: ['http', 'metrics', 'log', 'resources', 'tokens', 'database', 'config', 'exposure', ...BASICS],
+  parts: [
+    'http',
+    'metrics',
+    'tracing',
+    'log',
+    'resources',
+    'tokens',
+    'database',
+    'config',
+    'exposure',
+    ...BASICS,
+  ],
   cli: [
     'main',
     'workers',
@@ -82,6 +96,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 const MAY_USE_PACKAGE: Array<{ package: RegExp; layers: string[] }> = [
   { package: /^(fastify|@fastify\/|@scalar\/)/, layers: ['http'] },
   { package: /^pg$/, layers: ['database'] },
+  { package: /^@opentelemetry\//, layers: ['tracing'] },
   { package: /^sql-template-tag$/, layers: ['database'] },
   { package: /^(commander|@annals\/client)$/, layers: ['cli'] },
 ]

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
 import { newId } from '../ids.js'
@@ -26,6 +27,7 @@ import { sessionRoutes } from './routes/sessions.js'
 import { timelineRoutes } from './routes/timeline.js'
 import { userRoutes } from './routes/users.js'
 import { shedAppends } from './shed_appends.js'
+import { traceRequests } from './trace_requests.js'
 import { validateRequests } from './validate.js'
 
 const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
@@ -41,10 +43,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
     clientErrorHandler: refuseConnections(logger),
     routerOptions: { maxParamLength: 1_024 },
     requestIdHeader: false,
-    genReqId: (request) => {
-      const given = request.headers['x-request-id']
-      return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
-    },
+    genReqId: requestId,
     // While draining, a request on an open connection is still answered; the connection closes behind it.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
@@ -56,6 +55,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   }).withTypeProvider<TypeBoxTypeProvider>()
   boundConnections(app.server, config)
 
+  if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
   await describeApi(app)
   answerErrors(app)
@@ -100,4 +100,10 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   await consoleRoutes(app, parts)
   answerWrongMethods()
   return app
+}
+
+/** The caller's, where it is one to be written into a log; otherwise a new one. */
+function requestId(request: Pick<IncomingMessage, 'headers'>): string {
+  const given = request.headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
 }

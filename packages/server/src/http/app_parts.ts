@@ -14,6 +14,7 @@ import type { Appender } from '../log/appender.js'
 import type { Feed } from '../log/feed.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { TokenDirectory } from '../tokens/token_directory.js'
+import type { Tracing } from '../tracing/tracing.js'
 import type { Heartbeat } from './heartbeat.js'
 
 /** What a process knows of those that serve beside it; see `workers/worker.ts`. */
@@ -27,6 +28,8 @@ export interface AppParts {
   config: Config
   logger: Logger
   metrics: Metrics
+  /** Where the user's own OpenTelemetry is there. */
+  tracing?: Tracing | undefined
   database: Database
   appender: Appender
   tokens: TokenDirectory

@@ -24,6 +24,10 @@ export interface AppenderOptions {
   onFlush?: (report: { entries: number; wait_ms: number; ms: number }) => void
   /** Told what flushes meet; see flush.ts. */
   onTrouble?: OnTrouble
+  /** Asked at each append for what `aroundFlush` wants to know it by. */
+  originOf?: (() => unknown) | undefined
+  /** Runs each flush, so that something can be done around it; must run it, once. */
+  aroundFlush?: ((taken: readonly PendingAppend[], run: () => Promise<void>) => Promise<void>) | undefined
   /** How long a request waits for its flush to begin, and a flush for a connection, in ms. */
   wait_ms_max: number
   /** How long a flush that was sent waits for the database's answer, in ms; by default as long. */
@@ -77,7 +81,8 @@ export class Appender {
     this.waitingRequests += 1
     this.waitingBytes += bytes
     return new Promise((resolve, reject) => {
-      this.enqueue({ request, bytes, enqueued_at: performance.now(), resolve, reject, followers: [] })
+      const origin = this.options.originOf?.()
+      this.enqueue({ request, bytes, enqueued_at: performance.now(), origin, resolve, reject, followers: [] })
     })
   }
 
@@ -132,7 +137,8 @@ export class Appender {
     if (taken.length > 0) {
       this.flushesInFlight += 1
       const began = performance.now()
-      await flush(this.options.database, taken, this.options)
+      const run = () => flush(this.options.database, taken, this.options)
+      await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
       this.options.onFlush?.({
         entries: taken.reduce((sum, { request }) => sum + request.entries.length, 0),
         wait_ms: began - taken[0]!.enqueued_at,

@@ -6,6 +6,8 @@ export interface PendingAppend {
   readonly bytes: number
   /** performance.now() when it was accepted, in ms. */
   readonly enqueued_at: number
+  /** What AppenderOptions.originOf gave when it was accepted. */
+  readonly origin?: unknown
   /** The same request with the same idempotency key, sent again meanwhile: it shares this one's fate. */
   readonly followers: PendingAppend[]
   resolve(outcome: AppendOutcome): void
