@@ -36,7 +36,7 @@ export const EntryRow = memo(function EntryRow(props: EntryParts) {
     is_current && 'is-current',
     is_match && 'is-match',
     is_new && 'is-new',
-    answers && 'is-told',
+    answers && converted === undefined && 'is-told',
   ].filter(Boolean)
   return (
     <article className={`entry ${marks.join(' ')}`} aria-label={`Entry ${item.seq}`}>
@@ -54,7 +54,11 @@ export const EntryRow = memo(function EntryRow(props: EntryParts) {
         <Timestamp at={item.created_at} only_clock />
       </div>
       <div className="said">
-        {answers ? (
+        {converted !== undefined ? (
+          <div className="card is-json">
+            <JsonTree value={converted} />
+          </div>
+        ) : answers ? (
           <p className="told">
             Result of{' '}
             {answers.map((call) => (
@@ -64,10 +68,6 @@ export const EntryRow = memo(function EntryRow(props: EntryParts) {
             ))}
             , shown with it
           </p>
-        ) : converted !== undefined ? (
-          <div className="card is-json">
-            <JsonTree value={converted} />
-          </div>
         ) : item.kind === 'message' ? (
           <MessageCard item={item} calls={calls} onJump={onJump} />
         ) : calls ? (

@@ -41,7 +41,7 @@ export function EventCard({ item }: { item: TimelineEvent }) {
     <section className={`card event ${mood}`} aria-label={`Event ${item.type}`}>
       <p className="card-head">
         <span className="event-type mono">{item.type}</span>
-        <span className="event-summary">{summary.slice(0, TEXT_MAX)}</span>
+        <span className="event-summary">{is_open ? '' : summary.slice(0, TEXT_MAX)}</span>
         {names.length > 0 && (
           <button
             type="button"

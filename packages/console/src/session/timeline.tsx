@@ -30,6 +30,8 @@ export function Timeline(props: {
   const is_at_end = useRef(false)
   /** The entry that was gone to, until the reader scrolls: what is above it may yet turn out taller. */
   const anchor = useRef<number>(undefined)
+  /** Until then nothing scrolls but the page itself, whose rows find their height. */
+  const by_hand = useRef(false)
   const virtualizer = useVirtualizer({
     count: log.last_seq,
     getScrollElement: () => scroller.current,
@@ -58,8 +60,10 @@ export function Timeline(props: {
   }, [last_seq, height, virtualizer])
   const release = () => {
     anchor.current = undefined
+    by_hand.current = true
   }
   const notice = () => {
+    if (!by_hand.current || anchor.current !== undefined) return
     const { scrollTop, scrollHeight, clientHeight } = scroller.current!
     is_at_end.current = scrollHeight - scrollTop - clientHeight < AT_END_PX && scrollHeight > clientHeight
   }
