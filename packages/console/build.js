@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -20,6 +21,8 @@ const SOURCES = [
   '../client/dist',
   '../../package-lock.json',
 ]
+/** What makes the page and is not in it. */
+const BUILDS_ONLY = /^(?:vite|@vitejs\/|@types\/|@annals\/)/
 const COMPRESSED = /\.(?:js|css|svg)$/
 
 const digest = digestOf(SOURCES.map((source) => join(HERE, source)))
@@ -27,6 +30,7 @@ if (!existsSync(DIGEST_FILE) || readFileSync(DIGEST_FILE, 'utf8') !== digest) {
   const { build } = await import('vite')
   await build({ root: HERE, configFile: join(HERE, 'vite.config.js'), logLevel: 'warn' })
   for (const file of filesIn(join(OUTPUT, 'assets')).filter((name) => COMPRESSED.test(name))) compress(file)
+  writeFileSync(join(OUTPUT, 'licenses.txt'), licenses())
   writeFileSync(DIGEST_FILE, digest)
 }
 
@@ -38,6 +42,23 @@ function compress(file) {
     brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
   )
   writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }))
+}
+
+/** The licences of what is built in, which go wherever it goes. */
+function licenses() {
+  const require = createRequire(import.meta.url)
+  const { devDependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'))
+  return Object.keys(devDependencies)
+    .filter((name) => !BUILDS_ONLY.test(name))
+    .map((name) => {
+      const folder = require.resolve
+        .paths(name)
+        .map((path) => join(path, name))
+        .find(existsSync)
+      const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one))
+      return `${name}\n\n${file ? readFileSync(join(folder, file), 'utf8') : 'MIT'}\n`
+    })
+    .join(`\n${'-'.repeat(80)}\n\n`)
 }
 
 function digestOf(paths) {

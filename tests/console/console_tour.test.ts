@@ -78,6 +78,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
         .click()
       await expect.poll(() => new URL(page.url()).searchParams.get('filter')).toMatch(/^\{"reward":0/)
       expect(new URL(page.url()).searchParams.get('user')).toBe(user)
+      await page.locator('.filter-json', { hasText: '{"reward":0}' }).waitFor()
       await page.getByRole('row').nth(1).getByRole('link').click()
       await page.getByRole('heading', { name: failed.id }).waitFor()
       await page.getByRole('navigation', { name: 'Tool calls and events' }).getByRole('button').nth(2).click()

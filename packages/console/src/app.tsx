@@ -7,6 +7,7 @@ import { SignIn } from './access/sign_in.tsx'
 import { ActivityPage } from './activity/activity_page.tsx'
 import { useAddress } from './address/address.ts'
 import { AdminPage } from './admin/admin_page.tsx'
+import { FaultBoundary } from './parts/fault_boundary.tsx'
 import { NotFound } from './parts/states.tsx'
 import { SessionPage } from './session/session_page.tsx'
 import { SessionsPage } from './sessions/sessions_page.tsx'
@@ -41,7 +42,9 @@ export function App() {
       ) : (
         <ProjectContext value={project}>
           <Shell>
-            <View key={project?.project_id} />
+            <FaultBoundary key={`${project?.project_id} ${path}`}>
+              <View />
+            </FaultBoundary>
           </Shell>
         </ProjectContext>
       )}
