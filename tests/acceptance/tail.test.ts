@@ -91,17 +91,15 @@ describe('a live tail', () => {
     ])
   })
 
-  it('at another node sends within a second what was stored at this one', async () => {
-    const tail = await tailOf({ node: second })
-    const delays_ms: number[] = []
+  it('at another node sends what was stored at this one, without looking at the database by itself', async () => {
+    // It would look once a minute, which is longer than anything here waits.
+    const listening = await service.startNode({ ANNALS_FEED_POLL_MS: '60000' })
+    const tail = await tailOf({ node: listening })
     for (const seq of range(1, 10)) {
       expectOk(await log.addEvent())
-      const answeredAt = Date.now()
       await tail.received(seq)
-      delays_ms.push(Date.now() - answeredAt)
     }
     expect(tail.seqs()).toEqual(range(1, 10))
-    expect(delays_ms.sort((a, b) => a - b)[5]).toBeLessThan(1_000)
   })
 
   it('misses and repeats nothing of what many write at two nodes while it catches up', async () => {
