@@ -1,26 +1,27 @@
 import type { AppendEntriesBody } from '../contract/entry.js'
 import { AnnalsError } from '../errors.js'
 import { newId } from '../ids.js'
-import { elementTexts, memberTexts } from '../json/slices.js'
+import { elementSlices, memberSlice, memberTexts } from '../json/slices.js'
 import type { AppendedEntry } from '../log/append_request.js'
 import { messageEntry } from '../messages/message_entry.js'
 import { parseJson } from '../messages/message_format.js'
 import { checkObjectBytes } from './json_parameters.js'
 
-/** What a single event is stored with. `bytes`: of the body, as it will be written. */
-export function eventEntry(type: string, members: Map<string, string>, bytes: number): AppendedEntry {
-  return { ...eventMembers(type, members), id: newId(), id_given: false, bytes }
-}
-
-function eventMembers(
+/** What an event is stored with. `bytes`: of the JSON that it came in, as it will be written. */
+export function eventEntry(
   type: string,
   members: Map<string, string>,
-): Omit<AppendedEntry, 'id' | 'id_given' | 'bytes'> {
+  bytes: number,
+  given?: string,
+): AppendedEntry {
   return {
+    id: given ?? newId(),
+    id_given: given !== undefined,
     kind: 'event',
     type,
     format: null,
     role: null,
+    bytes,
     tokens: 0,
     data: members.get('data')!,
     meta: null,
@@ -43,14 +44,16 @@ export function messageMembers(
 }
 
 /**
- * What the entries of a batch are stored with, in order. `text` is the body, `bytes` its length as PostgreSQL will
- * write it.
+ * What the entries of a batch are stored with, in order. `text` is the body, `all_bytes` its length as PostgreSQL
+ * will write it.
  * @throws AnnalsError invalid_request, payload_too_large; each names the entry's index
  */
-export function batchEntries(body: AppendEntriesBody, text: string, bytes: number): AppendedEntry[] {
+export function batchEntries(body: AppendEntriesBody, text: string, all_bytes: number): AppendedEntry[] {
   // Which entry's numbers grow is not known; that all of them together are accounted for is what counts.
-  const spread = Math.ceil((bytes - Buffer.byteLength(text)) / body.entries.length)
-  const texts = elementTexts(memberTexts(text).get('entries')!)
+  const text_bytes = Buffer.byteLength(text)
+  const isOneByteEach = text_bytes === text.length
+  const spread = Math.ceil((all_bytes - text_bytes) / body.entries.length)
+  const slices = elementSlices(text, memberSlice(text, 'entries')!.from)
   const seen = new Set<string>()
   return body.entries.map((entry, index) => {
     const given = entry.id?.toLowerCase()
@@ -61,14 +64,16 @@ export function batchEntries(body: AppendEntriesBody, text: string, bytes: numbe
       )
     }
     if (given !== undefined) seen.add(given)
-    const members = memberTexts(texts[index]!)
+    const { from, to } = slices[index]!
+    const members = memberTexts(text, from)
+    const length = isOneByteEach ? to - from : Buffer.byteLength(text.slice(from, to))
+    const bytes = length + spread
+    if (entry.kind === 'event') return eventEntry(entry.type, members, bytes, given)
     const id = given ?? newId()
-    const common = { id, id_given: given !== undefined, bytes: Buffer.byteLength(texts[index]!) + spread }
-    if (entry.kind === 'event') return { ...eventMembers(entry.type, members), ...common }
     checkObjectBytes(`/entries/${index}/meta`, entry.meta)
     const { format = 'openai' } = entry
     const blob = parseJson(members.get('blob')!)
     const { role, tokens } = messageEntry(format, blob, id, `/entries/${index}/blob`)
-    return { ...messageMembers(format, members), ...common, role, tokens }
+    return { ...messageMembers(format, members), id, id_given: given !== undefined, bytes, role, tokens }
   })
 }

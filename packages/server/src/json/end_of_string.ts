@@ -1,12 +1,12 @@
-const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /** The place behind the JSON string whose opening quote stands at `start`; the text's end where none closes it. */
 export function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === BACKSLASH) at++
-    else if (code === QUOTE) return at + 1
+  for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    // A quote is escaped by an odd number of backslashes before it. Each of them is looked at for one quote only.
+    let before = quote - 1
+    while (before > start && text.charCodeAt(before) === BACKSLASH) before--
+    if ((quote - before) % 2 === 1) return quote + 1
   }
   return text.length
 }

@@ -92,19 +92,18 @@ async function append(
   state: FlushState,
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<PendingAppend[]> {
-  const open = unsettled.map(({ pending, known }) => ({ request: pending.request, known }))
-  const plan = planFlush(open[0]!.request.project_id, open)
+  const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled)
   const rows = await database.query(APPEND_ENTRIES, plan.parameters, () => {
     state.sent = true
   })
   const result = readResult(plan, rows)
   const readBacks: Promise<void>[] = []
   const lookAgain: PendingAppend[] = []
-  unsettled.forEach(({ pending }, index) => {
-    const settled = settle(database, pending, plan.placed[index]!, result, attempt)
-    if (settled === 'look again') lookAgain.push(pending)
+  for (const one of unsettled) {
+    const settled = settle(database, one.pending, plan.placed.get(one)!, result, attempt)
+    if (settled === 'look again') lookAgain.push(one.pending)
     else if (settled) readBacks.push(settled)
-  })
+  }
   if (readBacks.length > 0) await Promise.all(readBacks)
   return lookAgain
 }

@@ -11,10 +11,12 @@ export interface OpenAppend {
 /** Where one entry will stand: so many places behind its session's head, or at a seq that it has already. */
 export interface Place {
   entry: AppendedEntry
+  /** The place of its session among the sessions of the flush, from 0. */
+  session: number
   behind: number
   known_seq: number
-  /** The message before it in the flush; undefined for an event, and for the first message, which follows the head's. */
-  parent_id: string | undefined
+  /** The message before it in the flush; null for an event, and for the first message, which follows the head's. */
+  parent_id: string | null
   is_first_message: boolean
 }
 
@@ -25,6 +27,7 @@ interface SessionPart {
   new_entries: number
   new_tokens: number
   last_message_id: string | null
+  has_messages: boolean
   requests: OpenAppend[]
 }
 
@@ -32,9 +35,9 @@ interface SessionPart {
 export interface FlushPlan {
   parameters: Parameter[]
   /** The new entries, in the order in which the parameters name them. */
-  entries: AppendedEntry[]
-  /** In the order of the requests: the place of the request's session in the answer, from 0, and of its entries. */
-  placed: Array<{ session: number; places: Place[] }>
+  added: Place[]
+  /** The entries of each request. */
+  placed: ReadonlyMap<OpenAppend, Place[]>
 }
 
 /**
@@ -43,39 +46,30 @@ export interface FlushPlan {
  */
 export function planFlush(project_id: string, open: readonly OpenAppend[]): FlushPlan {
   const parts = partsOf(open)
-  const placed = new Map<OpenAppend, { session: number; places: Place[] }>()
+  const placed = new Map<OpenAppend, Place[]>()
+  const added: Place[] = []
+  // The entries whose answer may have to be given again: a retry is answered from what is stored, and the first
+  // answer must be the same to the byte, so it is written from the same text.
+  const wantedBack: number[] = []
   parts.forEach((part, session) => {
-    for (const one of part.requests) placed.set(one, { session, places: place(part, one) })
+    for (const one of part.requests) {
+      const places = one.request.entries.map((entry) => place(part, session, entry, one.known))
+      placed.set(one, places)
+      for (const each of places) {
+        if (each.behind === 0) continue
+        added.push(each)
+        if (one.request.idempotency || each.entry.id_given) wantedBack.push(added.length)
+      }
+    }
   })
-  const inOrder = open.map((one) => placed.get(one)!)
-  const entries = inOrder.flatMap(({ session, places }) =>
-    places.filter(({ behind }) => behind > 0).map((one) => ({ session: session + 1, ...one })),
-  )
   const parameters = [
     project_id,
     ...sessionParameters(parts),
-    ...entryParameters(entries),
-    ...keyParameters(open, inOrder),
-    plainArray(wantedBack(open, inOrder)),
+    ...entryParameters(added),
+    ...keyParameters(placed),
+    plainArray(wantedBack),
   ]
-  return { parameters, entries: entries.map(({ entry }) => entry), placed: inOrder }
-}
-
-/**
- * The entries whose answer may have to be given again: a retry is answered from what is stored, and the first answer
- * must be the same to the byte, so it is written from the same text.
- */
-function wantedBack(open: readonly OpenAppend[], placed: FlushPlan['placed']): number[] {
-  const wanted: number[] = []
-  let at = 0
-  open.forEach(({ request }, index) => {
-    for (const { entry, behind } of placed[index]!.places) {
-      if (behind === 0) continue
-      at += 1
-      if (request.idempotency || entry.id_given) wanted.push(at)
-    }
-  })
-  return wanted
+  return { parameters, added, placed }
 }
 
 function partsOf(open: readonly OpenAppend[]): SessionPart[] {
@@ -84,14 +78,7 @@ function partsOf(open: readonly OpenAppend[]): SessionPart[] {
     const { session_id, if_match, entries } = one.request
     let part = parts.get(session_id)
     if (!part) {
-      part = {
-        session_id,
-        if_match: null,
-        new_entries: 0,
-        new_tokens: 0,
-        last_message_id: null,
-        requests: [],
-      }
+      part = emptyPart(session_id)
       parts.set(session_id, part)
     }
     // A request that is stored already is answered whatever the head is now.
@@ -101,23 +88,34 @@ function partsOf(open: readonly OpenAppend[]): SessionPart[] {
   return [...parts.values()].sort((a, b) => (a.session_id < b.session_id ? -1 : 1))
 }
 
-function place(part: SessionPart, { request, known }: OpenAppend): Place[] {
-  return request.entries.map((entry) => {
-    const known_seq = known.get(entry.id) ?? 0
-    if (known_seq > 0) return { entry, behind: 0, known_seq, parent_id: undefined, is_first_message: false }
-    part.new_entries += 1
-    part.new_tokens += entry.tokens
-    const isMessage = entry.kind === 'message'
-    const before = isMessage ? part.last_message_id : null
-    if (isMessage) part.last_message_id = entry.id
-    return {
-      entry,
-      behind: part.new_entries,
-      known_seq: 0,
-      parent_id: before ?? undefined,
-      is_first_message: isMessage && before === null,
-    }
-  })
+function emptyPart(session_id: string): SessionPart {
+  return {
+    session_id,
+    if_match: null,
+    new_entries: 0,
+    new_tokens: 0,
+    last_message_id: null,
+    has_messages: false,
+    requests: [],
+  }
+}
+
+function place(
+  part: SessionPart,
+  session: number,
+  entry: AppendedEntry,
+  known: ReadonlyMap<string, number>,
+): Place {
+  const isMessage = entry.kind === 'message'
+  if (isMessage) part.has_messages = true
+  const known_seq = known.get(entry.id) ?? 0
+  if (known_seq > 0) return { entry, session, behind: 0, known_seq, parent_id: null, is_first_message: false }
+  part.new_entries += 1
+  part.new_tokens += entry.tokens
+  const parent_id = isMessage ? part.last_message_id : null
+  if (isMessage) part.last_message_id = entry.id
+  const is_first_message = isMessage && parent_id === null
+  return { entry, session, behind: part.new_entries, known_seq, parent_id, is_first_message }
 }
 
 function sessionParameters(parts: SessionPart[]): string[] {
@@ -127,49 +125,44 @@ function sessionParameters(parts: SessionPart[]): string[] {
     plainArray(parts.map((part) => part.new_entries)),
     plainArray(parts.map((part) => part.new_tokens)),
     plainArray(parts.map((part) => part.last_message_id)),
-    plainArray(
-      parts.map((part) =>
-        part.requests.some(({ request }) => request.entries.some(({ kind }) => kind === 'message')),
-      ),
-    ),
+    plainArray(parts.map((part) => part.has_messages)),
   ]
 }
 
-function entryParameters(entries: Array<Place & { session: number }>): string[] {
+function entryParameters(added: Place[]): string[] {
   return [
-    plainArray(entries.map((one) => one.session)),
-    plainArray(entries.map((one) => one.behind)),
-    plainArray(entries.map((one) => one.entry.id)),
-    plainArray(entries.map((one) => one.parent_id ?? null)),
-    plainArray(entries.map((one) => one.is_first_message)),
-    plainArray(entries.map((one) => one.entry.bytes)),
-    plainArray(entries.map((one) => one.entry.tokens)),
-    textArray(entries.map((one) => one.entry.kind)),
-    textArray(entries.map((one) => one.entry.type)),
-    textArray(entries.map((one) => one.entry.role)),
-    textArray(entries.map((one) => one.entry.format)),
-    `[${entries.map((one) => one.entry.data).join(',')}]`,
-    `[${entries.map((one) => one.entry.meta ?? 'null').join(',')}]`,
+    plainArray(added.map((one) => one.session + 1)),
+    plainArray(added.map((one) => one.behind)),
+    plainArray(added.map((one) => one.entry.id)),
+    plainArray(added.map((one) => one.parent_id)),
+    plainArray(added.map((one) => one.is_first_message)),
+    plainArray(added.map((one) => one.entry.bytes)),
+    plainArray(added.map((one) => one.entry.tokens)),
+    textArray(added.map((one) => one.entry.kind)),
+    textArray(added.map((one) => one.entry.type)),
+    textArray(added.map((one) => one.entry.role)),
+    textArray(added.map((one) => one.entry.format)),
+    `[${added.map((one) => one.entry.data).join(',')}]`,
+    `[${added.map((one) => one.entry.meta ?? 'null').join(',')}]`,
   ]
 }
 
-function keyParameters(open: readonly OpenAppend[], placed: FlushPlan['placed']): string[] {
+function keyParameters(placed: FlushPlan['placed']): string[] {
   const keys: string[] = []
   const hashes: string[] = []
   const sessions: number[] = []
   const firsts: number[] = []
   const lasts: number[] = []
   const places: Place[] = []
-  open.forEach(({ request }, index) => {
-    if (!request.idempotency) return
-    const { session, places: own } = placed[index]!
+  for (const [{ request }, own] of placed) {
+    if (!request.idempotency) continue
     keys.push(request.idempotency.key)
     hashes.push(request.idempotency.request_hash)
-    sessions.push(session + 1)
+    sessions.push(own[0]!.session + 1)
     firsts.push(places.length + 1)
     places.push(...own)
     lasts.push(places.length)
-  })
+  }
   return [
     textArray(keys),
     textArray(hashes),

@@ -2,13 +2,13 @@ import { plainArray, textArray } from '../database/array_literal.js'
 import type { Database } from '../database/database.js'
 import { FIND_APPEND_KEYS, FIND_KNOWN_APPENDS } from '../database/queries/append_entries.js'
 import { AnnalsError, keyReused } from '../errors.js'
+import type { OpenAppend } from './flush_plan.js'
 import { fail, type PendingAppend } from './pending_append.js'
 import { readBack } from './settle.js'
 
-/** A request that is still to be stored, with the seqs of those of its entries that are stored already, by id. */
-export interface Unsettled {
+/** A request that is still to be stored. */
+export interface Unsettled extends OpenAppend {
   pending: PendingAppend
-  known: ReadonlyMap<string, number>
 }
 
 const NONE: ReadonlyMap<string, number> = new Map()
@@ -26,7 +26,7 @@ export function lookUp(
   const isNew =
     !isRepeated &&
     batch.every(({ request }) => !request.idempotency && !request.entries.some(({ id_given }) => id_given))
-  if (isNew) return batch.map((pending) => ({ pending, known: NONE }))
+  if (isNew) return batch.map((pending) => ({ pending, request: pending.request, known: NONE }))
   return findSettled(database, batch, isRepeated)
 }
 
@@ -71,7 +71,7 @@ async function findKnownEntries(
       .map((entry, index) => ({ pending, entry, index }))
       .filter(({ entry }) => isRepeated || entry.id_given),
   )
-  if (wanted.length === 0) return batch.map((pending) => ({ pending, known: NONE }))
+  if (wanted.length === 0) return batch.map((pending) => ({ pending, request: pending.request, known: NONE }))
   const entries = wanted.map(({ entry }) => entry)
   const rows = await database.query(FIND_KNOWN_APPENDS, [
     batch[0]!.request.project_id,
@@ -96,7 +96,7 @@ async function findKnownEntries(
   }
   return batch
     .filter((pending) => !refused.has(pending))
-    .map((pending) => ({ pending, known: known.get(pending) ?? NONE }))
+    .map((pending) => ({ pending, request: pending.request, known: known.get(pending) ?? NONE }))
 }
 
 function idTaken(index: number): AnnalsError {

@@ -25,7 +25,7 @@ export function readResult(plan: FlushPlan, rows: readonly Row[]): FlushResult {
   const wanted = rows.filter((row) => row.place !== null)
   const rewritten = wanted.map((row) => {
     const { data, meta } = row
-    return [plan.entries[Number(row.place) - 1]!, { data: data!, meta: meta! }] as const
+    return [plan.added[Number(row.place) - 1]!.entry, { data: data!, meta: meta! }] as const
   })
   return { heads: readHeads(rows.find((row) => row.place === null)!), rewritten: new Map(rewritten) }
 }
@@ -56,12 +56,12 @@ function readHeads(row: Row): Array<FoundHead | undefined> {
 export function settle(
   database: Database,
   pending: PendingAppend,
-  { session, places }: FlushPlan['placed'][number],
+  places: readonly Place[],
   { heads, rewritten }: FlushResult,
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<void> | 'look again' | undefined {
   const { request } = pending
-  const head = heads[session]
+  const head = heads[places[0]!.session]
   if (!head) {
     fail(pending, notFound('session'))
     return
@@ -80,15 +80,18 @@ export function settle(
   }
   const entries = places.map((place): AppendAnswer => {
     const seq = head.last_seq + place.behind
-    const entry = { ...place.entry, ...rewritten.get(place.entry) }
-    return { seq, json: appendAnswer(request, entry, { ...head, seq, parent_id: parentOf(place, head) }) }
+    const { time, disable_task_tracking } = head
+    const stored = { seq, time, parent_id: parentOf(place, head), disable_task_tracking }
+    const text = rewritten.get(place.entry)
+    const entry = text ? { ...place.entry, ...text } : place.entry
+    return { seq, json: appendAnswer(request, entry, stored) }
   })
   succeed(pending, { entries, replayed: false })
   return
 }
 
 function parentOf(place: Place, head: FoundHead): string | null {
-  return place.is_first_message ? head.last_message_id : (place.parent_id ?? null)
+  return place.is_first_message ? head.last_message_id : place.parent_id
 }
 
 /** Answers a request with entries that are stored, by their seqs. Never throws. */

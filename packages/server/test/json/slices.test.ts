@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { elementTexts, memberTexts } from '../../src/json/slices.ts'
+import { elementSlices, memberSlice, memberTexts } from '../../src/json/slices.ts'
 import { goodLeaf, jsonTree, space, write } from './json_texts.ts'
 
 const text = fc.tuple(jsonTree(goodLeaf), space).map(([tree, gap]) => write(tree, gap))
@@ -30,13 +30,22 @@ describe('the members of an object', () => {
   })
 })
 
+describe('one member of an object', () => {
+  it('is found where it stands last, or not at all', () => {
+    const text = '{"a":1,"b": [2] ,"a":{"b":3}}'
+    expect(memberSlice(text, 'a')).toEqual({ from: 21, to: 28 })
+    expect(memberSlice(text, 'c')).toBeUndefined()
+    expect(memberTexts(text, 21)).toEqual(new Map([['b', '3']]))
+  })
+})
+
 describe('the elements of an array', () => {
   it('are the texts as they were sent, for every array', () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 6 }), space, (elements, gap) => {
-        expect(elementTexts(`${gap}[${gap}${elements.join(',')}]`)).toEqual(
-          elements.map((element) => element.trim()),
-        )
+        const array = `${gap}[${gap}${elements.join(',')}]`
+        const texts = elementSlices(array).map(({ from, to }) => array.slice(from, to))
+        expect(texts).toEqual(elements.map((element) => element.trim()))
       }),
     )
   })

@@ -41,7 +41,8 @@ function sqlError(code: string): Error {
   return Object.assign(new Error(`SQLSTATE ${code}`), { code })
 }
 
-const events = (count: number) => Array.from({ length: count }, (_, n) => anEvent({ data: `{"n":${n}}` }))
+const events = (count: number) =>
+  Array.from({ length: count }, (_, n) => anEvent({ session_id: 's', data: `{"n":${n}}` }))
 
 describe('a value that the database cannot hold', () => {
   it('fails alone, and the rest of its flush is stored in order', async () => {
