@@ -6,6 +6,7 @@ import type { ApiClient, SessionEvent } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { whileSessionIsHeld } from '../harness/held_session.ts'
 import { readAnswer } from '../harness/http_client.ts'
+import { rawConnection, readRawAnswer } from '../harness/raw_connection.ts'
 import { useService } from '../harness/service.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
@@ -31,6 +32,13 @@ async function acceptedAppend(url: string, token: string, sessionId: string, ind
   await once(append, 'continue')
   append.end(body)
   return { answered }
+}
+
+/** A connection with a request that has begun, so that it is not idle, and lacks its end. */
+async function halfSent(url: string, path: string) {
+  const connection = await rawConnection(url)
+  connection.socket.write(`GET ${path} HTTP/1.1\r\n`)
+  return connection
 }
 
 async function refusesConnections(url: string): Promise<void> {
@@ -102,6 +110,20 @@ describe('SIGTERM', () => {
       expect(Date.now() - startedAt).toBeLessThan(SHUTDOWN_MS_MAX)
       expect(expectOk(await api.listEvents(id)).items).toEqual(events)
     })
+  })
+
+  it('turns /ready to 503, and leaves /health, for those who still have a connection', async () => {
+    const node = await service.startNode()
+    const probes = await Promise.all(['/ready', '/health'].map((path) => halfSent(node.url, path)))
+    const before = await service.rawClient(undefined, node).request('GET', '/ready')
+    expect(before.status).toBe(200)
+    const stopped = node.stop()
+    await refusesConnections(node.url)
+    for (const { socket } of probes) socket.write('Host: annals\r\n\r\n')
+    const [ready, health] = (await Promise.all(probes.map(({ closed }) => closed))).map(readRawAnswer)
+    expect(ready).toMatchObject({ status: 503, body: '{"status":"stopping"}' })
+    expect(health).toMatchObject({ status: 200, body: '{"status":"ok"}' })
+    expect((await stopped).code).toBe(0)
   })
 
   it('in the middle of a load of 16 appenders loses nothing that was answered', async () => {
