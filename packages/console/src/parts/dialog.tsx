@@ -7,7 +7,11 @@ export function Dialog(props: { title: string; is_open: boolean; onClose: () => 
   const title_id = useId()
   useEffect(() => {
     const dialog = element.current
-    if (is_open && dialog && !dialog.open) dialog.showModal()
+    if (is_open && dialog && !dialog.open) {
+      dialog.showModal()
+      // The browser would begin with the button that closes it.
+      dialog.querySelector<HTMLElement>('input, textarea')?.focus()
+    }
     if (!is_open) dialog?.close()
   }, [is_open])
   return (

@@ -61,7 +61,9 @@ export function SessionsPage() {
         )}
       </div>
       <OverTimeChart view={view} />
-      <FilterBar view={view} rows={rows} onChange={show} />
+      {(rows.length > 0 || is_filtered || sessions.isPending) && (
+        <FilterBar view={view} rows={rows} onChange={show} />
+      )}
       <Facets rows={rows} filter={view.filter} onToggle={toggle} />
       <SessionsList
         {...{ rows, facts, view, toggle, is_filtered }}
