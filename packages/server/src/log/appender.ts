@@ -137,17 +137,32 @@ export class Appender {
     if (taken.length > 0) {
       this.flushesInFlight += 1
       const began = performance.now()
-      const run = () => flush(this.options.database, taken, this.options)
-      await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
-      this.options.onFlush?.({
-        entries: taken.reduce((sum, { request }) => sum + request.entries.length, 0),
-        wait_ms: began - taken[0]!.enqueued_at,
-        ms: performance.now() - began,
-      })
-      lane.backlog.flushed(taken, performance.now() - began)
-      this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
-      this.flushesInFlight -= 1
-    }
+      const done = once(() => this.flushed(lane, taken, began))
+      const onCommitted = () => {
+        done()
+        // What waits goes out first, then this flush is answered.
+        return new Promise<void>((resolve) => setImmediate(resolve))
+      }
+      await flush(this.options.database, taken, { ...this.options, onCommitted })
+      done()
+    } else this.nextTurn(lane)
+  }
+
+  /** The database is done with a flush. */
+  private flushed(lane: Lane, taken: PendingAppend[], began: number): void {
+    const ms = performance.now() - began
+    this.options.onFlush?.({
+      entries: taken.reduce((sum, { request }) => sum + request.entries.length, 0),
+      wait_ms: began - taken[0]!.enqueued_at,
+      ms,
+    })
+    lane.backlog.flushed(taken, ms)
+    this.flushesInFlight -= 1
+    this.nextTurn(lane)
+    this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
+  }
+
+  private nextTurn(lane: Lane): void {
     if (lane.waiting.length > 0) this.ready.push(lane)
     else this.lanes.delete(lane.name)
     this.startFlushes()
@@ -210,4 +225,13 @@ export function overloaded(): AnnalsError {
     'overloaded',
     'Too many appends are waiting to be stored. Nothing was stored; try again shortly.',
   )
+}
+
+function once(act: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    act()
+  }
 }

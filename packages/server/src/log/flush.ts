@@ -15,17 +15,24 @@ const COLLISIONS_MAX = 5
 /**
  * Stores a batch and answers every request in it. Never throws. Returns when the database is done with the
  * batch, which may be later than the callers' answers: a project's next flush must not overtake one whose end
- * is unknown.
+ * is unknown. `onCommitted` is called, and waited for, as soon as the whole batch is durable and before it is
+ * answered: writing answers takes as long as storing them, and the database need not wait for it. It is not called
+ * where the batch had to be stored in parts.
  */
 export async function flush(
   database: Database,
   batch: readonly PendingAppend[],
-  limits: { wait_ms_max: number; commit_ms_max?: number; onTrouble?: OnTrouble },
+  limits: {
+    wait_ms_max: number
+    commit_ms_max?: number
+    onTrouble?: OnTrouble
+    onCommitted?: () => Promise<void>
+  },
 ): Promise<void> {
-  const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble } = limits
+  const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble, onCommitted } = limits
   // What a request has waited in the queue counts: it is told within one wait that the database is away.
   const waitingSince = Math.min(...batch.map(({ enqueued_at }) => enqueued_at))
-  const state: FlushState = { sent: false, deadline: waitingSince + wait_ms_max, onTrouble }
+  const state: FlushState = { sent: false, deadline: waitingSince + wait_ms_max, onTrouble, onCommitted }
   const timer = setTimeout(() => giveUp(batch, state), commit_ms_max)
   try {
     await store(database, batch, state)
@@ -42,6 +49,7 @@ export type OnTrouble = (trouble: 'away' | 'collided' | 'split' | 'unavailable' 
 
 interface FlushState {
   readonly onTrouble: OnTrouble | undefined
+  onCommitted: (() => Promise<void>) | undefined
   /** A statement of this flush was under way when its connection broke, or is under way now. */
   sent: boolean
   readonly deadline: number
@@ -80,7 +88,10 @@ async function store(
       return storeApart(database, rest, state, error)
     }
     // All that remains is to say yes or no to these; a second no is final.
-    if (lookAgain.length > 0) await store(database, lookAgain, state, true)
+    if (lookAgain.length > 0) {
+      state.onCommitted = undefined
+      await store(database, lookAgain, state, true)
+    }
     return
   }
 }
@@ -96,6 +107,7 @@ async function append(
   const rows = await database.query(APPEND_ENTRIES, plan.parameters, () => {
     state.sent = true
   })
+  await state.onCommitted?.()
   const result = readResult(plan, rows)
   const readBacks: Promise<void>[] = []
   const lookAgain: PendingAppend[] = []
@@ -115,6 +127,7 @@ async function storeApart(
   state: FlushState,
   error: unknown,
 ): Promise<void> {
+  state.onCommitted = undefined
   if (batch.length > 1) {
     state.onTrouble?.('split')
     const middle = batch.length >> 1

@@ -154,7 +154,9 @@ describe('a queue that is full', () => {
 
 describe('a database that does not answer', () => {
   beforeEach(() => {
-    vi.useFakeTimers()
+    vi.useFakeTimers({
+      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
+    })
   })
 
   it('leaves what was sent in doubt and what waits behind it unavailable, each after its time', async () => {
