@@ -62,7 +62,10 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
   it('refuses a key that is none, and says so', async () => {
     await tab.page.getByLabel('API key').fill('sk-nobody-has-this-key-at-all-0123456789')
     await tab.page.getByRole('button', { name: 'Sign in' }).click()
-    await tab.page.getByRole('alert').filter({ hasText: 'valid API key' }).waitFor()
+    await tab.page
+      .getByRole('alert')
+      .filter({ hasText: 'This key is not valid, or it was revoked' })
+      .waitFor()
   })
 
   it(
@@ -109,6 +112,49 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
             .getAttribute('href'),
         )
         .toContain(failed.id)
+      await page.getByRole('row').nth(1).locator('time').last().click()
+      await page.getByRole('heading', { name: failed.id }).waitFor()
+    },
+    TEST_MS_MAX,
+  )
+
+  it(
+    'leads from a user to the newest session of that user',
+    async () => {
+      const { page } = tab
+      const [newest] = expectOk(await api.listSessions({ user, time_desc: 'true', limit: 1 })).items
+      await page.goto(`${service.node.url}/console/users/${encodeURIComponent(user)}`)
+      await page
+        .getByRole('table', { name: 'Sessions' })
+        .getByRole('link', { name: /^Session / })
+        .first()
+        .click()
+      await page.getByRole('heading', { name: newest!.id }).waitFor()
+    },
+    TEST_MS_MAX,
+  )
+
+  it(
+    'says that a user’s name is matched whole where none fits',
+    async () => {
+      const { page } = tab
+      await page.goto(`${service.node.url}/console/sessions?user=${encodeURIComponent(user.slice(0, 3))}`)
+      await page.getByText('Names are matched whole').waitFor()
+      expect(await page.getByText('compared with their type').count()).toBe(0)
+    },
+    TEST_MS_MAX,
+  )
+
+  it(
+    'says that the service does not answer, for as long as it does not',
+    async () => {
+      const { page } = await browser.open(`${service.node.url}/console`)
+      await signIn(page, project.token)
+      const said = page.getByRole('status').filter({ hasText: 'The service does not answer' })
+      await page.route('**/health', (route) => route.abort())
+      await said.waitFor()
+      await page.unroute('**/health')
+      await said.waitFor({ state: 'hidden' })
     },
     TEST_MS_MAX,
   )

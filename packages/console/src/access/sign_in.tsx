@@ -5,6 +5,9 @@ import { Link } from '../address/link.tsx'
 import { useAccounts } from './project_context.tsx'
 import { ask, exchangeCode, readAccess } from './service.ts'
 
+const KEY_REFUSED =
+  'This key is not valid, or it was revoked. Check that it was copied whole, or make another one.'
+
 /** The door: one click from the printed link, or an API key that is typed in. */
 export function SignIn() {
   const { accounts, change } = useAccounts()
@@ -53,7 +56,8 @@ export function SignIn() {
     } catch (error) {
       if (!(error instanceof AnnalsError) || error.status !== 401) throw error
       await ask('/admin/v1/projects', { token }).catch(() => {
-        throw error
+        // What the service says of a missing header is meant for those who write requests.
+        throw new AnnalsError({ status: 401, error: error.error, message: KEY_REFUSED })
       })
       change({ do: 'administrate', admin_token: token })
       navigate('/admin', { replace: true })

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { axisText } from './timestamp.tsx'
 
 /** One line or row of columns of a chart. `color` is a variable of the theme. */
 export interface Series {
@@ -61,6 +62,7 @@ function optionsOf(
   const style = getComputedStyle(element)
   const colorOf = (name: string) => resolved(element, `var(${name})`)
   const font = `11px ${style.fontFamily}`
+  const counts = series.every(({ shape }) => shape === 'columns')
   const axis = {
     stroke: colorOf('--ink-soft'),
     font,
@@ -70,17 +72,29 @@ function optionsOf(
   return {
     width: element.clientWidth,
     height,
-    padding: [6, 18, 0, 0],
+    padding: [6, 26, 0, 0],
     legend: { show: false },
     cursor: { points: { show: false }, drag: { x: false, y: false } },
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 20, gap: 4, incrs: INCREMENTS },
+      {
+        ...axis,
+        grid: { show: false },
+        size: 20,
+        space: 64,
+        gap: 4,
+        incrs: INCREMENTS,
+        values: (_plot, splits, _index, _space, seconds) => splits.map((at) => axisText(at * 1000, seconds)),
+      },
       {
         ...axis,
         size: 52,
         gap: 6,
-        splits: (_plot, _index, _min, max) => [0, niceHalf(max), niceHalf(max) * 2],
+        splits: (_plot, _index, _min, max) => {
+          const half = niceHalf(max)
+          // Half of a session is none.
+          return counts && half < 1 ? [0, 1] : [0, half, half * 2]
+        },
         values: (_plot, splits) => splits.map(format),
       },
     ],

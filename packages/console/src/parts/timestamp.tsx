@@ -6,6 +6,7 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 })
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
+const MIDNIGHT = clock.format(new Date(2000, 0, 1))
 const full_day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' })
 
 /** A moment in the reader's zone; UTC, to the microsecond, is under the pointer. */
@@ -24,6 +25,18 @@ function localText(at: string): string {
   if (then.getFullYear() === now.getFullYear())
     return `${day.format(then)}, ${clock.format(then).slice(0, 5)}`
   return full_day.format(then)
+}
+
+const DAY_S = 86_400
+const YEAR_S = 31_536_000
+
+/** A mark on an axis whose marks are so many seconds apart, as the times in the tables; midnight is the day. */
+export function axisText(at_ms: number, seconds: number): string {
+  const then = new Date(at_ms)
+  if (seconds >= YEAR_S) return String(then.getFullYear())
+  const text = clock.format(then)
+  if (seconds >= DAY_S || text === MIDNIGHT) return day.format(then)
+  return seconds >= 60 ? text.slice(0, 5) : text
 }
 
 /** A length of time, in the two units that matter. */

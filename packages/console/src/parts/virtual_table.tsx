@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { navigate } from '../address/address.ts'
 import { useKeys } from '../shell/shortcuts.ts'
 
@@ -82,6 +82,7 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
         </div>
         <div role="rowgroup" className="table-body" style={{ height: virtualizer.getTotalSize() }}>
           {items.map((item) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: keys have the row's link
             <div
               key={item.key}
               role="row"
@@ -90,6 +91,7 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
               ref={virtualizer.measureElement}
               className={`table-row ${item.index === current ? 'is-current' : ''}`}
               style={{ transform: `translateY(${item.start}px)` }}
+              onClick={openRow}
             >
               {renderRow(rows[item.index]!)}
             </div>
@@ -111,4 +113,12 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
       )}
     </div>
   )
+}
+
+/** A click beside the row's link, on a time or between chips, opens it too; what has an action of its own keeps it. */
+function openRow({ target, currentTarget }: MouseEvent<HTMLElement>) {
+  if ((target as Element).closest('a, button')) return
+  // Whoever marks text means to copy it.
+  if (getSelection()?.isCollapsed === false) return
+  currentTarget.querySelector<HTMLElement>('.row-link')?.click()
 }

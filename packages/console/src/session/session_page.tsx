@@ -90,6 +90,11 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
         onStep={(direction) => step(search.found, direction)}
         onFormat={(next) => show({ format: next })}
       />
+      {log.failure && log.read.length > 0 && (
+        <p className="failure-line" role="alert">
+          What is appended now is not shown here: {log.failure.message}
+        </p>
+      )}
       {log.failure && log.read.length === 0 ? (
         <Failure error={log.failure} />
       ) : log.last_seq === 0 ? (

@@ -1,8 +1,10 @@
 import type { Session } from '@annals/client'
 import { useMemo } from 'react'
 import { isObject, type Json, shortText } from '../json/exact_json.ts'
-import { type Condition, type Filter, hasCondition, pathText } from './conditions.ts'
+import { countText } from '../parts/timestamp.tsx'
+import { type Condition, hasCondition, pathText } from './conditions.ts'
 import { outcomeOf } from './outcome.ts'
+import type { SessionsView } from './sessions_query.ts'
 
 const VALUES_MAX = 6
 const FACETS_MAX = 14
@@ -14,20 +16,31 @@ interface Facet extends Condition {
 }
 
 /** What tells the sessions in the list apart, one click each; first of all, which failed. */
-export function Facets(props: { rows: Session[]; filter: Filter; onToggle: (condition: Condition) => void }) {
-  const { rows, filter, onToggle } = props
+export function Facets(props: {
+  rows: Session[]
+  view: SessionsView
+  /** Whether the list goes on behind the rows. */
+  has_more: boolean
+  onToggle: (condition: Condition) => void
+}) {
+  const { rows, view, has_more, onToggle } = props
   const facets = useMemo(() => facetsOf(rows.slice(0, ROWS_MAX)), [rows])
+  const counted = Math.min(rows.length, ROWS_MAX)
+  const title =
+    has_more || rows.length > ROWS_MAX
+      ? `In the ${countText(counted)} ${view.oldest_first ? 'oldest' : 'newest'}`
+      : 'In this list'
   if (facets.length === 0) return null
   return (
     <div className="facets" role="group" aria-label="Values in this list">
-      <span className="facets-title">In this list</span>
+      <span className="facets-title">{title}</span>
       {facets.map((facet) => (
         <button
           key={JSON.stringify([facet.path, facet.value])}
           type="button"
           className={`facet ${facet.verdict ? `is-${facet.verdict}` : ''}`}
-          aria-pressed={hasCondition(filter, facet)}
-          title={`Sessions whose ${pathText(facet.path)} is ${shortText(facet.value)}, of the ${Math.min(rows.length, ROWS_MAX)} that were read`}
+          aria-pressed={hasCondition(view.filter, facet)}
+          title={`Only sessions with ${pathText(facet.path)}=${shortText(facet.value)}: ${facet.sessions} of the ${counted} that were read`}
           onClick={() => onToggle({ path: facet.path, value: facet.value })}
         >
           {facet.verdict && <b>{facet.verdict}</b>} <span className="facet-key">{pathText(facet.path)}</span>{' '}

@@ -102,7 +102,7 @@ function UserField({
           value={text}
           onChange={(event) => setText(event.target.value)}
           onBlur={apply}
-          placeholder="anyone"
+          placeholder="anyone; a whole name"
           autoComplete="off"
           spellCheck={false}
           enterKeyHint="search"

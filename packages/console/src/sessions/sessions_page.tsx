@@ -1,6 +1,7 @@
 import type { Session } from '@annals/client'
 import { useMemo } from 'react'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
+import { Link } from '../address/link.tsx'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import {
   type Condition,
@@ -64,7 +65,7 @@ export function SessionsPage() {
       {(rows.length > 0 || is_filtered || sessions.isPending) && (
         <FilterBar view={view} rows={rows} onChange={show} />
       )}
-      <Facets rows={rows} filter={view.filter} onToggle={toggle} />
+      <Facets rows={rows} view={view} has_more={sessions.hasNextPage} onToggle={toggle} />
       <SessionsList
         {...{ rows, facts, view, toggle, is_filtered }}
         state={sessions}
@@ -85,15 +86,22 @@ function SessionsList(props: {
   onUser: (user: string) => void
   onClear: () => void
 }) {
-  const { rows, facts, state, is_filtered, toggle, onUser, onClear } = props
+  const { rows, facts, state, view, is_filtered, toggle, onUser, onClear } = props
   if (state.isPending) return <Loading what="sessions" />
   if (state.isError && rows.length === 0)
     return <Failure error={state.error} onRetry={() => void state.refetch()} />
   if (rows.length === 0 && !is_filtered) return <EmptyProject onFilled={() => void state.refetch()} />
   if (rows.length === 0) {
+    const has_conditions = conditionsOf(view.filter).length > 0
     return (
       <Empty title="No session fits this filter">
-        <p>Values are compared with their type: the number 1 is not the text “1”.</p>
+        {view.user !== undefined && (
+          <p>
+            No user is called “{view.user}”, or they have no session{has_conditions && ' with these configs'}.
+            Names are matched whole; <Link to="/users">Users</Link> finds a part of one.
+          </p>
+        )}
+        {has_conditions && <p>Values are compared with their type: the number 1 is not the text “1”.</p>}
         <button type="button" className="button" onClick={onClear}>
           Show all sessions
         </button>

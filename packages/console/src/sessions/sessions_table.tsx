@@ -65,7 +65,7 @@ const SessionCells = memo(function SessionCells(props: {
           <button
             type="button"
             className={`outcome is-${outcome.verdict}`}
-            title={`${pathText(outcome.path)} is ${shortText(outcome.value)}. Click to show only these`}
+            title={`Only sessions with ${pathText(outcome.path)}=${shortText(outcome.value)}`}
             onClick={() => onCondition(outcome)}
           >
             {outcome.verdict}
@@ -79,7 +79,7 @@ const SessionCells = memo(function SessionCells(props: {
           <button
             type="button"
             className="plain"
-            title={`Show only the sessions of ${user}`}
+            title={`Only sessions of ${user}`}
             onClick={() => onUser(user)}
           >
             {user}
@@ -98,7 +98,7 @@ const SessionCells = memo(function SessionCells(props: {
             key={pathText(path)}
             type="button"
             className="chip"
-            title={`${pathText(path)}: ${shortText(value)}. Click to show only these`}
+            title={`Only sessions with ${pathText(path)}=${shortText(value)}`}
             onClick={() => onCondition({ path, value })}
           >
             <span className="chip-key">{pathText(path)}</span>{' '}

@@ -3,6 +3,7 @@ import { ProjectContext, useAccounts } from '../access/project_context.tsx'
 import { useAddress } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { ProjectSwitcher } from './project_switcher.tsx'
+import { ServiceWatch } from './service_watch.tsx'
 import { ShortcutHelp } from './shortcut_help.tsx'
 import { useShortcuts } from './shortcuts.ts'
 import { ThemeSwitch } from './theme_switch.tsx'
@@ -66,6 +67,7 @@ export function Shell({ children }: { children: ReactNode }) {
       </header>
       <main id="content" className="content" tabIndex={0}>
         {children}
+        <ServiceWatch />
       </main>
       <ShortcutHelp is_open={helps} onClose={() => setHelps(false)} />
     </div>

@@ -1,12 +1,17 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { Failure, Loading } from '../parts/states.tsx'
 import { countText } from '../parts/timestamp.tsx'
+import { filterOf } from '../sessions/conditions.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
+import { useFacts, useSessions } from '../sessions/sessions_query.ts'
+import { SessionsTable } from '../sessions/sessions_table.tsx'
+
+const SESSIONS_SHOWN = 10
 
 /** One user: what there is of them, and how to erase it. */
 export function UserPage({ identifier }: { identifier: string }) {
@@ -42,6 +47,7 @@ export function UserPage({ identifier }: { identifier: string }) {
           <b className="mono">{countText(learning_spaces_count)}</b> learning spaces
         </Link>
       </div>
+      {sessions_count > 0 && <NewestSessions user={identifier} sessions_count={sessions_count} />}
       {may_write && (
         <section className="danger-zone">
           <h2>Erase</h2>
@@ -74,5 +80,36 @@ export function UserPage({ identifier }: { identifier: string }) {
         </ul>
       </ConfirmDialog>
     </div>
+  )
+}
+
+function NewestSessions({ user, sessions_count }: { user: string; sessions_count: number }) {
+  const sessions = useSessions({ user, filter: {}, oldest_first: false })
+  const rows = useMemo(() => sessions.data?.pages[0]?.items.slice(0, SESSIONS_SHOWN) ?? [], [sessions.data])
+  const facts = useFacts([rows])
+  if (sessions.isPending) return <Loading what="sessions" />
+  if (sessions.isError && rows.length === 0)
+    return <Failure error={sessions.error} onRetry={() => void sessions.refetch()} />
+  return (
+    <>
+      <h2>Newest sessions</h2>
+      <SessionsTable
+        rows={rows}
+        facts={facts}
+        has_more={false}
+        is_reading={false}
+        failure={undefined}
+        onMore={() => {}}
+        onUser={(name) => navigate(pathOf({ user: name }))}
+        onCondition={({ path, value }) => navigate(pathOf({ user, filter: filterOf([{ path, value }]) }))}
+      />
+      {sessions_count > rows.length && (
+        <p>
+          <Link className="button" to={pathOf({ user })}>
+            Show all {countText(sessions_count)} sessions
+          </Link>
+        </p>
+      )}
+    </>
   )
 }
