@@ -49,7 +49,11 @@ FROM (
   SELECT s.id, s.created_at, s.configs FROM sessions s
   WHERE ${join(conditions, ' AND ')} ORDER BY s.created_at, s.id LIMIT ${limit}
 ) t
-JOIN session_heads h ON h.project_id = ${old.project_id} AND h.session_id = t.id
+CROSS JOIN LATERAL (
+  -- One by one: a planner that does not know the limit would rather read the heads of all sessions.
+  SELECT i.last_seq, i.updated_at FROM session_heads i
+  WHERE i.project_id = ${old.project_id} AND i.session_id = t.id LIMIT 1
+) h
 ORDER BY t.created_at, t.id`,
   )
 }
