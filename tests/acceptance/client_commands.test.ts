@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Finished, runAnnals, startAnnals } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
+import { cuttingProxy } from '../harness/cutting_proxy.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
 
@@ -51,6 +52,8 @@ describe('annals sessions', () => {
       first!.id,
     ])
     expect(await values('sessions', 'list', '--user', 'nobody')).toEqual([])
+    for (const more of [[], ['--user', 'lists']])
+      expect(await values('sessions', 'list', '--all', ...more)).toContainEqual({ ...first, user: 'lists' })
   })
 
   it('walks as many pages as are asked for', async () => {
@@ -107,14 +110,33 @@ describe('annals append', () => {
     expect((await annals(['show', id])).stdout).toContain('12345678901234567890.123456789012345678901')
   })
 
-  it('stores once what is appended twice with one key, and names the key when nobody answers', async () => {
+  it('stores once what is appended twice with one key', async () => {
     const id = await newSession()
     const args = ['append', id, '--type', 'note', '--data', '{}', '--idempotency-key', 'k-1']
     expect((await annals(args)).stdout).toBe((await annals(args)).stdout)
     expect(await values('show', id)).toHaveLength(1)
-    const away = await annals(['append', id, '--type', 'note', '--data', '{}', '--url', 'http://127.0.0.1:1'])
-    expect(away.code).toBe(5)
-    expect(away.stderr).toMatch(/--idempotency-key [0-9a-f-]{36}$/)
+  })
+
+  it('says that nothing was stored where nobody listens, and how to repeat what may have been stored', async () => {
+    const id = await newSession()
+    const args = ['append', id, '--type', 'note', '--data', `{"text":"it's"}`]
+    const closed = await cuttingProxy(service.node.url)
+    await closed.close()
+    const away = await annals(args, { ANNALS_URL: closed.url })
+    expect(away).toMatchObject({ code: 5, stderr: expect.stringContaining('Nothing was stored') })
+    const proxy = await cuttingProxy(service.node.url)
+    try {
+      proxy.script.push(...Array<'lose_answer'>(6).fill('lose_answer'))
+      const lost = await annals(args, { ANNALS_URL: proxy.url })
+      expect(lost).toMatchObject({ code: 5, stderr: expect.stringContaining('It may have been stored') })
+      const again = `annals append ${id} --type note --data '{"text":"it'\\''s"}' --idempotency-key `
+      expect(lost.stderr).toContain(`\n${again}`)
+      const key = lost.stderr.split(again)[1]!
+      expect((await annals([...args, '--idempotency-key', key])).code).toBe(0)
+    } finally {
+      await proxy.close()
+    }
+    expect(await values('show', id)).toHaveLength(1)
   }, 60_000)
 
   it('appends on a condition, and says by its code that it does not hold', async () => {
@@ -122,6 +144,25 @@ describe('annals append', () => {
     const args = ['append', id, '--type', 'note', '--data', '{}', '--if-match', '0']
     expect((await annals(args)).code).toBe(0)
     expect(await annals(args)).toMatchObject({ code: 6, stderr: expect.stringContaining('1') })
+  })
+})
+
+describe('annals show', () => {
+  it('says whether it is the user or the filter that nothing fits', async () => {
+    await newSession({ user: 'raj', configs: { outcome: 'solved' } })
+    const failed = ['--configs', 'outcome=failed']
+    for (const [args, sentence] of [
+      [['--user', 'nobody', ...failed], 'No user is called nobody'],
+      [
+        ['--user', 'raj', ...failed],
+        'raj has 1 session, and none has configs that contain {"outcome":"failed"}',
+      ],
+      [['--user', 'raj', ...failed], 'annals sessions list --user raj'],
+      [['--configs', 'outcome=odd'], 'No session has configs that contain {"outcome":"odd"}'],
+    ] as [string[], string][]) {
+      const refused = await annals(['show', ...args])
+      expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining(sentence) })
+    }
   })
 })
 
@@ -235,6 +276,45 @@ describe('the exit code', () => {
   async function projectId(): Promise<string> {
     return expectOk(await api.createSession({}), 201).project_id
   }
+})
+
+describe('the key', () => {
+  it('that is not accepted is said to be so, with where it came from and who refused it', async () => {
+    const wrong = 'sk-annals-wrong'
+    const byOption = await annals(['sessions', 'list', '--token', wrong])
+    const byVariable = await annals(['tail', randomUUID()], { ANNALS_TOKEN: wrong })
+    for (const [{ code, stderr }, origin] of [
+      [byOption, '--token'],
+      [byVariable, 'ANNALS_TOKEN'],
+    ] as [Finished, string][]) {
+      expect(code).toBe(4)
+      expect(stderr).toContain(
+        `This key is not valid: ${service.node.url} refused it. It came from ${origin}.`,
+      )
+      expect(stderr).not.toContain(wrong)
+    }
+  })
+
+  it('that is given does not change which service is meant', async () => {
+    const XDG_CONFIG_HOME = join(directory, 'meant')
+    const port = new URL(service.node.url).port
+    const beside = await runAnnals(['users', 'list', '--token', token], { XDG_CONFIG_HOME, PORT: port })
+    expect(beside.code, beside.stderr).toBe(0)
+    await runAnnals(['login', '--url', service.node.url], { XDG_CONFIG_HOME }, `${token}\n`)
+    const stored = await runAnnals(['users', 'list'], { XDG_CONFIG_HOME, ANNALS_TOKEN: token })
+    expect(stored.code, stored.stderr).toBe(0)
+  })
+
+  it('that is nowhere is asked for by its service, and what is stored is named', async () => {
+    const XDG_CONFIG_HOME = join(directory, 'named')
+    const { url } = service.node
+    await runAnnals(['login', '--url', url, '--profile', 'work'], { XDG_CONFIG_HOME }, `${token}\n`)
+    const none = await runAnnals(['sessions', 'list'], { XDG_CONFIG_HOME })
+    expect(none.code).toBe(4)
+    expect(none.stderr).toContain('There is no token for http://127.0.0.1:8029.')
+    expect(none.stderr).toContain(`"work" for ${url}: choose one with --profile NAME`)
+    expect(none.stderr).not.toContain(token)
+  })
 })
 
 describe('annals login', () => {

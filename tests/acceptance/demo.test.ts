@@ -81,7 +81,7 @@ describe('beside the embedded database', () => {
       const list = await runAnnals(['sessions', 'list', '--user', 'omar'], here)
       expect(list.code, list.stderr).toBe(0)
       expect(linesOf(list.stdout)).toHaveLength(4)
-      expect(list.stderr).toContain('Made a token')
+      expect(list.stderr).toMatch(/Made a token .* as the profile "embedded .*data"/)
       const again = await runAnnals(['users', 'list'], here)
       expect(again).toMatchObject({ code: 0, stderr: '' })
       const elsewhere = await runAnnals(['users', 'list', '--url', 'http://192.0.2.1:8029'], here)

@@ -86,5 +86,8 @@ function readRetryAfter(header: string | null): number | undefined {
 /** Node's fetch hides the reason, such as ECONNREFUSED, in the cause; a browser shows none. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as { cause?: { code?: string; message?: string }; message?: string }
+  // The fetch's own codes say nothing to a person.
+  if (cause?.code === 'UND_ERR_SOCKET') return 'the connection broke'
+  if (cause?.code?.startsWith('UND_ERR') && cause.message) return cause.message
   return cause?.code || cause?.message || message || String(error)
 }

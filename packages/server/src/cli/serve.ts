@@ -85,7 +85,8 @@ function banner({ url, database, api_key, sign_in_code, ready_after_ms, workers 
     )
   } else {
     lines.push(
-      'Another API key: npx annals token create --project default --name NAME. Is it there?',
+      'Another API key: npx annals token create --project default --name NAME',
+      'Whether it can serve:',
       '',
       `curl -s ${url}/ready`,
     )

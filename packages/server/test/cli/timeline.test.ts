@@ -105,6 +105,15 @@ describe('the text of a timeline', () => {
     expect(text).toMatch(/^ {4}9 .*✗ error of 3 issue_refund 15.0 s/m)
   })
 
+  it('says nothing of how long a call took where all was stored at one moment', () => {
+    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+    const text = textOf([
+      message(1, { role: 'assistant', content: null, tool_calls: [call] }),
+      message(2, { role: 'tool', tool_call_id: 'a', content: 'done' }),
+    ])
+    expect(text).toContain('✓ result (#2)  done')
+  })
+
   it('leaves out the end of what is long, and says so', () => {
     const items = [event(1, 'log', { lines: Array.from({ length: 50 }, (_, index) => `line ${index}`) })]
     expect(textOf(items)).toMatch(/… \d+ more lines; --full shows all/)

@@ -5,6 +5,7 @@ import { AnnalsError as Refusal } from '../../errors.js'
 import { MESSAGE_FORMATS, type MessageFormat } from '../../messages/message_format.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { UsageError } from '../run_command.js'
+import { commandLine } from '../terminal/command_name.js'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import { parseSeq, parseUuid, readObject } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
@@ -40,7 +41,7 @@ export function appendCommand(): Command {
       'after',
       `
 It is tried again where that may help, and is stored once. If it is unknown in the end whether it was stored, the
-last line says with which --idempotency-key to repeat it safely.
+last line is the command that repeats it safely, with the same key.
 
 Examples:
   annals append 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --type note --data '{"text":"looks good"}'
@@ -53,10 +54,12 @@ Examples:
         throw new UsageError('Give --type for an event, or --format for a message.')
       const data = await readObject(options.data)
       const output = openOutput(options)
-      const { annals } = await connect(options, RETRIES)
+      const { annals, isReached } = await connect(options, RETRIES)
       const { sessions } = annals
       const entry = await safely(
+        session_id,
         options,
+        isReached,
         (append): Promise<{ seq: number }> =>
           type === undefined
             ? sessions.appendMessage(session_id, { format, blob: data }, append)
@@ -69,7 +72,9 @@ Examples:
 
 /** Gives the append a key of its own, so that whoever does not hear of its outcome can repeat it safely. */
 async function safely<T>(
-  options: AppendCommandOptions,
+  session_id: string,
+  options: Options,
+  isReached: () => boolean,
   append: (options: AppendOptions) => Promise<T>,
 ): Promise<T> {
   const idempotency_key = options.idempotencyKey ?? randomUUID()
@@ -77,19 +82,39 @@ async function safely<T>(
   const stop = () => abort.abort()
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  const repeat = `It may have been stored; to be sure, run this again with --idempotency-key ${idempotency_key}`
+  const outcome = () =>
+    isReached()
+      ? `It may have been stored; this stores it if it was not:\n${repetition(session_id, options, idempotency_key)}`
+      : 'Nothing was stored: no connection was made.'
   try {
     return await append({ idempotency_key, if_match: options.ifMatch, signal: abort.signal })
   } catch (error) {
     if (abort.signal.aborted) {
-      process.stderr.write(`annals: interrupted. ${repeat}\n`)
+      process.stderr.write(`annals: interrupted. ${outcome()}\n`)
       process.exit(EXIT_CODES.interrupted)
     }
     const isUnknown = error instanceof AnnalsError && (error.status === 0 || error.status >= 500)
     if (!isUnknown || error.error === 'invalid_request') throw error
-    throw new Refusal('unavailable', `${error.message} ${repeat}`, { cause: error })
+    throw new Refusal('unavailable', `${error.message} ${outcome()}`, { cause: error })
   } finally {
     process.removeListener('SIGINT', stop)
     process.removeListener('SIGTERM', stop)
   }
+}
+
+/** The same command with its key. A token is a secret, and stands for the one that was given. */
+function repetition(session_id: string, options: Options, key: string): string {
+  const { type, format, data, ifMatch, url, profile, token } = options
+  const given: [string, string | undefined][] = [
+    ['--type', type],
+    ['--format', format],
+    ['--data', data],
+    ['--if-match', ifMatch?.toString()],
+    ['--url', url],
+    ['--profile', profile],
+    ['--token', token && 'TOKEN'],
+    ['--idempotency-key', key],
+  ]
+  const words = given.flatMap(([name, value]) => (value === undefined ? [] : [name, value]))
+  return commandLine(['append', session_id, ...words])
 }

@@ -1,12 +1,14 @@
-import { Annals } from '@annals/client'
+import type { Annals } from '@annals/client'
 import type { Command } from 'commander'
 import { AnnalsError } from '../../errors.js'
-import { parseJson, writeJson } from '../../messages/message_format.js'
 import { UsageError } from '../run_command.js'
-import { embeddedProfile } from './embedded_profile.js'
+import { addressHere, embeddedProfile } from './embedded_profile.js'
+import { openClient } from './open_client.js'
 import { DEFAULT_PROFILE, type Profile, profilesPath, readProfiles } from './profiles.js'
 
 export const URL_DEFAULT = 'http://127.0.0.1:8029'
+/** As many profiles as an error names. */
+const NAMED_MAX = 5
 
 /** Where to, and as whom, as the command line has it. */
 export interface ConnectionOptions {
@@ -19,6 +21,15 @@ export interface ConnectionOptions {
 export interface Connection {
   annals: Annals
   url: string
+  /** Whether a service may have heard of what was sent: false while every attempt was refused a connection. */
+  isReached: () => boolean
+}
+
+/** A service, the key for it, and a sentence for a person about where the key came from. */
+interface Target {
+  url: string
+  token: string
+  origin: string
 }
 
 /** Adds the options by which a command finds the service. */
@@ -35,12 +46,8 @@ export function withConnection(command: Command): Command {
  * @param retries how often a call is made again; a person at a terminal wants to know sooner than a program
  */
 export async function connect(options: ConnectionOptions, retries = 2): Promise<Connection> {
-  const { url, token } = await findProfile(options, process.env)
-  try {
-    return { annals: new Annals({ url, token, retries, parse: parseExactly, stringify: writeJson }), url }
-  } catch (error) {
-    throw new UsageError(`${JSON.stringify(url)} is not the URL of a service: ${(error as Error).message}.`)
-  }
+  const { url, token, origin } = await findTarget(options, process.env)
+  return { ...openClient(url, token, origin, retries), url }
 }
 
 /** Whether something says which service is meant, or only the embedded database beside us could be. */
@@ -50,23 +57,63 @@ export function isConnectionGiven({ url, token, profile }: ConnectionOptions): b
   return readProfiles().has(DEFAULT_PROFILE)
 }
 
-async function findProfile(options: ConnectionOptions, env: NodeJS.ProcessEnv): Promise<Profile> {
+/** The URL that is meant where none is named: a token that is given says who asks, and not whom. */
+function urlMeant(env: NodeJS.ProcessEnv): string {
+  // The key of the service beside us is for that service.
+  const stored = env.ANNALS_API_KEY ? undefined : readProfiles().get(DEFAULT_PROFILE)
+  return stored?.url ?? addressHere(env)
+}
+
+async function findTarget(options: ConnectionOptions, env: NodeJS.ProcessEnv): Promise<Target> {
   const url = options.url || env.ANNALS_URL || undefined
-  const name = options.profile || (options.token ? undefined : env.ANNALS_PROFILE) || undefined
-  if (name !== undefined)
-    return { ...storedProfile(name, url), ...(options.token && { token: options.token }) }
-  const token = options.token || env.ANNALS_TOKEN || env.ANNALS_API_KEY || undefined
-  if (token !== undefined) return { url: url ?? URL_DEFAULT, token }
+  const is_whole = Boolean(options.token && url)
+  const name = options.profile || (is_whole ? undefined : env.ANNALS_PROFILE) || undefined
+  if (name !== undefined) {
+    const stored = storedProfile(name, url)
+    return options.token ? { url: stored.url, ...givenToken(options, env)! } : fromProfile(name, stored)
+  }
+  const given = givenToken(options, env)
+  if (given) return { url: url ?? urlMeant(env), ...given }
   const profiles = readProfiles()
   const fallback = profiles.get(DEFAULT_PROFILE)
-  if (fallback && (url === undefined || isSame(url, fallback.url))) return fallback
-  const other = url === undefined ? undefined : [...profiles.values()].find((one) => isSame(url, one.url))
+  if (fallback && (url === undefined || isSame(url, fallback.url)))
+    return fromProfile(DEFAULT_PROFILE, fallback)
+  const other = url === undefined ? undefined : [...profiles].find(([, one]) => isSame(url, one.url))
   const found = other ?? (await embeddedProfile(env, url))
-  if (found) return found
-  const where = url === undefined ? '' : ` for ${url}`
-  throw new AnnalsError(
+  if (found) return fromProfile(...found)
+  throw noToken(url ?? addressHere(env), profiles)
+}
+
+function givenToken(options: ConnectionOptions, env: NodeJS.ProcessEnv): Omit<Target, 'url'> | undefined {
+  if (options.token) return { token: options.token, origin: 'It came from --token.' }
+  for (const variable of ['ANNALS_TOKEN', 'ANNALS_API_KEY']) {
+    const token = env[variable]
+    if (token) return { token, origin: `It came from ${variable}.` }
+  }
+  return undefined
+}
+
+function fromProfile(name: string, { url, token, made_for }: Profile): Target {
+  const option = `--profile ${JSON.stringify(name)}`
+  const origin =
+    made_for === undefined
+      ? `It came from the profile ${JSON.stringify(name)}; \`annals login ${option}\` stores another.`
+      : `It is the embedded database's own, kept as the profile ${JSON.stringify(name)}; \`annals logout ${option}\` forgets it, and the next command makes another.`
+  return { url, token, origin }
+}
+
+function noToken(url: string, profiles: Map<string, Profile>): AnnalsError {
+  const named = [...profiles]
+    .slice(0, NAMED_MAX)
+    .map(([name, one]) => `${JSON.stringify(name)} for ${one.url}`)
+  const more = profiles.size > NAMED_MAX ? `, and ${profiles.size - NAMED_MAX} more` : ''
+  const known =
+    named.length === 0
+      ? ''
+      : ` ${profilesPath()} has ${named.join(', ')}${more}: choose one with --profile NAME, or its service with --url.`
+  return new AnnalsError(
     'unauthorized',
-    `There is no token${where}: set ANNALS_TOKEN, or store one with \`annals login\`. \`annals token create\` makes one.`,
+    `There is no token for ${url}.${known} Beside the service, give the PORT and ANNALS_DATA_DIR that it has; elsewhere, ANNALS_URL and ANNALS_TOKEN, or store both with \`annals login\`. \`annals token create\` makes a token.`,
   )
 }
 
@@ -81,14 +128,4 @@ function storedProfile(name: string, url: string | undefined): Profile {
 function isSame(one: string, other: string): boolean {
   const bare = (url: string) => url.replace(/\/+$/, '')
   return bare(one) === bare(other)
-}
-
-/** An answer nests what is stored a few levels deeper, so its depth is not refused here. */
-function parseExactly(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch (error) {
-    if (error instanceof RangeError) return JSON.parse(text)
-    throw error
-  }
 }

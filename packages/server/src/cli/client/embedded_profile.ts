@@ -9,29 +9,35 @@ import { type Profile, profilesPath, readProfiles, saveProfile } from './profile
 /** The project that the first start makes. */
 const PROJECT = 'default'
 
+/** Where the service beside us is, by the HOST and PORT that it has. */
+export function addressHere(env: NodeJS.ProcessEnv): string {
+  const { host, port } = readConfig(env)
+  return `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port || 8029}`
+}
+
 /**
- * The profile of the embedded database that lies here, if one does: whoever may open its directory may make tokens,
+ * The profile of the embedded database that lies here, with its name, if one does: whoever may open its directory may make tokens,
  * so one is made the first time and kept, and nobody has to copy it. `url` is where the service is said to be; the
  * token is never sent to another machine.
  */
 export async function embeddedProfile(
   env: NodeJS.ProcessEnv,
   url: string | undefined,
-): Promise<Profile | undefined> {
-  const { database_url, data_dir, host, port } = readConfig(env)
+): Promise<[name: string, Profile] | undefined> {
+  const { database_url, data_dir } = readConfig(env)
   if (url !== undefined && !isOnThisMachine(url)) return undefined
   if (database_url !== undefined || !existsSync(join(data_dir, 'postgres'))) return undefined
   const name = `embedded ${realpathSync(data_dir)}`
   const made_for = identityOf(join(data_dir, 'postgres'))
-  const address = url ?? `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port || 8029}`
+  const address = url ?? addressHere(env)
   const kept = readProfiles().get(name)
-  if (kept?.made_for === made_for) return { ...kept, url: address }
+  if (kept?.made_for === made_for) return [name, { ...kept, url: address }]
   const profile = { url: address, token: await makeToken(), made_for }
   saveProfile(name, profile)
   tell(
-    `Made a token for the project "${PROJECT}" of the embedded database in ${data_dir}, and kept it in ${profilesPath()}.`,
+    `Made a token for the project "${PROJECT}" of the embedded database in ${data_dir}, and kept it as the profile "${name}" in ${profilesPath()}.`,
   )
-  return profile
+  return [name, profile]
 }
 
 function isOnThisMachine(url: string): boolean {

@@ -1,10 +1,11 @@
-import { Annals } from '@annals/client'
 import { Command } from 'commander'
 import { AnnalsError } from '../../errors.js'
 import { UsageError } from '../run_command.js'
 import { askSecret } from '../terminal/ask.js'
 import { tell } from '../terminal/output.js'
 import { URL_DEFAULT } from './connection.js'
+import { addressHere } from './embedded_profile.js'
+import { openClient } from './open_client.js'
 import { DEFAULT_PROFILE, profilesPath, removeProfile, saveProfile } from './profiles.js'
 
 interface Options {
@@ -29,10 +30,10 @@ Examples:
   annals login --profile work --url https://annals.example.com < key.txt`,
     )
     .action(async (options: Options) => {
-      const url = options.url || process.env.ANNALS_URL || URL_DEFAULT
+      const url = options.url || process.env.ANNALS_URL || addressHere(process.env)
       const token = await askSecret(`API key for ${url}: `)
       if (token === '') throw new UsageError('No API key was given.')
-      await tryOut(url, token)
+      await openClient(url, token, 'It was not stored.', 1).annals.ping()
       saveProfile(options.profile, { url, token })
       tell(`Stored the profile "${options.profile}" for ${url} in ${profilesPath()}.`)
     })
@@ -51,14 +52,4 @@ export function logoutCommand(): Command {
         throw new AnnalsError('token_not_found', `There is no profile ${JSON.stringify(profile)}.`)
       tell(`Forgot the profile "${profile}".`)
     })
-}
-
-async function tryOut(url: string, token: string): Promise<void> {
-  let annals: Annals
-  try {
-    annals = new Annals({ url, token, retries: 1 })
-  } catch (error) {
-    throw new UsageError(`${JSON.stringify(url)} is not the URL of a service: ${(error as Error).message}.`)
-  }
-  await annals.ping()
 }

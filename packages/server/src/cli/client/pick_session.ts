@@ -1,7 +1,9 @@
-import type { Annals, Session } from '@annals/client'
+import { type Annals, AnnalsError as Refusal, type Session } from '@annals/client'
 import { type Command, Option } from 'commander'
-import { notFound } from '../../errors.js'
+import { AnnalsError } from '../../errors.js'
+import { writeJson } from '../../messages/message_format.js'
 import { UsageError } from '../run_command.js'
+import { commandLine } from '../terminal/command_name.js'
 import { parseObject, parseUuid } from './arguments.js'
 
 /** Which session is meant: by its id, or the newest of a user or with certain configs. */
@@ -42,6 +44,34 @@ export async function pickSession(
   }
   const query = { user, filter_by_configs: configs, time_desc: true, limit: 1 }
   const { items } = await annals.sessions.list(query).page()
-  if (!items[0]) throw notFound('session')
+  if (!items[0]) throw await noneFits(annals, user, configs)
   return items[0]
+}
+
+/** Which part of the choice it is that nothing fits, and what shows what there is. */
+async function noneFits(
+  annals: Annals,
+  user: string | undefined,
+  configs: Record<string, unknown> | undefined,
+): Promise<AnnalsError> {
+  const that = configs && `configs that contain ${writeJson(configs)}`
+  if (user === undefined) {
+    const all = commandLine(['sessions', 'list'])
+    const sentence = that ? `No session has ${that}: see \`${all}\`.` : 'There are no sessions.'
+    return new AnnalsError('session_not_found', sentence)
+  }
+  try {
+    const { sessions_count } = (await annals.users.resources(user)).counts
+    const count = sessions_count === 1 ? '1 session' : `${sessions_count} sessions`
+    if (!that || sessions_count === 0) return new AnnalsError('session_not_found', `${user} has no session.`)
+    const sessions = commandLine(['sessions', 'list', '--user', user])
+    return new AnnalsError(
+      'session_not_found',
+      `${user} has ${count}, and none has ${that}: see \`${sessions}\`.`,
+    )
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.error !== 'user_not_found') throw error
+    const users = commandLine(['users', 'list'])
+    return new AnnalsError('user_not_found', `No user is called ${user}: see \`${users}\`.`)
+  }
 }

@@ -34,6 +34,7 @@ export async function printList<Item>(
   columnsOf: (items: Item[]) => Column<Item>[],
   options: ListOptions,
   nothing: string,
+  jsonOf: (item: Item) => unknown = (item) => item,
 ): Promise<void> {
   const { tableLines } = await import('../terminal/table.js')
   let left = options.all ? Number.POSITIVE_INFINITY : options.limit
@@ -43,7 +44,7 @@ export async function printList<Item>(
     const items = page.items.slice(0, left)
     left -= items.length
     has_more = page.has_more || items.length < page.items.length
-    if (output.json) for (const item of items) output.value(item)
+    if (output.json) for (const item of items) output.value(jsonOf(item))
     else if (items.length > 0) {
       const lines = tableLines(columnsOf(items), items, output.width, output.paint)
       output.lines(printed === 0 ? lines : lines.slice(1))

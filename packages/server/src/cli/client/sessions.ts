@@ -8,7 +8,7 @@ import { confirm } from './confirm.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
 import { type SessionChoice, withFilter } from './pick_session.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
-import { userNames } from './user_names.js'
+import { knownUsers, userNames } from './user_names.js'
 
 /** annals sessions list|create|delete */
 export function sessionsCommand(): Command {
@@ -35,9 +35,11 @@ Examples:
       const { annals } = await connect(options)
       const list = annals.sessions.list({ user, filter_by_configs: configs, ...pageQuery(options) })
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
+      const names = output.json && user === undefined ? await knownUsers(annals) : undefined
+      const jsonOf = (session: Session) => withUser(session, user ?? names?.get(session.user_id ?? ''))
       const nothing =
         user === undefined && configs === undefined ? 'There are no sessions.' : 'No session fits.'
-      await printList(output, list, (items) => sessionColumns(nameOf, items), options, nothing)
+      await printList(output, list, (items) => sessionColumns(nameOf, items), options, nothing, jsonOf)
     })
 }
 
@@ -77,6 +79,11 @@ function deleteCommand(): Command {
       await annals.sessions.delete(session_id)
       tell(`Deleted session ${session_id}.`)
     })
+}
+
+/** Whose the session is, by the name that the caller gave, where that is known. */
+function withUser(session: Session, user: string | undefined): Session & { user?: string } {
+  return user === undefined ? session : { ...session, user }
 }
 
 function sessionColumns(nameOf: (user_id: string | null) => string, sessions: Session[]): Column<Session>[] {

@@ -126,7 +126,9 @@ export class TimelineText {
   private resultLines(result: ToolResult, call: ToolCall | undefined, is_joined = false): string[] {
     const { paint } = this.options
     const style: Style = result.is_error ? 'red' : 'green'
-    const took = call ? ` ${durationOf(Math.max(0, result.at - call.at))}` : ''
+    // What was stored at one moment, as a batch is, tells nothing of how long it took.
+    const took_ms = call ? result.at - call.at : 0
+    const took = took_ms > 0 ? ` ${durationOf(took_ms)}` : ''
     const number = call?.number === undefined ? '' : ` ${call.number}`
     const of = is_joined ? ` (#${result.seq})` : call ? ` of${number} ${visibleLine(call.name)}` : ''
     const label = `${result.is_error ? '✗ error' : '✓ result'}${of}${took}`

@@ -1,0 +1,59 @@
+import { Annals, AnnalsError } from '@annals/client'
+import { parseJson, writeJson } from '../../messages/message_format.js'
+import { UsageError } from '../run_command.js'
+
+/** With these, no connection was made, and nothing was sent. */
+const UNCONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])
+
+/**
+ * A client for people at a command line: numbers as exact as they came, and a key that is not accepted explained by
+ * where it came from, for which `origin` is a sentence.
+ */
+export function openClient(
+  url: string,
+  token: string,
+  origin: string,
+  retries: number,
+): { annals: Annals; isReached: () => boolean } {
+  let is_reached = false
+  const send: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init).catch((error: unknown) => {
+      is_reached ||= !UNCONNECTED.has((error as { cause?: { code?: string } }).cause?.code ?? '')
+      throw error
+    })
+    is_reached = true
+    if (response.status === 401 && (await isOfAnnals(response.clone())))
+      throw new AnnalsError({
+        status: 401,
+        error: 'unauthorized',
+        message: `This key is not valid: ${url} refused it. ${origin}`,
+        requestId: response.headers.get('x-request-id') ?? undefined,
+      })
+    return response
+  }
+  try {
+    const annals = new Annals({ url, token, retries, parse: parseExactly, stringify: writeJson, fetch: send })
+    return { annals, isReached: () => is_reached }
+  } catch (error) {
+    throw new UsageError(`${JSON.stringify(url)} is not the URL of a service: ${(error as Error).message}.`)
+  }
+}
+
+/** A proxy in front may want a password of its own, and says so in its own words. */
+async function isOfAnnals(response: Response): Promise<boolean> {
+  try {
+    return ((await response.json()) as { error?: unknown }).error === 'unauthorized'
+  } catch {
+    return false
+  }
+}
+
+/** An answer nests what is stored a few levels deeper, so its depth is not refused here. */
+function parseExactly(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch (error) {
+    if (error instanceof RangeError) return JSON.parse(text)
+    throw error
+  }
+}
