@@ -45,7 +45,12 @@ export const TimelineItem = Type.Union([Type.Ref('TimelineMessage'), Type.Ref('T
   },
 })
 
-const AfterSeq = Type.Integer({ minimum: 0, description: 'Only entries with a greater seq.', examples: [7] })
+const AfterSeq = Type.Integer({
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: 'Only entries with a greater seq.',
+  examples: [7],
+})
 
 export const TimelineQuery = Strict({
   kind: Type.Optional(Kind),
