@@ -143,7 +143,8 @@ export class Appender {
         // What waits goes out first, then this flush is answered.
         return new Promise<void>((resolve) => setImmediate(resolve))
       }
-      await flush(this.options.database, taken, { ...this.options, onCommitted })
+      const run = () => flush(this.options.database, taken, { ...this.options, onCommitted })
+      await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
       done()
     } else this.nextTurn(lane)
   }
