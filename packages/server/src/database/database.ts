@@ -13,7 +13,7 @@ export type Parameter = string | number | boolean | null | Buffer | ReadonlyArra
 export interface Queryable {
   /**
    * Runs one statement and gives its rows. `onSending` is called when a connection is there and the statement goes
-   * out: until then nothing can have happened.
+   * out: until then nothing can have happened, and if it throws, nothing is sent.
    * @throws DatabaseAway
    */
   query(statement: Statement, parameters: readonly Parameter[], onSending?: () => void): Promise<Row[]>
@@ -133,8 +133,8 @@ async function runOnPool(
   onSending?: () => void,
 ): Promise<Row[]> {
   const client = await connect(connections)
-  onSending?.()
   try {
+    onSending?.()
     const rows = await run(client, statement, parameters, connections)
     client.release()
     return rows

@@ -32,8 +32,13 @@ export async function flush(
   const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble, onCommitted } = limits
   // What a request has waited in the queue counts: it is told within one wait that the database is away.
   const waitingSince = Math.min(...batch.map(({ enqueued_at }) => enqueued_at))
-  const state: FlushState = { sent: false, deadline: waitingSince + wait_ms_max, onTrouble, onCommitted }
-  const timer = setTimeout(() => giveUp(batch, state), commit_ms_max)
+  const deadline = waitingSince + wait_ms_max
+  const state: FlushState = { sent: false, over: false, told: new Set(), deadline, onTrouble, onCommitted }
+  const timer = setTimeout(() => {
+    giveUp(batch, state)
+    // Who was told that nothing was stored must find it so.
+    state.over = !state.sent
+  }, commit_ms_max)
   try {
     await store(database, batch, state)
   } finally {
@@ -43,7 +48,7 @@ export async function flush(
 
 /**
  * Told what a flush meets: `away` and `collided` are tried again, `split` is stored in halves, and what is
- * `unavailable` or `in_doubt` is given up.
+ * `unavailable` or `in_doubt` is given up, which is told once a flush, however many parts of it are.
  */
 export type OnTrouble = (trouble: 'away' | 'collided' | 'split' | 'unavailable' | 'in_doubt') => void
 
@@ -52,8 +57,15 @@ interface FlushState {
   onCommitted: (() => Promise<void>) | undefined
   /** A statement of this flush was under way when its connection broke, or is under way now. */
   sent: boolean
+  /** The callers were told that nothing was stored: nothing may be sent any more. */
+  over: boolean
+  /** The ends that `onTrouble` was told of. */
+  readonly told: Set<string>
   readonly deadline: number
 }
+
+/** A flush that was given up before it was sent. */
+class TooLate extends Error {}
 
 async function store(
   database: Database,
@@ -72,6 +84,7 @@ async function store(
       if (rest.length === 0) return
       lookAgain = await append(database, unsettled, state, { isRepeated, isSecondLook })
     } catch (error) {
+      if (error instanceof TooLate) return
       if (error instanceof DatabaseAway) {
         state.sent = isRepeated || error.in_doubt
         state.onTrouble?.('away')
@@ -105,6 +118,7 @@ async function append(
 ): Promise<PendingAppend[]> {
   const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled)
   const rows = await database.query(APPEND_ENTRIES, plan.parameters, () => {
+    if (state.over) throw new TooLate()
     state.sent = true
   })
   await state.onCommitted?.()
@@ -148,7 +162,9 @@ async function storeApart(
 }
 
 function giveUp(batch: readonly PendingAppend[], state: FlushState, cause?: unknown): void {
-  state.onTrouble?.(state.sent ? 'in_doubt' : 'unavailable')
+  const end = state.sent ? 'in_doubt' : 'unavailable'
+  if (!state.told.has(end)) state.onTrouble?.(end)
+  state.told.add(end)
   const reason = state.sent
     ? new AppendInDoubt('the database did not answer before the deadline', { cause })
     : new AnnalsError(

@@ -21,11 +21,15 @@ export class FakeDatabase implements Database {
 
   constructor(
     private readonly answer: (flush: Flush, number: number) => Promise<Row[]> | Row[] = ({ rows }) => rows,
+    /** Waited for before the answer to what a flush looks up: nothing was stored before, under whatever key or id. */
+    private readonly lookUp: () => Promise<void> = async () => {},
   ) {}
 
   async query(statement: Statement, parameters: readonly Parameter[], onSent?: () => void): Promise<Row[]> {
-    // Nothing was stored before, under whatever key or id.
-    if (statement !== APPEND_ENTRIES) return []
+    if (statement !== APPEND_ENTRIES) {
+      await this.lookUp()
+      return []
+    }
     onSent?.()
     const flush = readFlush(parameters)
     this.flushes.push(flush)

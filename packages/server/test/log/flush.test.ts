@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { DatabaseAway, type Row } from '../../src/database/database.ts'
 import { AnnalsError } from '../../src/errors.ts'
 import type { AppendRequest } from '../../src/log/append_request.ts'
-import { flush } from '../../src/log/flush.ts'
+import { flush, type OnTrouble } from '../../src/log/flush.ts'
 import type { PendingAppend } from '../../src/log/pending_append.ts'
 import { FakeDatabase, type Flush } from './fake_database.ts'
 import { anEvent } from './requests.ts'
@@ -13,7 +13,7 @@ const WAIT_MS = 150
 async function endings(
   database: FakeDatabase,
   requests: AppendRequest[],
-  waited_ms = 0,
+  { waited_ms = 0, onTrouble }: { waited_ms?: number; onTrouble?: OnTrouble } = {},
 ): Promise<Array<'stored' | Error>> {
   const ended: Array<'stored' | Error> = []
   const batch = requests.map((request, index): PendingAppend => {
@@ -30,7 +30,7 @@ async function endings(
       reject: (error) => end(error as Error),
     }
   })
-  await flush(database, batch, { wait_ms_max: WAIT_MS })
+  await flush(database, batch, { wait_ms_max: WAIT_MS, ...(onTrouble && { onTrouble }) })
   return ended
 }
 
@@ -87,7 +87,10 @@ describe('a connection that is lost', () => {
 
   it('is waited out for no longer than the requests have left, the queue included', async () => {
     const database = new FakeDatabase(() => Promise.reject(away(false)))
-    expect(names(await endings(database, events(2), WAIT_MS))).toEqual(['unavailable', 'unavailable'])
+    expect(names(await endings(database, events(2), { waited_ms: WAIT_MS }))).toEqual([
+      'unavailable',
+      'unavailable',
+    ])
     expect(database.flushes).toHaveLength(1)
   })
 
@@ -102,6 +105,44 @@ describe('a connection that is lost', () => {
       return rows
     })
     expect(names(await endings(database, events(2)))).toEqual(['stored', 'stored'])
+  })
+})
+
+describe('a flush that is given up', () => {
+  const later = () => new Promise<void>((resolve) => setTimeout(resolve, 2 * WAIT_MS))
+  const keyed = events(2).map((request, n) => ({
+    ...request,
+    idempotency: { key: `k${n}`, request_hash: 'h' },
+  }))
+
+  it('before it was sent is not sent afterwards: its callers were told that nothing was stored', async () => {
+    const database = new FakeDatabase(undefined, later)
+    expect(names(await endings(database, keyed))).toEqual(['unavailable', 'unavailable'])
+    expect(database.flushes).toEqual([])
+  })
+
+  it('is not sent again either, when its first attempt did nothing', async () => {
+    let looked = 0
+    const database = new FakeDatabase(
+      () => Promise.reject(sqlError('40P01')),
+      () => (++looked === 1 ? Promise.resolve() : later()),
+    )
+    expect(names(await endings(database, keyed))).toEqual(['unavailable', 'unavailable'])
+    expect(database.flushes).toHaveLength(1)
+  })
+
+  it('is counted once, though its statement fails after its callers were told', async () => {
+    const troubles: string[] = []
+    const database = new FakeDatabase(async () => {
+      await later()
+      throw new DatabaseAway(true, new Error('Connection terminated unexpectedly'))
+    })
+    const onTrouble: OnTrouble = (trouble) => troubles.push(trouble)
+    expect(names(await endings(database, events(2), { onTrouble }))).toEqual([
+      'AppendInDoubt',
+      'AppendInDoubt',
+    ])
+    expect(troubles).toEqual(['in_doubt', 'away'])
   })
 })
 
