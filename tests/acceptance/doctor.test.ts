@@ -19,8 +19,8 @@ interface Diagnosis {
   todo?: string
 }
 
-async function doctor(env: Record<string, string>) {
-  const { code, stdout, stderr } = await runAnnals(['doctor', '--json'], env)
+async function doctor(env: Record<string, string>, ...options: string[]) {
+  const { code, stdout, stderr } = await runAnnals(['doctor', '--json', ...options], env)
   expect(stdout, stderr).not.toBe('')
   const { checks, ...rest } = JSON.parse(stdout) as {
     healthy: boolean
@@ -206,6 +206,24 @@ describe.skipIf(reasonForNoOwnDatabase())('annals doctor of a database', () => {
       state,
       found: expect.stringMatching(found),
       todo: expect.any(String),
+    })
+  })
+
+  it('counts the connections of each worker', async () => {
+    const DATABASE_URL = await made((name) => `ALTER DATABASE ${name} CONNECTION LIMIT 40`)
+    const env = { DATABASE_URL, ANNALS_DATABASE_CONNECTIONS_MAX: '6', ANNALS_FLUSHES_MAX: '2' }
+    const connections = async (...options: string[]) => (await doctor(env, ...options)).of('connections')[0]!
+    expect(await connections()).toMatchObject({
+      state: 'ok',
+      found: expect.stringMatching(/^a node opens up to 10;/),
+    })
+    expect(await connections('--workers', '4')).toMatchObject({
+      state: 'warning',
+      found: expect.stringMatching(/^a node of 4 workers opens up to 40; .* one node only$/),
+    })
+    expect(await connections('--workers', '5')).toMatchObject({
+      state: 'failure',
+      found: expect.stringMatching(/^a node of 5 workers opens up to 50; the server has 40/),
     })
   })
 

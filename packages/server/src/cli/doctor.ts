@@ -1,14 +1,17 @@
 import { Command } from 'commander'
+import { parseWorkers } from './serve.js'
 
 /** What the command line says of a diagnosis. */
 export interface DoctorOptions {
   json?: boolean
+  workers?: number
 }
 
 /** annals doctor */
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description('Check what Annals stands on, and say what to do about each finding.')
+    .option('--workers <count>', 'count the connections of a node that is run so', parseWorkers)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -18,6 +21,7 @@ service. Ends with 0 unless something fails, with 1 if so; a warning is no failu
 
 Examples:
   annals doctor
+  annals doctor --workers 4
   annals doctor --json | jq '.checks[] | select(.state == "failure")'`,
     )
     .action(async (options: DoctorOptions) => {

@@ -13,7 +13,7 @@ const open: OpenDatabase = (config, work) =>
 
 /** Diagnoses, prints what was found, and sets the exit code. */
 export async function runDoctor(options: DoctorOptions): Promise<void> {
-  const checks = await diagnose(process.env, open)
+  const checks = await diagnose(process.env, open, options.workers)
   const countOf = (state: State) => checks.filter((check) => check.state === state).length
   const failures = countOf('failure')
   const warnings = countOf('warning')

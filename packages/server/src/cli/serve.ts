@@ -15,7 +15,7 @@ export function serveCommand(): Command {
     .option(
       '--workers <count>',
       'run so many processes that share the port, and replace one that dies',
-      parseCount,
+      parseWorkers,
     )
     .addOption(new Option('--worker').hideHelp())
     .addHelpText(
@@ -42,7 +42,8 @@ export function serveCommand(): Command {
     })
 }
 
-function parseCount(text: string): number {
+/** The number of workers that an option names. */
+export function parseWorkers(text: string): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (count < 1 || count > WORKERS_MAX)
     throw new InvalidArgumentError(`It must be a number from 1 to ${WORKERS_MAX}.`)

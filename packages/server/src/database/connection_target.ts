@@ -41,13 +41,18 @@ export async function locateDatabase(
   }
 }
 
+/** The connections that one process has at most. */
+export function connectionsOf(config: Config): number {
+  // The pools', one that listens while a tail is open, and one that asks whether a silent database is still there.
+  return config.database_connections_max + config.flushes_max + 2
+}
+
 /**
  * Whether so many processes fit into the embedded server; of an operator's server only its operator knows.
  * @throws StartError
  */
 export function checkEmbeddedConnections(config: Config, processes: number): void {
-  // The pools', one that listens, and one that asks whether the database is still there.
-  const each = config.database_connections_max + config.flushes_max + 2
+  const each = connectionsOf(config)
   if (config.database_url !== undefined || processes * each <= EMBEDDED_CONNECTIONS_MAX) return
   throw new StartError(
     `${processes} workers with ${each} connections each are more than the embedded PostgreSQL has (${EMBEDDED_CONNECTIONS_MAX}). Start fewer workers, or lower ANNALS_DATABASE_CONNECTIONS_MAX.`,

@@ -1,20 +1,23 @@
 import type { Config } from '../config.js'
+import { connectionsOf } from '../database/connection_target.js'
 import type { Database } from '../database/database.js'
 import { READ_CONNECTIONS } from '../database/queries/doctor.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 
-/** The connection that listens for other nodes, while a tail is open. */
-const BELLS = 1
-
-/** Compares the connections that a node may open with those that the server has. */
-export async function checkConnections(database: Database, config: Config): Promise<Diagnosis> {
+/** Compares the connections that a node of so many processes may open with those that the server has. */
+export async function checkConnections(
+  database: Database,
+  config: Config,
+  workers: number,
+): Promise<Diagnosis> {
   const [row] = await database.query(READ_CONNECTIONS, [])
   const limits = [row!.user_limit!, row!.database_limit!].map(Number).filter((limit) => limit >= 0)
   const available = Math.min(Number(row!.limit) - Number(row!.reserved), ...limits)
-  const ours = config.database_connections_max + config.flushes_max + BELLS
-  const found = `a node opens up to ${ours}; the server has ${available}, of which ${row!.in_use} are in use`
+  const ours = workers * connectionsOf(config)
+  const node = workers === 1 ? 'a node opens' : `a node of ${workers} workers opens`
+  const found = `${node} up to ${ours}; the server has ${available}, of which ${row!.in_use} are in use`
   const todo =
-    'Raise max_connections or the limit of the user or database, or lower ANNALS_DATABASE_CONNECTIONS_MAX; several nodes add up.'
+    'Raise max_connections or the limit of the user or database, or lower ANNALS_DATABASE_CONNECTIONS_MAX; workers and nodes add up.'
   if (ours > available) return wrong('connections', 'failure', found, todo)
   if (ours * 2 > available) return wrong('connections', 'warning', `${found}: enough for one node only`, todo)
   return well('connections', `${found}: room for ${Math.floor(available / ours)} nodes`)

@@ -12,7 +12,11 @@ const CLOCK_MS_OFF = 1_000
 const ROUNDS = 5
 
 /** Looks at a database that answers. */
-export async function checkDatabase(database: Database, config: Config): Promise<Diagnosis[]> {
+export async function checkDatabase(
+  database: Database,
+  config: Config,
+  workers: number,
+): Promise<Diagnosis[]> {
   // Without a connection none of what follows can be looked at: the caller says so.
   await database.query(PING, [])
   return [
@@ -22,7 +26,7 @@ export async function checkDatabase(database: Database, config: Config): Promise
     ...(await attempt('schema', () => checkSchema(database))),
     ...(await attempt('durability', () => checkDurability(database))),
     ...(await attempt('clock', () => checkClock(database))),
-    ...(await attempt('connections', () => checkConnections(database, config))),
+    ...(await attempt('connections', () => checkConnections(database, config, workers))),
     ...(await attempt('vacuum', () => checkVacuum(database))),
     ...(await attempt('transactions', () => checkHolders(database))),
   ]

@@ -12,10 +12,14 @@ export type OpenDatabase = (
   work: (database: Database) => Promise<Diagnosis[]>,
 ) => Promise<Diagnosis[]>
 
-/** Looks at all that Annals stands on, and changes nothing: machine, settings, data directory, database. */
+/**
+ * Looks at all that Annals stands on, and changes nothing: machine, settings, data directory, database. `workers`: the
+ * processes that a node is to have.
+ */
 export async function diagnose(
   environment: Record<string, string | undefined>,
   open: OpenDatabase,
+  workers = 1,
 ): Promise<Diagnosis[]> {
   const checks = [checkNode(process.versions.node), checkVariables(environment)]
   let config: Config
@@ -32,12 +36,12 @@ export async function diagnose(
     // Nothing would be there to look at, and starting it would make it.
     if (directory.some(({ check }) => check === 'data directory')) return checks
   }
-  return [...checks, ...(await checkConnection(config, open))]
+  return [...checks, ...(await checkConnection(config, open, workers))]
 }
 
-async function checkConnection(config: Config, open: OpenDatabase): Promise<Diagnosis[]> {
+async function checkConnection(config: Config, open: OpenDatabase, workers: number): Promise<Diagnosis[]> {
   try {
-    return await open(config, (database) => checkDatabase(database, config))
+    return await open(config, (database) => checkDatabase(database, config, workers))
   } catch (error) {
     const reason = error instanceof Error ? error : new Error(String(error))
     const todo =
