@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { DatabaseAway, openDatabase } from '../../packages/server/src/database/database.ts'
+import { planned } from '../../packages/server/src/database/statement.ts'
 import type { AppendRequest } from '../../packages/server/src/log/append_request.ts'
 import type { Appender } from '../../packages/server/src/log/appender.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'
@@ -229,5 +231,25 @@ describe('a database that is held up', () => {
     await vi.waitFor(async () => expect((await log.readSession(project, session_id)).last_seq).toBe(1))
     await vi.waitFor(() => expect(node.load()).toEqual({ requests: 0, bytes: 0, flushes: 0 }))
     expect(await ending(node, eventRequest(project, session_id))).toEqual([2])
+  })
+})
+
+describe('a process that stands still, or vanished, within a transaction', () => {
+  it('loses its locks, and with them its transaction', async () => {
+    const standing = openDatabase({
+      target: { connectionString: log.url },
+      connections_max: 1,
+      wait_ms_max: 5_000,
+      statement_ms_max: 200,
+    })
+    const lock = planned('lock', 'SELECT 1 FROM session_heads WHERE session_id = $1 FOR UPDATE')
+    const transaction = standing.transaction(async (connection) => {
+      await connection.query(lock, [session])
+      // It goes on when somebody else has got what it held.
+      await nodes[0]!.append(eventRequest(project, session))
+      await connection.query(lock, [session])
+    })
+    await expect(transaction).rejects.toBeInstanceOf(DatabaseAway)
+    await standing.close()
   })
 })

@@ -37,7 +37,7 @@ export interface DatabaseOptions {
   connections_max: number
   /** Longest wait for a connection, in ms. */
   wait_ms_max: number
-  /** Longest run of one statement in the server, in ms; 0: no limit. */
+  /** Longest run of one statement in the server, and wait between two of a transaction, in ms; 0: no limit. */
   statement_ms_max: number
   /** Settings of PostgreSQL for these connections, such as plan_cache_mode. */
   settings?: Record<string, string>
@@ -52,6 +52,7 @@ export interface DatabaseOptions {
 // Text in, text out: the driver parses nothing, so nothing loses digits or microseconds on the way.
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value }
 const TRANSACTION_ATTEMPTS_MAX = 5
+const KEEP_ALIVE_MS = 10_000
 
 /**
  * Opens a pool. It connects when it is first used. Where the target is `pooled`, what belongs to a session is left
@@ -66,11 +67,17 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: options.wait_ms_max,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
+    // Else the machine's own default applies, by which an idle connection that broke in silence stays for two hours.
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'annals',
     ...(options.settings && !pooled && { options: startupOptions(options.settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
     ...(options.statement_ms_max > 0 && {
-      ...(!pooled && { statement_timeout: options.statement_ms_max }),
+      ...(!pooled && {
+        statement_timeout: options.statement_ms_max,
+        // A process that vanished, or stands still, between two statements would hold its locks for hours.
+        idle_in_transaction_session_timeout: options.statement_ms_max,
+      }),
       // A database that stopped answering cannot cancel its own statement; the client then gives up itself.
       query_timeout: options.statement_ms_max + 1_000,
     }),

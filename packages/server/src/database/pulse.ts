@@ -18,7 +18,10 @@ export class Pulse {
   private readonly waiting = new Set<{ since: number; reject: (error: Error) => void }>()
   private readonly timer: NodeJS.Timeout
   private client: pg.Client | undefined
-  private asked_at: number | undefined
+  /** For how long it has been asked, not counting the time in which this process was held up; undefined: it is not. */
+  private asked_for_ms: number | undefined
+  /** Tells one question from the next. */
+  private questions = 0
   private looked_at = performance.now()
   private isSilent = false
   private closed = false
@@ -53,11 +56,13 @@ export class Pulse {
 
   private look(): void {
     const now = performance.now()
-    // We were held up ourselves: an answer may have come and wait to be read.
-    const late = now - this.looked_at > 2 * LOOK_EVERY_MS
+    // When we were held up ourselves, an answer may have come and wait to be read: such time counts for little. But it
+    // counts, or a process that is always late would never find out.
+    const passed_ms = Math.min(now - this.looked_at, LOOK_EVERY_MS)
     this.looked_at = now
-    if (this.asked_at !== undefined) {
-      if (!late && now - this.asked_at >= this.silent_ms) this.fallSilent()
+    if (this.asked_for_ms !== undefined) {
+      this.asked_for_ms += passed_ms
+      if (this.asked_for_ms >= this.silent_ms) this.fallSilent()
       return
     }
     const [oldest] = this.waiting
@@ -67,14 +72,16 @@ export class Pulse {
 
   private fallSilent(): void {
     this.isSilent = true
-    this.asked_at = undefined
+    this.asked_for_ms = undefined
     this.drop()
     for (const { reject } of this.waiting) reject(new Error(SILENCE))
   }
 
   private async ask(): Promise<void> {
-    const asked_at = performance.now()
-    this.asked_at = asked_at
+    this.questions += 1
+    const question = this.questions
+    this.asked_for_ms = 0
+    const isOpen = () => this.questions === question && this.asked_for_ms !== undefined
     try {
       if (!this.client) {
         const client = new pg.Client({ ...this.target, application_name: 'annals pulse', keepAlive: true })
@@ -85,10 +92,10 @@ export class Pulse {
       await this.client.query('SELECT 1')
     } catch {
       // It refuses, or has closed the connection: then a statement hears the same, and need not be told.
-      if (this.asked_at === asked_at) this.drop()
+      if (isOpen()) this.drop()
     }
-    if (this.asked_at !== asked_at) return
-    this.asked_at = undefined
+    if (!isOpen()) return
+    this.asked_for_ms = undefined
     this.isSilent = false
   }
 

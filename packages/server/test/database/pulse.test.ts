@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Pulse } from '../../src/database/pulse.ts'
 import { type OnMessage, rowAnswer, startFakePostgres } from './fake_postgres.ts'
 
-const SILENT_MS = 150
+const SILENT_MS = 300
 
 const closings: Array<() => unknown> = []
 afterEach(async () => {
@@ -25,6 +25,17 @@ describe('the pulse of a database', () => {
     const { pulse } = await takePulse()
     await expect(pulse.orSilence(endless())).rejects.toThrow('fallen silent')
     expect(pulse.silent).toBe(true)
+  })
+
+  it('is found out by a process that is always late, too', async () => {
+    const { pulse } = await takePulse()
+    let now = 0
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+      now += 1_000
+      return now
+    })
+    closings.push(() => clock.mockRestore())
+    await expect(pulse.orSilence(endless())).rejects.toThrow('fallen silent')
   })
 
   it('leaves a statement alone that takes its time, and asks meanwhile', async () => {
