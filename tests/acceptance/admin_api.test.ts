@@ -4,6 +4,7 @@ import { startServer } from '../harness/annals_process.ts'
 import { expectError, expectOk, NOBODYS_ID, TIMESTAMP, UUID } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
 import { useService } from '../harness/service.ts'
+import { queryRows, withConnection } from '../harness/sql.ts'
 import { type IssuedToken, issueToken } from '../harness/tokens.ts'
 
 interface NewProject {
@@ -49,6 +50,26 @@ describe('an expiry far from UTC', () => {
       expires_at: '2990-01-01T00:00:00+19:22',
     })
     expect(issued.expires_at).toBe('2989-12-31T04:38:00.000000Z')
+  })
+})
+
+describe('a token for a project that is being erased', () => {
+  it('is refused as one for a project that there is not', async () => {
+    const { project } = await create()
+    await withConnection(service.databaseUrl, async (connection) => {
+      await connection.query('BEGIN')
+      await connection.query('SELECT id FROM projects WHERE id = $1 FOR UPDATE', [project.id])
+      const issuing = admin.request('POST', `${PROJECTS}/${project.id}/tokens`, { body: { name: 'late' } })
+      await vi.waitFor(async () => {
+        const waiting = `SELECT pid FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%api_keys%'`
+        expect(await queryRows(service.databaseUrl, waiting)).toHaveLength(1)
+      })
+      await connection.query('DELETE FROM api_keys WHERE project_id = $1', [project.id])
+      await connection.query('DELETE FROM projects WHERE id = $1', [project.id])
+      await connection.query('COMMIT')
+      expectError(await issuing, 404, 'project_not_found')
+    })
   })
 })
 

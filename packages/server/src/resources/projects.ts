@@ -1,4 +1,5 @@
 import type { Database, Queryable } from '../database/database.js'
+import { isForeignKeyViolation } from '../database/database_errors.js'
 import {
   CHANGE_PROJECT,
   CREATE_API_KEY,
@@ -86,14 +87,20 @@ export async function checkProject(database: Queryable, project_id: string): Pro
   if ((await database.query(PROJECT_EXISTS, [project_id])).length === 0) throw notFound('project')
 }
 
-/** Makes a token for a project. Gives it as JSON with its secret in `token`: this is the only time. */
+/**
+ * Makes a token for a project. Gives it as JSON with its secret in `token`: this is the only time.
+ * @throws AnnalsError project_not_found
+ */
 export async function issueToken(
   database: Queryable,
   project_id: string,
   request: TokenRequest,
 ): Promise<string> {
   const token = mintToken()
-  const json = await storeToken(database, project_id, token, request, 'issued')
+  const json = await storeToken(database, project_id, token, request, 'issued').catch((error: unknown) => {
+    // Not looked up before: it may be erased between the two.
+    throw isForeignKeyViolation(error) ? notFound('project') : error
+  })
   return `{"token":${JSON.stringify(token)},${json.slice(1)}`
 }
 

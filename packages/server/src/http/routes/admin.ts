@@ -145,11 +145,13 @@ function tokenRoutes(app: AppServer, { database }: AppParts): void {
     },
     async (request, reply) => {
       const { name, scopes = ['read', 'write'], expires_at } = request.body
-      const { project_id } = request.params
-      await checkProject(database, project_id)
       return answer(
         reply,
-        await issueToken(database, project_id, { name, scopes, expires_at: expiryOf(expires_at) }),
+        await issueToken(database, request.params.project_id, {
+          name,
+          scopes,
+          expires_at: expiryOf(expires_at),
+        }),
         201,
       )
     },
