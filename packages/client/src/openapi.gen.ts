@@ -911,7 +911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -1042,7 +1042,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -1234,7 +1234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -1359,7 +1359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -1485,7 +1485,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -1668,7 +1668,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -1793,7 +1793,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -1957,7 +1957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -2132,7 +2132,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -2275,7 +2275,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -2479,7 +2479,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -2628,7 +2628,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -2833,7 +2833,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -3009,7 +3009,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -3136,7 +3136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -3292,7 +3292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -3541,7 +3541,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -3672,7 +3672,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -3830,7 +3830,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -3955,7 +3955,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -4081,7 +4081,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -4242,7 +4242,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -4363,7 +4363,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -4497,7 +4497,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -4628,7 +4628,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -4738,7 +4738,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -4895,7 +4895,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -5021,7 +5021,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -5175,7 +5175,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -5302,7 +5302,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -5501,7 +5501,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */
@@ -5631,7 +5631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away or the queue is full; nothing was stored. */
+            /** @description The database is away, or there is too much to do; nothing was stored. */
             503: {
                 headers: {
                     /** @description Leads to this request in the log. */

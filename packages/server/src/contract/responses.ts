@@ -56,7 +56,7 @@ const STATUS_TEXT: Record<number, string> = {
   422: 'The idempotency key stands for another request.',
   429: 'The token made too many requests; nothing was done.',
   500: 'A fault of the server.',
-  503: 'The database is away or the queue is full; nothing was stored.',
+  503: 'The database is away, or there is too much to do; nothing was stored.',
 }
 
 /** Errors that any operation may answer with. */
@@ -67,6 +67,7 @@ const ALWAYS: ErrorName[] = [
   'rate_limited',
   'internal_error',
   'unavailable',
+  'overloaded',
 ]
 const WITH_BODY: ErrorName[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type']
 

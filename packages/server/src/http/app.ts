@@ -1,7 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
-import { newId } from '../ids.js'
 import type { AppParts, AppServer } from './app_parts.js'
 import { authenticate } from './authenticate.js'
 import { authenticateAdmin } from './authenticate_admin.js'
@@ -13,6 +11,7 @@ import { watchMethods } from './method_not_allowed.js'
 import { describeApi } from './openapi.js'
 import { limitRates } from './rate_limit.js'
 import { readBodies } from './read_body.js'
+import { requestIdOf } from './request_id.js'
 import { adminRoutes } from './routes/admin.js'
 import { configsRoutes } from './routes/configs.js'
 import { consoleRoutes } from './routes/console.js'
@@ -27,10 +26,9 @@ import { sessionRoutes } from './routes/sessions.js'
 import { timelineRoutes } from './routes/timeline.js'
 import { userRoutes } from './routes/users.js'
 import { shedAppends } from './shed_appends.js'
+import { shedLoad } from './shed_load.js'
 import { traceRequests } from './trace_requests.js'
 import { validateRequests } from './validate.js'
-
-const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
 
 /** The service as an HTTP application, not yet listening. */
 export async function buildApp(parts: AppParts): Promise<AppServer> {
@@ -43,7 +41,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
     clientErrorHandler: refuseConnections(logger),
     routerOptions: { maxParamLength: 1_024 },
     requestIdHeader: false,
-    genReqId: requestId,
+    genReqId: requestIdOf,
     // While draining, a request on an open connection is still answered; the connection closes behind it.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
@@ -55,6 +53,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   }).withTypeProvider<TypeBoxTypeProvider>()
   boundConnections(app.server, config)
 
+  const load = shedLoad(app, parts)
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
   await describeApi(app)
@@ -68,6 +67,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   await app.register(
     async (authenticated: AppServer) => {
       authenticate(authenticated, parts.tokens)
+      load.countCallers(authenticated)
       await limitRates(authenticated, config.rate_limit_per_second)
       shedAppends(authenticated, parts.appender)
       pingRoutes(authenticated)
@@ -100,10 +100,4 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   await consoleRoutes(app, parts)
   answerWrongMethods()
   return app
-}
-
-/** The caller's, where it is one to be written into a log; otherwise a new one. */
-function requestId(request: Pick<IncomingMessage, 'headers'>): string {
-  const given = request.headers['x-request-id']
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
 }

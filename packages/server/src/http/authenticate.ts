@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError } from '../errors.js'
 import type { Grant, TokenDirectory } from '../tokens/token_directory.js'
@@ -41,6 +42,6 @@ function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError |
 }
 
 /** The token of an Authorization header in the one form that is taken, undefined without one. */
-export function bearerToken(request: FastifyRequest): string | undefined {
+export function bearerToken(request: Pick<IncomingMessage, 'headers'>): string | undefined {
   return BEARER.exec(request.headers.authorization ?? '')?.[1]
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.js'
 import { AnnalsError } from '../errors.js'
 import type { AppendOutcome, AppendRequest } from './append_request.js'
-import { Backlog } from './backlog.js'
+import { Backlog, smoothed } from './backlog.js'
 import { cutFlush } from './cut_flush.js'
 import { flush, type OnTrouble } from './flush.js'
 import type { PendingAppend } from './pending_append.js'
@@ -61,6 +61,8 @@ export class Appender {
   private flushesInFlight = 0
   private waitingRequests = 0
   private waitingBytes = 0
+  /** How long a flush took of late, whosever it was. */
+  private flush_ms = 0
   private readonly expiry: NodeJS.Timeout
 
   constructor(private readonly options: AppenderOptions) {
@@ -86,10 +88,14 @@ export class Appender {
     })
   }
 
-  /** Whether a project has more waiting already than is stored in time: then nothing of it need be read. */
+  /**
+   * Whether one more append of a project would not be stored in time, for what waits in its lane, or for the lanes
+   * that are to have their turn before it: then nothing of it need be read.
+   */
   isBehind(project_id: string): boolean {
-    const { queue_wait_ms_max = Number.POSITIVE_INFINITY } = this.options
-    return (this.lanes.get(project_id)?.backlog.wait_ms ?? 0) > queue_wait_ms_max
+    const { queue_wait_ms_max = Number.POSITIVE_INFINITY, flushes_max } = this.options
+    const own_ms = this.lanes.get(project_id)?.backlog.wait_ms ?? 0
+    return own_ms + Math.floor(this.ready.length / flushes_max) * this.flush_ms > queue_wait_ms_max
   }
 
   /** Requests and bytes that wait, and flushes in flight. */
@@ -158,6 +164,7 @@ export class Appender {
       ms,
     })
     lane.backlog.flushed(taken, ms)
+    this.flush_ms = smoothed(this.flush_ms, ms)
     this.flushesInFlight -= 1
     this.nextTurn(lane)
     this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))

@@ -1,7 +1,7 @@
 import { FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX } from './cut_flush.js'
 import type { PendingAppend } from './pending_append.js'
 
-/** The newest flush that was nearly full counts this much, all those before it the rest. */
+/** The newest flush counts this much, all those before it the rest. */
 const NEWEST_COUNTS = 0.3
 /** A flush that is less full than this says little of how long a full one takes. */
 const FULL_ENOUGH = 0.5
@@ -34,14 +34,18 @@ export class Backlog {
     const entries = taken.reduce((sum, { request }) => sum + request.entries.length, 0)
     const bytes = taken.reduce((sum, pending) => sum + pending.bytes, 0)
     if (fullness(entries, bytes) < FULL_ENOUGH) return
-    const before = this.full_flush_ms ?? ms
-    this.full_flush_ms = before + (ms - before) * NEWEST_COUNTS
+    this.full_flush_ms = smoothed(this.full_flush_ms ?? ms, ms)
   }
 
   /** ms that one more request would wait for its flush to begin, as far as can be told. */
   get wait_ms(): number {
     return Math.floor(fullness(this.entries, this.bytes)) * (this.full_flush_ms ?? 0)
   }
+}
+
+/** How long flushes took, with the newest one in it. */
+export function smoothed(before_ms: number, newest_ms: number): number {
+  return before_ms + (newest_ms - before_ms) * NEWEST_COUNTS
 }
 
 /** Of a flush's bounds, the part that is taken up. */

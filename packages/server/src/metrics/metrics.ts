@@ -38,6 +38,10 @@ export class Metrics {
     'Requests that failed, by name of the error.',
     ['error'],
   )
+  private readonly refusals = this.counter(
+    'annals_requests_shed_total',
+    'Requests that were refused unread with 503 overloaded, because the process had too much to do. Not in the rest.',
+  )
   private readonly flushEntries = this.histogram(
     'annals_flush_entries',
     'Entries that were stored together in one commit.',
@@ -114,6 +118,10 @@ export class Metrics {
     this.errors.inc({ error })
   }
 
+  shed(): void {
+    this.refusals.inc()
+  }
+
   flushed({ entries, wait_ms, ms }: { entries: number; wait_ms: number; ms: number }): void {
     this.flushEntries.observe(entries)
     this.flushWait.observe(wait_ms / 1000)
@@ -133,7 +141,7 @@ export class Metrics {
     return new Histogram({ name, help, buckets, labelNames, registers: [this.registry] })
   }
 
-  private counter<L extends string>(name: string, help: string, labelNames: L[]) {
+  private counter<L extends string>(name: string, help: string, labelNames: L[] = []) {
     return new Counter({ name, help, labelNames, registers: [this.registry] })
   }
 

@@ -57,6 +57,11 @@ export class TokenDirectory {
     return stillValid(known.grant)
   }
 
+  /** The project of a token that is remembered, however long ago it was looked up: good for nothing but counting. */
+  projectOf(token: string): string | undefined {
+    return this.lookups.peek(hashToken(token).toString('latin1'))?.grant?.project_id
+  }
+
   private lookUp(id: string, hash: Buffer): Promise<Lookup> {
     const under_way = this.pending.get(id)
     // One that a slow database has kept for too long may bring an answer from before a revocation.

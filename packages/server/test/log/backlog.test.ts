@@ -110,3 +110,23 @@ describe('a project that is behind', () => {
     expect(new Set(hows(more))).toEqual(new Set(['waits']))
   })
 })
+
+describe('more projects than have their turn in time', () => {
+  it('are refused beyond that, those that are quiet otherwise as well, and taken again when turns are quick', async () => {
+    const { appender, answerAll } = heldAppender({ queue_wait_ms_max: 20, flushes_max: 1 })
+    const first = send(appender, 'project 0')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    answerAll()
+    await vi.waitFor(() => expect(first.how).toBe('stored'))
+    // A flush is known to take 30 ms or more now: one has its turn, one waits for it, and one more would for too long.
+    const many = [1, 2, 3, 4].map((n) => send(appender, `project ${n}`))
+    await settled()
+    expect(hows(many)).toEqual(['waits', 'waits', 'overloaded', 'overloaded'])
+    expect(appender.isBehind('project 5')).toBe(true)
+    await vi.waitFor(() => {
+      answerAll()
+      expect(hows(many.slice(0, 2))).toEqual(['stored', 'stored'])
+    })
+    expect(appender.isBehind('project 5')).toBe(false)
+  })
+})

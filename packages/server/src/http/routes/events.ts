@@ -35,7 +35,7 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
           data: Type.Ref('SessionEvent'),
           body: true,
           idempotent: true,
-          errors: ['session_not_found', 'seq_conflict', 'overloaded'],
+          errors: ['session_not_found', 'seq_conflict'],
         }),
       },
     },

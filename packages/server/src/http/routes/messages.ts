@@ -61,7 +61,7 @@ function addRoute(app: AppServer, { appender }: AppParts): void {
           data: Type.Ref('Message'),
           body: true,
           idempotent: true,
-          errors: ['session_not_found', 'seq_conflict', 'overloaded'],
+          errors: ['session_not_found', 'seq_conflict'],
         }),
       },
     },

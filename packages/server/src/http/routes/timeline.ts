@@ -104,7 +104,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
           data: AppendedEntries,
           body: true,
           idempotent: true,
-          errors: ['session_not_found', 'seq_conflict', 'overloaded'],
+          errors: ['session_not_found', 'seq_conflict'],
         }),
       },
     },

@@ -1,0 +1,57 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { BenchFailure } from '../failure.ts'
+import type { LoadRequest } from '../load.ts'
+import type { Service } from '../service.ts'
+
+/** Requests that come when they come, whether or not earlier ones are answered. */
+export interface Offer {
+  services: Service[]
+  /** One token for each tenant; requests are spread over them evenly. */
+  tokens: string[]
+  /** For each tenant, what it sends; one of these at random for each request. */
+  requests: LoadRequest[][]
+  per_second: number
+  /** One request in flight each. One that is due while all are busy is not sent, and counted. */
+  connections: number
+  seconds: number
+  /** Of the process that asks, as `nice` has it: a prober's own waiting for a processor is not the service's. */
+  priority?: number
+}
+
+/** What came of the requests that were answered with one status. */
+export interface Answers {
+  requests: number
+  p50_ms: number
+  p99_ms: number
+  max_ms: number
+}
+
+export interface OfferResult {
+  seconds: number
+  due: number
+  sent: number
+  /** Of answered requests, by status, or `closed` for connections that the service ended. */
+  answers: Record<string, Answers>
+  cpu_us: number
+}
+
+/** What the process that offers is told. */
+export interface OfferOrder extends Omit<Offer, 'services' | 'priority'> {
+  urls: string[]
+}
+export type OfferReport = OfferResult | { failure: string }
+
+/** Offers from a process of its own. */
+export async function offer({ services, priority = 0, ...rest }: Offer): Promise<OfferResult> {
+  const child = fork(new URL('./offer_process.js', import.meta.url), [String(priority)])
+  const ended = once(child, 'exit').then(
+    ([code]): OfferReport => ({ failure: `its process ended with ${code}` }),
+  )
+  const reported = once(child, 'message').then(([report]) => report as OfferReport)
+  child.send({ ...rest, urls: services.map(({ url }) => url) } satisfies OfferOrder)
+  const report = await Promise.race([reported, ended])
+  child.kill()
+  if ('failure' in report) throw new BenchFailure(`The load failed: ${report.failure}`)
+  return report
+}

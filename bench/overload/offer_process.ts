@@ -1,0 +1,158 @@
+import { connect, type Socket } from 'node:net'
+import { setPriority } from 'node:os'
+import { percentile } from '../statistics.ts'
+import type { Answers, OfferOrder, OfferReport } from './offer.ts'
+
+/*
+ * The process that offers requests at a rate, on plain sockets. Nothing is ever sent ahead on a connection: an answer
+ * would then wait for the one before it.
+ */
+
+const TICK_MS = 1
+
+try {
+  setPriority(Number(process.argv[2] ?? 0))
+} catch {
+  // Only root may raise it. The figures then include that the prober waited for a processor.
+}
+
+process.on('message', (order: OfferOrder) => {
+  void run(order)
+    .catch((error: Error): OfferReport => ({ failure: error.message }))
+    .then((report) => process.send!(report))
+})
+
+async function run(order: OfferOrder): Promise<OfferReport> {
+  const { urls, connections, seconds, per_second } = order
+  const requests = order.tokens.map((token, at) => encode(order, token, at))
+  const seen = new Map<string, number[]>()
+  const free: Lane[] = []
+  const lanes = Array.from({ length: connections }, (_, at) => new Lane(urls[at % urls.length]!, free, seen))
+  await Promise.all(lanes.map((lane) => lane.open()))
+  const began = performance.now()
+  const cpu = process.cpuUsage()
+  let due = 0
+  let sent = 0
+  await new Promise<void>((resolve) => {
+    const ticking = setInterval(() => {
+      const elapsed_s = Math.min((performance.now() - began) / 1000, seconds)
+      for (const until = Math.floor(elapsed_s * per_second); due < until; due += 1) {
+        const lane = free.shift()
+        if (!lane) continue
+        const tenants = requests[due % requests.length]!
+        lane.send(tenants[Math.floor(Math.random() * tenants.length)]!)
+        sent += 1
+      }
+      if (elapsed_s < seconds) return
+      clearInterval(ticking)
+      resolve()
+    }, TICK_MS)
+  })
+  const used = process.cpuUsage(cpu)
+  await Promise.all(lanes.map((lane) => lane.close()))
+  return {
+    seconds,
+    due,
+    sent,
+    answers: Object.fromEntries([...seen].sort().map(([status, latencies]) => [status, summed(latencies)])),
+    cpu_us: used.user + used.system,
+  }
+}
+
+function summed(latencies: number[]): Answers {
+  const sorted = Float64Array.from(latencies).sort()
+  return {
+    requests: sorted.length,
+    p50_ms: percentile(sorted, 0.5),
+    p99_ms: percentile(sorted, 0.99),
+    max_ms: percentile(sorted, 1),
+  }
+}
+
+function encode({ requests, urls }: OfferOrder, token: string, at: number): Buffer[] {
+  return requests[at]!.map(({ method, path, body = '' }) =>
+    Buffer.from(
+      `${method} ${path} HTTP/1.1\r\nHost: ${new URL(urls[0]!).host}\r\nAuthorization: Bearer ${token}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    ),
+  )
+}
+
+const DONE_WITHIN_MS = 30_000
+
+/** A connection, which is in `free` while it has no request in flight. It is opened anew when the service closes it. */
+class Lane {
+  private socket: Socket | undefined
+  private received = ''
+  private sent_at: number | undefined
+  private closing: (() => void) | undefined
+
+  private readonly url: URL
+  private readonly free: Lane[]
+  private readonly seen: Map<string, number[]>
+
+  constructor(url: string, free: Lane[], seen: Map<string, number[]>) {
+    this.url = new URL(url)
+    this.free = free
+    this.seen = seen
+  }
+
+  open(): Promise<void> {
+    return new Promise((resolve) => {
+      const { hostname, port } = this.url
+      const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () => {
+        this.free.push(this)
+        resolve()
+      })
+      this.socket = socket
+      socket.setEncoding('latin1')
+      socket.on('data', (chunk: string) => this.receive(chunk))
+      socket.on('error', () => {})
+      socket.once('close', () => {
+        if (this.closing) return this.closing()
+        if (this.sent_at !== undefined) this.note('closed')
+        const at = this.free.indexOf(this)
+        if (at >= 0) this.free.splice(at, 1)
+        void this.open().then(resolve)
+      })
+    })
+  }
+
+  send(bytes: Buffer): void {
+    this.sent_at = performance.now()
+    this.socket!.write(bytes)
+  }
+
+  /** Waits for the answer that is under way, and closes. */
+  async close(): Promise<void> {
+    const until = performance.now() + DONE_WITHIN_MS
+    while (this.sent_at !== undefined && performance.now() < until)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    if (this.sent_at !== undefined) this.note('unanswered')
+    await new Promise<void>((resolve) => {
+      this.closing = resolve
+      this.socket!.destroy()
+    })
+  }
+
+  private receive(chunk: string): void {
+    this.received = this.received === '' ? chunk : this.received + chunk
+    const end = this.received.indexOf('\r\n\r\n')
+    if (end < 0) return
+    const length = /\r\ncontent-length: (\d+)/i.exec(this.received)
+    if (!length || this.received.length < end + 4 + Number(length[1])) return
+    this.note(this.received.slice(9, 12))
+    this.received = ''
+    this.free.push(this)
+  }
+
+  private note(outcome: string): void {
+    let latencies = this.seen.get(outcome)
+    if (!latencies) {
+      latencies = []
+      this.seen.set(outcome, latencies)
+    }
+    latencies.push(performance.now() - this.sent_at!)
+    this.sent_at = undefined
+  }
+}
