@@ -1,3 +1,4 @@
+import { killsOf } from './bounds.ts'
 import type { Findings } from './check/compare.ts'
 import type { Traffic } from './clients/traffic.ts'
 import type { Rounds } from './rounds.ts'
@@ -30,16 +31,19 @@ export function passed({ findings, problems }: Result): boolean {
 export function report(result: Result): string {
   const { rounds, traffic, findings, acknowledged, tailed } = result
   const { away } = rounds
-  const kills = rounds.tallies.reduce((sum, { kills, struck }) => sum + kills * struck, 0)
+  const kills = killsOf(rounds)
   const width = Math.max(...rounds.tallies.map(({ kind }) => kind.length))
   const back = Math.max(0, ...rounds.tallies.map(({ recovery_ms_max }) => recovery_ms_max))
+  const awake = Math.max(0, ...rounds.tallies.map(({ awake_ms_max }) => awake_ms_max))
+  const start = Math.max(0, ...rounds.tallies.map(({ start_ms_max }) => start_ms_max))
+  const ms = (time: number) => (time > 0 ? `${Math.round(time)} ms` : '').padStart(8)
   const lines = [
     '',
-    `${'fault'.padEnd(width)}  times  longest time to recover`,
+    `${'fault'.padEnd(width)}  times  back after   with a CPU  a node started again (at most)`,
     ...rounds.tallies.map((tally) =>
       tally.skipped
         ? `${tally.kind.padEnd(width)}  skipped: ${tally.skipped}`
-        : `${tally.kind.padEnd(width)}  ${String(tally.struck).padStart(5)}  ${`${Math.round(tally.recovery_ms_max)} ms`.padStart(8)}${
+        : `${tally.kind.padEnd(width)}  ${String(tally.struck).padStart(5)}  ${ms(tally.recovery_ms_max).padStart(10)}  ${ms(tally.awake_ms_max).padStart(11)}  ${ms(tally.start_ms_max)}${
             tally.missed ? `  (${tally.missed} without an effect that was seen)` : ''
           }`,
     ),
@@ -57,10 +61,13 @@ export function report(result: Result): string {
     row('reordered', findings.reordered.length),
     row('unasked', findings.unasked.length),
     row('broken', findings.broken.length),
-    row('back after', `${Math.round(back)} ms at most`),
+    row(
+      'back after',
+      `${Math.round(back)} ms at most, ${Math.round(awake)} ms without the time in which no CPU was free; a node that was started again wrote ${Math.round(start)} ms after it was ready`,
+    ),
     row(
       'database away',
-      `${away.refused} answers 503, the slowest after ${Math.round(away.refused_ms_max)} ms; ${away.unanswered} left unanswered, the slowest after ${Math.round(away.unanswered_ms_max)} ms${
+      `${away.refused} answers 503, the slowest after ${Math.round(away.refused_ms_max)} ms, ${Math.round(away.refused_awake_ms_max)} ms with a CPU; ${away.unanswered} left unanswered, the slowest after ${Math.round(away.unanswered_ms_max)} ms${
         away.wrong.size > 0 ? `; ${counts(away.wrong)}` : ''
       }`,
     ),

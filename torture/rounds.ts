@@ -1,12 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Away, judgeAway } from './away.ts'
 import type { Probe } from './clients/probe.ts'
-import { type Fault, lull, type Struck } from './faults/fault.ts'
+import { type Fault, lull } from './faults/fault.ts'
 import type { Options } from './options.ts'
 import type { Random } from './random.ts'
+import { inWords, RECOVERY_MS_MAX, recovered } from './recovery.ts'
 import type { World } from './world/world.ts'
 
-const RECOVERY_MS_MAX = 30_000
 /** How often a fault that had no effect is tried again. */
 const REPEATS_MAX = 5
 
@@ -17,7 +16,12 @@ export interface Tally {
   struck: number
   /** Of these, without an effect that could be seen. */
   missed: number
+  /** Of a node that lived through it, which is the service's own doing. */
   recovery_ms_max: number
+  /** The same without the time in which it waited for a CPU. */
+  awake_ms_max: number
+  /** Of a node that was started again, from the moment at which it said that it is ready. */
+  start_ms_max: number
   skipped?: string
 }
 
@@ -34,7 +38,7 @@ export interface Rounds {
 export async function runRounds(
   world: World,
   probes: Probe[],
-  options: Options & { isInterrupted: () => boolean },
+  options: Options & { isInterrupted: () => boolean; started_at: number },
   random: Random,
   say: (line: string) => void,
 ): Promise<Rounds> {
@@ -42,11 +46,18 @@ export async function runRounds(
   const rounds: Rounds = {
     count: 0,
     tallies: [...tallies.values()],
-    away: { refused: 0, refused_ms_max: 0, unanswered: 0, unanswered_ms_max: 0, wrong: new Map() },
+    away: {
+      refused: 0,
+      refused_ms_max: 0,
+      refused_awake_ms_max: 0,
+      unanswered: 0,
+      unanswered_ms_max: 0,
+      wrong: new Map(),
+    },
     problems: [],
   }
   const able = options.faults.filter((fault) => tallies.get(fault)?.skipped === undefined)
-  const until = options.minutes === undefined ? Infinity : performance.now() + options.minutes * 60_000
+  const until = options.minutes === undefined ? Infinity : options.started_at + options.minutes * 60_000
   const plan = new Plan(able, options, random)
   while (performance.now() < until && !options.isInterrupted()) {
     const fault = plan.next()
@@ -60,24 +71,26 @@ export async function runRounds(
     })
     // What was done by halves may have left anything behind: the comparison follows at once.
     if (!struck) break
-    const recovery_ms = await recovery(struck, probes)
+    const recovery = await recovered(world, struck, probes)
     tally.struck += 1
     if (struck.missed) {
       tally.missed += 1
       plan.missed(fault)
     }
     if (struck.problem) rounds.problems.push(`${fault.kind}: ${struck.problem}`)
-    if (recovery_ms === undefined) {
+    if (!recovery.isBack) {
       const met = probes.map((probe) => probe.metAfter(struck.returned_at)).join('; ')
       rounds.problems.push(
         `${fault.kind}: a node did not write for ${RECOVERY_MS_MAX / 1_000} s afterwards (${met})`,
       )
     }
-    tally.recovery_ms_max = Math.max(tally.recovery_ms_max, recovery_ms ?? RECOVERY_MS_MAX)
+    tally.recovery_ms_max = Math.max(tally.recovery_ms_max, recovery.living_ms)
+    tally.awake_ms_max = Math.max(tally.awake_ms_max, recovery.awake_ms)
+    tally.start_ms_max = Math.max(tally.start_ms_max, recovery.started_ms)
     if (struck.away) judgeAway(struck.away, probes, rounds.away)
     say(
       `${String(rounds.count).padStart(4)}  ${fault.kind}${struck.missed ? ' (without effect)' : ''}: ${
-        recovery_ms === undefined ? 'NOT back' : `back after ${Math.round(recovery_ms)} ms`
+        recovery.isBack ? inWords(recovery) : 'NOT back'
       }`,
     )
   }
@@ -92,6 +105,8 @@ function tallyOf(fault: Fault, world: World): Tally {
     struck: 0,
     missed: 0,
     recovery_ms_max: 0,
+    awake_ms_max: 0,
+    start_ms_max: 0,
     ...(skipped && { skipped }),
   }
 }
@@ -126,15 +141,4 @@ class Plan {
     this.repeats.set(fault, repeats + 1)
     this.coming.push(fault)
   }
-}
-
-/** ms until every node concerned has written again; undefined when one did not in time. */
-async function recovery({ returned_at, nodes }: Struck, probes: Probe[]): Promise<number | undefined> {
-  const concerned = probes.filter(({ node }) => nodes.includes(node))
-  while (performance.now() < returned_at + RECOVERY_MS_MAX) {
-    const times = concerned.map((probe) => probe.wroteAfter(returned_at))
-    if (times.every((time) => time !== undefined)) return Math.max(...times)
-    await sleep(20)
-  }
-  return undefined
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { brokenBounds, RSS_MB_MAX } from './bounds.ts'
 import { compare, type StoredSession } from './check/compare.ts'
 import { Journal } from './check/journal.ts'
 import { readDatabase } from './check/read_database.ts'
@@ -22,7 +23,6 @@ import { newSession, newTenant, startWorld, type World } from './world/world.ts'
 
 const SETTLE_MS_MAX = 60_000
 const WARM_UP_MS = 2_000
-const RSS_MB_MAX = 400
 
 const options = readOptions(process.argv.slice(2))
 if (options) process.exitCode = (await torture(options)) ? 0 : 1
@@ -73,9 +73,12 @@ async function run(
   const crowd = new Crowd(around, random)
   crowd.start()
   await sleep(WARM_UP_MS)
-  const rounds = await runRounds(world, probes, options, random.fork('faults'), say)
+  const rounds = await runRounds(world, probes, { ...options, started_at }, random.fork('faults'), say)
   running = false
-  const problems = [...rounds.problems]
+  const problems = [
+    ...rounds.problems,
+    ...(options.isFull && !options.isInterrupted() ? brokenBounds(rounds) : []),
+  ]
   if (!(await settled(crowd))) problems.push('a write was not settled a minute after the last fault')
   for (const probe of probes) probe.stop()
   const stored = await readWhenTailsAreThere(world, crowd, problems)

@@ -1,4 +1,5 @@
 import type { Random } from '../random.ts'
+import { starvation } from '../world/cpu_wait.ts'
 import type { ServiceNode } from '../world/node.ts'
 import type { OpenSession, Surroundings } from './crowd.ts'
 import { Caller } from './http.ts'
@@ -15,6 +16,8 @@ export interface Probed {
   /** Undefined while it is not answered. */
   ended_at?: number
   status?: number | undefined
+  /** Of its time, what a busy machine cost it. */
+  starved_ms?: number
 }
 
 /**
@@ -98,12 +101,14 @@ export class Probe {
   private async measure(what: Probed['what'], call: Parameters<Caller['call']>[1]) {
     const probed: Probed = { node: this.node, what, started_at: performance.now() }
     this.probed.push(probed)
+    const starvedSince = starvation(this.node)
     // A connection of its own: what waits must not hold up the next one.
     const caller = new Caller(this.around.traffic)
     const answer = await caller.call(this.node, call)
     caller.close()
     probed.ended_at = performance.now()
     probed.status = answer.status
+    probed.starved_ms = starvedSince()
     return answer
   }
 }

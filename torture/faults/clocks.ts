@@ -19,7 +19,7 @@ export const CLOCK_FAULTS: Fault[] = [
       await node.start(world.clock.environment)
       await swing(world, random)
       await node.stop('SIGKILL')
-      return { returned_at: await node.start(), nodes: [node] }
+      return { returned_at: await node.start(), nodes: [node], started: node }
     },
   },
   {

@@ -9,6 +9,8 @@ export interface Struck {
   returned_at: number
   /** The nodes that must write again. */
   nodes: readonly ServiceNode[]
+  /** Of these, the one that was started again itself: a process that is new takes its time to warm up. */
+  started?: ServiceNode
   /** While the database was away: every request of that time is to be refused, soon, or left unanswered. */
   away?: { from: number; to: number }
   /** What went wrong with the fault's own subject, such as a migration that failed. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CLIENT_WAIT_MS } from '../clients/http.ts'
 import type { Line, Rule } from '../world/line.ts'
 import type { World } from '../world/world.ts'
@@ -36,6 +37,8 @@ function onLines(kind: string, rule: Rule, linesOf: (world: World) => Line[]): F
       for (const line of lines) line.rule = rule
       await lull(random, 500, 1_500)
       for (const line of lines) line.rule = undefined
+      // What is held back is not there yet.
+      while (lines.some(({ held }) => held > 0)) await sleep(20)
       return { nodes: world.nodes, returned_at: performance.now(), missed: hits() === before }
     },
   }

@@ -11,7 +11,7 @@ export const PROCESS_FAULTS: Fault[] = [
       const node = random.pick(nodes)
       await node.stop('SIGKILL')
       await lull(random, 0, 500)
-      return { returned_at: await node.start(), nodes: [node] }
+      return { returned_at: await node.start(), nodes: [node], started: node }
     },
   },
   {
@@ -50,7 +50,8 @@ export const PROCESS_FAULTS: Fault[] = [
       await Promise.all([node.stop('SIGKILL'), world.postgres.stop('SIGKILL')])
       await lull(random, 0, 1_000)
       const [database_at, node_at] = await Promise.all([world.postgres.start(), node.start()])
-      return { ...back(world, from, database_at), returned_at: Math.max(database_at, node_at) }
+      const returned_at = Math.max(database_at, node_at)
+      return { ...back(world, from, database_at), returned_at, started: node }
     },
   },
   {
@@ -60,7 +61,7 @@ export const PROCESS_FAULTS: Fault[] = [
       const node = random.pick(nodes)
       const code = await node.stop('SIGTERM')
       const returned_at = await node.start()
-      const struck = { returned_at, nodes: [node] }
+      const struck = { returned_at, nodes: [node], started: node }
       return code === 0 ? struck : { ...struck, problem: `after SIGTERM ${node.name} ended with ${code}` }
     },
   },

@@ -23,6 +23,8 @@ export class Line {
   rule: Rule | undefined
   /** How often a rule was carried out. */
   hits = 0
+  /** Pieces that are held back at the moment. */
+  held = 0
   private readonly server: Server
   private readonly random: Random
   private readonly sockets = new Set<Socket>()
@@ -81,8 +83,10 @@ export class Line {
       })
     } else if (hit && rule.do === 'delay_answer' && cut === 'cut_answer') {
       this.hits += 1
+      this.held += 1
       from.pause()
       setTimeout(() => {
+        this.held -= 1
         forward(piece, from, to)
         from.resume()
       }, rule.delay_ms)

@@ -1,0 +1,35 @@
+import type { Rounds } from './rounds.ts'
+
+/** What a full run must come to, beside nothing lost: the figures of docs/reliability.md. */
+export const KILLS_MIN = 50
+export const TIMES_MIN = 10
+export const BACK_MS_MAX = 2_000
+export const REFUSED_MS_MAX = 2_000
+export const RSS_MB_MAX = 400
+
+/** kill -9, of whatever process. */
+export function killsOf({ tallies }: Rounds): number {
+  return tallies.reduce((sum, { kills, struck }) => sum + kills * struck, 0)
+}
+
+/**
+ * The bounds that the rounds of a full run broke, in a sentence each. The time in which a node waited for a CPU is the
+ * machine's and not held against it.
+ */
+export function brokenBounds(rounds: Rounds): string[] {
+  const broken: string[] = []
+  const kills = killsOf(rounds)
+  if (kills < KILLS_MIN) broken.push(`${kills} kills are less than ${KILLS_MIN}`)
+  for (const { kind, struck, missed, skipped, awake_ms_max } of rounds.tallies) {
+    if (skipped === undefined && struck - missed < TIMES_MIN)
+      broken.push(`${kind}: ${struck - missed} times with an effect are less than ${TIMES_MIN}`)
+    if (awake_ms_max > BACK_MS_MAX)
+      broken.push(
+        `${kind}: back after ${Math.round(awake_ms_max)} ms, more than ${BACK_MS_MAX}: standstill.log says why`,
+      )
+  }
+  const { refused_awake_ms_max } = rounds.away
+  if (refused_awake_ms_max > REFUSED_MS_MAX)
+    broken.push(`503 came after ${Math.round(refused_awake_ms_max)} ms, more than ${REFUSED_MS_MAX}`)
+  return broken
+}
