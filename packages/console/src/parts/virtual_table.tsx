@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { type MouseEvent, type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { navigate } from '../address/address.ts'
 import { useKeys } from '../shell/shortcuts.ts'
 
@@ -12,10 +12,11 @@ interface TableParts<Row> {
   className: string
   columns: string[]
   rows: Row[]
+  /** The same function each time the table is drawn. */
   keyOf: (row: Row) => string
   linkOf: (row: Row) => string
   /** The row's cells. */
-  renderRow: (row: Row) => ReactNode
+  renderRow: (row: Row, index: number) => ReactNode
   has_more: boolean
   is_reading: boolean
   failure: unknown
@@ -28,18 +29,27 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
     props
   const scroller = useRef<HTMLDivElement>(null)
   const [current, setCurrent] = useState(-1)
+  // The same function for the same rows: with another one, the places of all rows are computed anew.
+  const getItemKey = useCallback((index: number) => keyOf(rows[index]!), [rows, keyOf])
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
     overscan: ROWS_AHEAD,
-    getItemKey: (index) => keyOf(rows[index]!),
+    getItemKey,
+    initialOffset: keptPlace,
   })
   const items = virtualizer.getVirtualItems()
   const last = items.at(-1)?.index ?? 0
   useEffect(() => {
     if (has_more && !is_reading && !failure && last >= rows.length - ASK_MORE_AT) onMore()
   })
+  useEffect(() => {
+    const element = scroller.current!
+    const keep = () => keepPlace(element.scrollTop)
+    element.addEventListener('scrollend', keep)
+    return () => element.removeEventListener('scrollend', keep)
+  }, [])
   const move = (step: number) => {
     const next = Math.min(Math.max(current + step, 0), rows.length - 1)
     setCurrent(next)
@@ -93,7 +103,7 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
               style={{ transform: `translateY(${item.start}px)` }}
               onClick={openRow}
             >
-              {renderRow(rows[item.index]!)}
+              {renderRow(rows[item.index]!, item.index)}
             </div>
           ))}
         </div>
@@ -113,6 +123,15 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
       )}
     </div>
   )
+}
+
+/** How far a list was scrolled stands with its step of the history: who goes back finds the row they had opened. */
+function keepPlace(top: number): void {
+  history.replaceState({ ...history.state, top }, '')
+}
+
+function keptPlace(): number {
+  return Number(history.state?.top ?? 0)
 }
 
 /** A click beside the row's link, on a time or between chips, opens it too; what has an action of its own keeps it. */

@@ -11,7 +11,7 @@ import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { conditionsOf, type Filter, pathText } from '../sessions/conditions.ts'
 import { outcomeOf } from '../sessions/outcome.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
-import { useIdentifiers } from '../sessions/sessions_query.ts'
+import { useIdentifier } from '../sessions/sessions_query.ts'
 import type { Log } from './log_query.ts'
 
 /** What session this is: whose, with which configs, how long and how large. */
@@ -20,7 +20,7 @@ export function SessionHead({ session, log }: { session: Session; log: Log }) {
   const [erases, setErases] = useState(false)
   const queries = useQueryClient()
   const { id, user_id, configs } = session
-  const user = useIdentifiers([[user_id]]).get(user_id ?? '')
+  const user = useIdentifier(user_id)
   const tokens = useQuery({
     queryKey: [project_id, 'tokens', id, log.last_seq],
     queryFn: ({ signal }) => annals.sessions.tokenCounts(id, { signal }),

@@ -10,6 +10,9 @@ const ENTRIES_AHEAD = 8
 /** How near to the end counts as at the end, where new entries are followed. */
 const AT_END_PX = 120
 
+/** One function for all drawings: with another one, the places of all entries are computed anew. */
+const seqAt = (index: number) => index + 1
+
 export interface TimelineHandle {
   goTo: (seq: number) => void
 }
@@ -37,7 +40,7 @@ export function Timeline(props: {
     getScrollElement: () => scroller.current,
     estimateSize: () => ENTRY_PX,
     overscan: ENTRIES_AHEAD,
-    getItemKey: (index) => index + 1,
+    getItemKey: seqAt,
   })
   const items = virtualizer.getVirtualItems()
   const first = (items[0]?.index ?? 0) + 1

@@ -24,8 +24,9 @@ export function Facets(props: {
   onToggle: (condition: Condition) => void
 }) {
   const { rows, view, has_more, onToggle } = props
-  const facets = useMemo(() => facetsOf(rows.slice(0, ROWS_MAX)), [rows])
   const counted = Math.min(rows.length, ROWS_MAX)
+  // Rows behind the counted ones change nothing here.
+  const facets = useMemo(() => facetsOf(rows.slice(0, ROWS_MAX)), [rows[0], rows[counted - 1]])
   const title =
     has_more || rows.length > ROWS_MAX
       ? `In the ${countText(counted)} ${view.oldest_first ? 'oldest' : 'newest'}`

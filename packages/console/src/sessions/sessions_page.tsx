@@ -16,7 +16,7 @@ import { EmptyProject } from './empty_project.tsx'
 import { Facets } from './facets.tsx'
 import { FilterBar } from './filter_bar.tsx'
 import { OverTimeChart } from './over_time_chart.tsx'
-import { type SessionsView, useFacts, useNewest, useSessions } from './sessions_query.ts'
+import { type SessionsView, useNewest, useReadAnew, useSessions } from './sessions_query.ts'
 import { SessionsTable } from './sessions_table.tsx'
 
 /** All sessions of the project, or those that a filter leaves. */
@@ -32,9 +32,9 @@ export function SessionsPage() {
   )
   const show = (change: Partial<SessionsView>) => navigate(pathOf({ ...view, ...change }))
   const sessions = useSessions(view)
+  const readAnew = useReadAnew(view)
   const pages = useMemo(() => sessions.data?.pages.map(({ items }) => items) ?? [], [sessions.data])
   const rows = useMemo(() => pages.flat(), [pages])
-  const facts = useFacts(pages)
   const newest = useNewest(view)
   const is_filtered = view.user !== undefined || conditionsOf(view.filter).length > 0
   const has_new =
@@ -52,11 +52,7 @@ export function SessionsPage() {
         <h1>Sessions</h1>
         <OrderSwitch view={view} onChange={(oldest_first) => show({ oldest_first })} />
         {has_new && (
-          <button
-            type="button"
-            className="button is-primary is-small"
-            onClick={() => void sessions.refetch()}
-          >
+          <button type="button" className="button is-primary is-small" onClick={() => void readAnew()}>
             New sessions. Show them
           </button>
         )}
@@ -67,7 +63,7 @@ export function SessionsPage() {
       )}
       <Facets rows={rows} view={view} has_more={sessions.hasNextPage} onToggle={toggle} />
       <SessionsList
-        {...{ rows, facts, view, toggle, is_filtered }}
+        {...{ rows, pages, view, toggle, is_filtered }}
         state={sessions}
         onUser={(user) => show({ user: view.user === user ? undefined : user })}
         onClear={() => show({ user: undefined, filter: {} })}
@@ -78,7 +74,7 @@ export function SessionsPage() {
 
 function SessionsList(props: {
   rows: Session[]
-  facts: ReturnType<typeof useFacts>
+  pages: Session[][]
   state: ReturnType<typeof useSessions>
   view: SessionsView
   is_filtered: boolean
@@ -86,7 +82,7 @@ function SessionsList(props: {
   onUser: (user: string) => void
   onClear: () => void
 }) {
-  const { rows, facts, state, view, is_filtered, toggle, onUser, onClear } = props
+  const { rows, pages, state, view, is_filtered, toggle, onUser, onClear } = props
   if (state.isPending) return <Loading what="sessions" />
   if (state.isError && rows.length === 0)
     return <Failure error={state.error} onRetry={() => void state.refetch()} />
@@ -110,8 +106,9 @@ function SessionsList(props: {
   }
   return (
     <SessionsTable
+      key={pathOf(view)}
       rows={rows}
-      facts={facts}
+      pages={pages}
       has_more={state.hasNextPage}
       is_reading={state.isFetchingNextPage}
       onMore={() => void state.fetchNextPage()}

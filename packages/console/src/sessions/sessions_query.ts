@@ -1,6 +1,5 @@
-import type { Annals, Session } from '@annals/client'
-import { useInfiniteQuery, useQueries, useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import type { Annals, Page, Session } from '@annals/client'
+import { type InfiniteData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useProject } from '../access/project_context.tsx'
 import { ask } from '../access/service.ts'
 import type { Filter } from './conditions.ts'
@@ -13,9 +12,14 @@ export interface SessionsView {
 }
 
 const PAGE = 100
+/** A list of more pages than these is not read anew as a whole. */
+const PAGES_ANEW_MAX = 3
 const NEWEST_EVERY_MS = 5_000
 
-/** The sessions of a view, page by page as the list is scrolled. */
+/**
+ * The sessions of a view, page by page as the list is scrolled. However many were read, one more page costs no more
+ * than the first: nothing here looks through those before it.
+ */
 export function useSessions(view: SessionsView) {
   const { annals, project_id } = useProject()
   return useInfiniteQuery({
@@ -23,7 +27,22 @@ export function useSessions(view: SessionsView) {
     queryFn: ({ pageParam, signal }) => listOf(annals, view, PAGE, signal).page(pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
+    structuralSharing: false,
+    refetchOnMount: ({ state }) => (state.data?.pages.length ?? 0) <= PAGES_ANEW_MAX,
   })
+}
+
+/** What reads a view's list from its beginning, and no further than that. */
+export function useReadAnew(view: SessionsView): () => Promise<void> {
+  const { project_id } = useProject()
+  const queries = useQueryClient()
+  const queryKey = [project_id, 'sessions', view]
+  return () => {
+    queries.setQueryData<InfiniteData<Page<Session>, string | undefined>>(queryKey, (read) =>
+      read ? { pages: read.pages.slice(0, 1), pageParams: read.pageParams.slice(0, 1) } : read,
+    )
+    return queries.refetchQueries({ queryKey, exact: true })
+  }
 }
 
 /** The newest session that the view would show, looked up every few seconds. */
@@ -56,57 +75,59 @@ interface Head {
   total_tokens: number
 }
 
-/** How many entries sessions have, and what their users are called, a page of sessions at a time. */
-export function useFacts(pages: Session[][]): { entries: Map<string, number>; users: Map<string, string> } {
+/** What the API's list does not have of a session: read for a whole page, when one of its rows is in sight. */
+export function useFacts(session: Session, page: Session[]): { user?: string; entries?: number } {
   const { token, project_id } = useProject()
-  const users = useIdentifiers(pages.map((page) => page.map(({ user_id }) => user_id)))
-  const heads = useQueries({
-    queries: pages.map((page) => ({
-      queryKey: [project_id, 'heads', ...page.map(({ id, updated_at }) => `${id} ${updated_at}`)],
-      queryFn: () => ask<{ items: Head[] }>(`/console/data/heads?ids=${page.map(({ id }) => id)}`, { token }),
-      enabled: page.length > 0,
-    })),
-    combine: (results) => results.map(({ data }) => data),
+  const user = useIdentifier(session.user_id, page)
+  const { data } = useQuery({
+    queryKey: [project_id, 'heads', headsKey(page)],
+    queryFn: async () => {
+      const path = `/console/data/heads?ids=${page.map(({ id }) => id)}`
+      const { items } = await ask<{ items: Head[] }>(path, { token })
+      return new Map(items.map((head) => [head.session_id, head.last_seq]))
+    },
+    structuralSharing: false,
   })
-  const entries = useMemo(
-    () =>
-      new Map(
-        heads.flatMap(
-          (page) => page?.items.map((head): [string, number] => [head.session_id, head.last_seq]) ?? [],
-        ),
-      ),
-    [heads],
-  )
-  return { entries, users }
+  const entries = data?.get(session.id)
+  return { ...(user !== undefined && { user }), ...(entries !== undefined && { entries }) }
 }
 
-/** What users are called, by their ids. */
-export function useIdentifiers(pages: Array<Array<string | null>>): Map<string, string> {
+/** What a user is called, looked up together with the users of the whole page. */
+export function useIdentifier(
+  user_id: string | null,
+  page: Array<{ user_id: string | null }> = [{ user_id }],
+): string | undefined {
   const { token, project_id } = useProject()
-  const results = useQueries({
-    queries: pages.map((page) => {
-      const ids = [...new Set(page.filter((id) => id !== null))].sort()
-      return {
-        queryKey: [project_id, 'identifiers', ...ids],
-        queryFn: () =>
-          ask<{ items: Array<{ id: string; identifier: string }> }>(`/console/data/identifiers?ids=${ids}`, {
-            token,
-          }),
-        enabled: ids.length > 0,
-        staleTime: Number.POSITIVE_INFINITY,
-      }
-    }),
-    combine: (all) => all.map(({ data }) => data),
+  const ids = idsKey(page)
+  const { data } = useQuery({
+    queryKey: [project_id, 'identifiers', ids],
+    queryFn: async () => {
+      const path = `/console/data/identifiers?ids=${ids}`
+      const { items } = await ask<{ items: Array<{ id: string; identifier: string }> }>(path, { token })
+      return new Map(items.map(({ id, identifier }) => [id, identifier]))
+    },
+    enabled: ids !== '',
+    staleTime: Number.POSITIVE_INFINITY,
+    structuralSharing: false,
   })
-  return useMemo(
-    () =>
-      new Map(
-        results.flatMap(
-          (page) => page?.items.map(({ id, identifier }): [string, string] => [id, identifier]) ?? [],
-        ),
-      ),
-    [results],
-  )
+  return user_id === null ? undefined : data?.get(user_id)
+}
+
+/** Changes with each session of the page that does. */
+const headsKey = once((page: Session[]) => page.map(({ id, updated_at }) => `${id} ${updated_at}`).join())
+
+const idsKey = once((page: Array<{ user_id: string | null }>) =>
+  [...new Set(page.map(({ user_id }) => user_id).filter((id) => id !== null))].sort().join(),
+)
+
+/** Computes once for each object, however many rows ask. */
+function once<Of extends object, Value>(compute: (of: Of) => Value): (of: Of) => Value {
+  const computed = new WeakMap<Of, Value>()
+  return (of) => {
+    const value = computed.get(of) ?? compute(of)
+    computed.set(of, value)
+    return value
+  }
 }
 
 /** Sessions counted by when they were created. */

@@ -6,19 +6,17 @@ import { countText, Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
 import { type Condition, conditionsOf, type Filter, pathText } from './conditions.ts'
 import { outcomeOf } from './outcome.ts'
+import { useFacts } from './sessions_query.ts'
 
 const COLUMNS = ['Outcome', 'User', 'Session', 'Configs', 'Entries', 'Created', 'Last activity']
 const CHIPS_MAX = 8
-
-interface Facts {
-  entries: Map<string, number>
-  users: Map<string, string>
-}
+const idOf = ({ id }: { id: string }) => id
 
 /** The sessions as rows, of which only those in sight are drawn. */
 export function SessionsTable(props: {
   rows: Session[]
-  facts: Facts
+  /** The same, as they were read: all pages but the last are equally long. */
+  pages: Session[][]
   has_more: boolean
   is_reading: boolean
   failure: unknown
@@ -26,7 +24,8 @@ export function SessionsTable(props: {
   onUser: (user: string) => void
   onCondition: (condition: Condition) => void
 }) {
-  const { rows, facts, onUser, onCondition, ...rest } = props
+  const { rows, pages, onUser, onCondition, ...rest } = props
+  const per_page = pages[0]?.length || 1
   return (
     <VirtualTable
       {...rest}
@@ -34,13 +33,12 @@ export function SessionsTable(props: {
       className="sessions-table"
       columns={COLUMNS}
       rows={rows}
-      keyOf={({ id }) => id}
+      keyOf={idOf}
       linkOf={({ id }) => `/sessions/${id}`}
-      renderRow={(session) => (
+      renderRow={(session, index) => (
         <SessionCells
           session={session}
-          user={session.user_id ? facts.users.get(session.user_id) : undefined}
-          entries={facts.entries.get(session.id)}
+          page={pages[Math.floor(index / per_page)]!}
           {...{ onUser, onCondition }}
         />
       )}
@@ -50,12 +48,12 @@ export function SessionsTable(props: {
 
 const SessionCells = memo(function SessionCells(props: {
   session: Session
-  user: string | undefined
-  entries: number | undefined
+  page: Session[]
   onUser: (user: string) => void
   onCondition: (condition: Condition) => void
 }) {
-  const { session, user, entries, onUser, onCondition } = props
+  const { session, page, onUser, onCondition } = props
+  const { user, entries } = useFacts(session, page)
   const outcome = outcomeOf(session.configs)
   const conditions = conditionsOf(session.configs as Filter)
   return (

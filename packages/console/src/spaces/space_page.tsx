@@ -9,7 +9,7 @@ import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { CopyButton } from '../parts/copy_button.tsx'
 import { Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
-import { useIdentifiers } from '../sessions/sessions_query.ts'
+import { useIdentifier } from '../sessions/sessions_query.ts'
 
 /** One learning space: whose it is, and what it holds. */
 export function SpacePage({ id }: { id: string }) {
@@ -21,7 +21,7 @@ export function SpacePage({ id }: { id: string }) {
     queryFn: ({ signal }) => annals.learningSpaces.get(id, { signal }),
   })
   const user_id = space.data?.user_id ?? null
-  const user = useIdentifiers([[user_id]]).get(user_id ?? '')
+  const user = useIdentifier(user_id)
   const erase = async () => {
     await annals.learningSpaces.delete(id)
     await queries.invalidateQueries({ queryKey: [project_id, 'spaces'] })

@@ -15,10 +15,11 @@ import {
   withCondition,
   withoutCondition,
 } from '../sessions/conditions.ts'
-import { useIdentifiers } from '../sessions/sessions_query.ts'
+import { useIdentifier } from '../sessions/sessions_query.ts'
 import { NewSpaceDialog } from './new_space_dialog.tsx'
 
 const CHIPS_MAX = 8
+const idOf = ({ id }: { id: string }) => id
 
 /** Learning spaces of the project and of its users. */
 export function SpacesPage() {
@@ -41,10 +42,11 @@ export function SpacesPage() {
         .page(pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
+    structuralSharing: false,
   })
   const pages = useMemo(() => spaces.data?.pages.map(({ items }) => items) ?? [], [spaces.data])
   const rows = useMemo(() => pages.flat(), [pages])
-  const users = useIdentifiers(pages.map((page) => page.map(({ user_id }) => user_id)))
+  const per_page = pages[0]?.length || 1
   const create_button = may_write && (
     <button type="button" className="button is-primary" onClick={() => setCreates(true)}>
       New learning space
@@ -100,16 +102,16 @@ export function SpacesPage() {
           className="spaces-table"
           columns={['User', 'Space', 'Meta', 'Created', 'Changed']}
           rows={rows}
-          keyOf={({ id }) => id}
+          keyOf={idOf}
           linkOf={({ id }) => `/spaces/${id}`}
           has_more={spaces.hasNextPage}
           is_reading={spaces.isFetchingNextPage}
           failure={spaces.isError ? spaces.error : undefined}
           onMore={() => void spaces.fetchNextPage()}
-          renderRow={({ id, user_id, meta, created_at, updated_at }) => (
+          renderRow={({ id, user_id, meta, created_at, updated_at }, index) => (
             <>
               <div role="cell" className="cell-user">
-                {user_id ? (users.get(user_id) ?? '…') : <span className="faint">project</span>}
+                <Owner user_id={user_id} page={pages[Math.floor(index / per_page)]!} />
               </div>
               <div role="cell" className="cell-id">
                 <Link className="row-link mono" to={`/spaces/${id}`}>
@@ -146,6 +148,11 @@ export function SpacesPage() {
       <NewSpaceDialog is_open={creates} user={user} onClose={() => setCreates(false)} />
     </div>
   )
+}
+
+function Owner({ user_id, page }: { user_id: string | null; page: Array<{ user_id: string | null }> }) {
+  const user = useIdentifier(user_id, page)
+  return user_id ? (user ?? '…') : <span className="faint">project</span>
 }
 
 function UserSearch({

@@ -8,7 +8,7 @@ import { Failure, Loading } from '../parts/states.tsx'
 import { countText } from '../parts/timestamp.tsx'
 import { filterOf } from '../sessions/conditions.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
-import { useFacts, useSessions } from '../sessions/sessions_query.ts'
+import { useSessions } from '../sessions/sessions_query.ts'
 import { SessionsTable } from '../sessions/sessions_table.tsx'
 
 const SESSIONS_SHOWN = 10
@@ -86,7 +86,6 @@ export function UserPage({ identifier }: { identifier: string }) {
 function NewestSessions({ user, sessions_count }: { user: string; sessions_count: number }) {
   const sessions = useSessions({ user, filter: {}, oldest_first: false })
   const rows = useMemo(() => sessions.data?.pages[0]?.items.slice(0, SESSIONS_SHOWN) ?? [], [sessions.data])
-  const facts = useFacts([rows])
   if (sessions.isPending) return <Loading what="sessions" />
   if (sessions.isError && rows.length === 0)
     return <Failure error={sessions.error} onRetry={() => void sessions.refetch()} />
@@ -95,7 +94,7 @@ function NewestSessions({ user, sessions_count }: { user: string; sessions_count
       <h2>Newest sessions</h2>
       <SessionsTable
         rows={rows}
-        facts={facts}
+        pages={[rows]}
         has_more={false}
         is_reading={false}
         failure={undefined}

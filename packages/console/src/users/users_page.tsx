@@ -7,6 +7,8 @@ import { Empty, Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
 
+const idOf = ({ id }: { id: string }) => id
+
 /** All users of the project, who came to be when they were first named. */
 export function UsersPage() {
   const { annals, project_id } = useProject()
@@ -17,6 +19,7 @@ export function UsersPage() {
       annals.users.list({ limit: 100, time_desc: true }, { signal }).page(pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
+    structuralSharing: false,
   })
   const all = useMemo(() => users.data?.pages.flatMap(({ items }) => items) ?? [], [users.data])
   const rows = useMemo(
@@ -68,7 +71,7 @@ export function UsersPage() {
           className="users-table"
           columns={['Identifier', 'First seen', 'Id']}
           rows={rows}
-          keyOf={({ id }) => id}
+          keyOf={idOf}
           linkOf={({ identifier }) => `/users/${encodeURIComponent(identifier)}`}
           has_more={users.hasNextPage}
           is_reading={users.isFetchingNextPage}
