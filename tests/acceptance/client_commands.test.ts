@@ -51,9 +51,25 @@ describe('annals sessions', () => {
     expect(ids(await values('sessions', 'list', '--user', 'lists', '--configs', '{"stage":2}'))).toEqual([
       first!.id,
     ])
-    expect(await values('sessions', 'list', '--user', 'nobody')).toEqual([])
     for (const more of [[], ['--user', 'lists']])
       expect(await values('sessions', 'list', '--all', ...more)).toContainEqual({ ...first, user: 'lists' })
+  })
+
+  it('is empty for a user whom nobody knows, with code 0, and tells a person so', async () => {
+    const args = ['sessions', 'list', '--user', 'nobody']
+    expect(await annals(args)).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    const forPeople = await annals([...args, '--no-json'])
+    expect(forPeople).toMatchObject({ code: 0, stdout: '' })
+    expect(forPeople.stderr).toContain('No user is called nobody')
+  })
+
+  it('goes on where a list was ended', async () => {
+    for (let count = 0; count < 3; count++) await newSession({ user: 'goes on' })
+    const query = { user: 'goes on', time_desc: 'true', limit: 2 }
+    const { next_cursor } = expectOk(await api.listSessions(query))
+    const all = await values('sessions', 'list', '--user', 'goes on', '--all')
+    const rest = ['sessions', 'list', '--user', 'goes on', '--all', '--cursor', next_cursor]
+    expect(await values(...rest)).toEqual(all.slice(2))
   })
 
   it('walks as many pages as are asked for', async () => {
@@ -128,7 +144,7 @@ describe('annals append', () => {
     try {
       proxy.script.push(...Array<'lose_answer'>(6).fill('lose_answer'))
       const lost = await annals(args, { ANNALS_URL: proxy.url })
-      expect(lost).toMatchObject({ code: 5, stderr: expect.stringContaining('It may have been stored') })
+      expect(lost).toMatchObject({ code: 5, stderr: expect.stringContaining('It was not confirmed') })
       const again = `annals append ${id} --type note --data '{"text":"it'\\''s"}' --idempotency-key `
       expect(lost.stderr).toContain(`\n${again}`)
       const key = lost.stderr.split(again)[1]!

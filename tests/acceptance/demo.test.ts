@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
@@ -75,7 +75,8 @@ describe('beside the embedded database', () => {
     const data = { ANNALS_DATA_DIR: join(directory, 'data'), XDG_CONFIG_HOME: join(directory, 'config') }
     const node = await startServer(data)
     try {
-      const here = { ...data, PORT: new URL(node.url).port }
+      // The service has said in its directory where it listens.
+      const here = data
       const demo = await runAnnals(['demo'], here)
       expect(demo.code, demo.stderr).toBe(0)
       const list = await runAnnals(['sessions', 'list', '--user', 'omar'], here)
@@ -84,6 +85,10 @@ describe('beside the embedded database', () => {
       expect(list.stderr).toMatch(/Made a token .* as the profile "embedded .*data"/)
       const again = await runAnnals(['users', 'list'], here)
       expect(again).toMatchObject({ code: 0, stderr: '' })
+      const moved = `http://localhost:${new URL(node.url).port}`
+      expect((await runAnnals(['users', 'list', '--url', moved], here)).code).toBe(0)
+      const profiles = await readFile(join(directory, 'config', 'annals', 'profiles.json'), 'utf8')
+      expect(profiles).toContain(`"${moved}"`)
       const elsewhere = await runAnnals(['users', 'list', '--url', 'http://192.0.2.1:8029'], here)
       expect(elsewhere).toMatchObject({ code: 4, stderr: expect.stringContaining('There is no token') })
       const { mode } = await stat(join(directory, 'config', 'annals', 'profiles.json'))
@@ -91,5 +96,6 @@ describe('beside the embedded database', () => {
     } finally {
       await node.stop()
     }
+    await expect(stat(join(directory, 'data', 'address'))).rejects.toThrow('ENOENT')
   }, 60_000)
 })

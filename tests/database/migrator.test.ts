@@ -98,6 +98,22 @@ describe.skipIf(inject('testServer').mode === 'shared')('migrating an empty data
     expect(await migrateAndListen()).toHaveLength(allVersions.length)
   })
 
+  it('leaves nothing of a migration that is interrupted half way, and waits for nothing then', async () => {
+    const interrupted = await withConnection(database.url, async (blocker) => {
+      await blocker.query('BEGIN')
+      await blocker.query('CREATE TABLE learning_spaces (mine integer)')
+      const abort = new AbortController()
+      const outcome = migrate(target, () => {}, abort.signal).catch((error: unknown) => error)
+      await waitForBlockedMigrator()
+      abort.abort()
+      // The blocker still blocks.
+      return (await outcome) === abort.signal.reason
+    })
+    expect(interrupted).toBe(true)
+    expect(await versions()).toEqual([])
+    expect(await migrateAndListen()).toHaveLength(allVersions.length)
+  })
+
   it('goes on where another node was killed after it had claimed the migration', async () => {
     await migrate(target)
     await execute(database.url, 'DROP SCHEMA public CASCADE')

@@ -23,8 +23,9 @@ export class List<Item, P extends Page<Item> = Page<Item>> implements AsyncItera
     return this.#read(cursor)
   }
 
-  async *pages(): AsyncGenerator<P, void, undefined> {
-    let page = await this.#read()
+  /** Every page, from the one at `cursor` or the first. */
+  async *pages(cursor?: string): AsyncGenerator<P, void, undefined> {
+    let page = await this.#read(cursor)
     yield page
     while (page.has_more) {
       const cursor = page.next_cursor

@@ -10,13 +10,15 @@ export function ConfirmDialog(props: {
   action: string
   /** Undefined while what will go is not yet known. */
   children: ReactNode
-  run: () => Promise<void>
+  /** `say` tells how far it is, where it takes long. */
+  run: (say: (progress: string) => void) => Promise<void>
   onClose: () => void
 }) {
   const { title, is_open, phrase, action, children, run, onClose } = props
   const [typed, setTyped] = useState('')
   const [failure, setFailure] = useState<string>()
   const [is_busy, setBusy] = useState(false)
+  const [progress, setProgress] = useState<string>()
   const close = () => {
     setTyped('')
     setFailure(undefined)
@@ -27,12 +29,13 @@ export function ConfirmDialog(props: {
     if (typed !== phrase) return setFailure(`Type ${phrase} to confirm.`)
     setBusy(true)
     try {
-      await run()
+      await run(setProgress)
       close()
     } catch (error) {
       setFailure((error as Error).message)
     } finally {
       setBusy(false)
+      setProgress(undefined)
     }
   }
   return (
@@ -54,6 +57,11 @@ export function ConfirmDialog(props: {
         <p className="failure-line" role="alert">
           {failure}
         </p>
+        {progress && (
+          <p role="status" className="mono">
+            {progress}
+          </p>
+        )}
         <div className="dialog-actions">
           <button type="button" className="button" onClick={close}>
             Keep it

@@ -10,6 +10,7 @@ import { filterOf } from '../sessions/conditions.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
 import { useSessions } from '../sessions/sessions_query.ts'
 import { SessionsTable } from '../sessions/sessions_table.tsx'
+import { eraseUser } from './erase_user.ts'
 
 const SESSIONS_SHOWN = 10
 
@@ -22,8 +23,8 @@ export function UserPage({ identifier }: { identifier: string }) {
     queryKey: [project_id, 'resources', identifier],
     queryFn: ({ signal }) => annals.users.resources(identifier, { signal }),
   })
-  const erase = async () => {
-    await annals.users.erase(identifier)
+  const erase = async (say: (progress: string) => void) => {
+    await eraseUser(annals, identifier, (left) => say(`${countText(left)} sessions are left.`))
     await queries.invalidateQueries({ queryKey: [project_id] })
     navigate('/users')
   }

@@ -1,6 +1,9 @@
 import { Command } from 'commander'
 import { readConfig } from '../config.js'
+import { runLongWork, tellTime } from './long_work.js'
 import { tellProgress } from './with_database.js'
+
+const AGAIN = 'Nothing was distributed; run the same command again.'
 
 /** annals distribute */
 export function distributeCommand(): Command {
@@ -21,14 +24,20 @@ Example:
       const { distribute } = await import('../database/distribute.js')
       const { migrate } = await import('../database/migrator.js')
       const location = await locateDatabase(readConfig(process.env), tellProgress)
-      try {
-        await migrate(location.target, tellProgress)
-        const tables = await distribute(location.target, tellProgress)
+      const work = async (signal: AbortSignal) => {
+        const { target } = location
+        const tables = await tellTime('Distributing', async () => {
+          await migrate(target, tellProgress, signal)
+          return distribute(target, tellProgress, signal)
+        })
         process.stdout.write(
           tables.length === 0
             ? 'Everything is distributed already.\n'
             : `Distributed ${tables.length} tables: ${tables.join(', ')}.\n`,
         )
+      }
+      try {
+        await runLongWork(work, { interrupted: AGAIN, unfinished: AGAIN })
       } finally {
         await location.release()
       }

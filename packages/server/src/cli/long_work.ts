@@ -2,6 +2,20 @@ import { AnnalsError } from '../errors.js'
 import { AppendInDoubt } from '../log/append_request.js'
 import { EXIT_CODES } from './exit_codes.js'
 
+const CLOCK_EVERY_MS = 5_000
+
+/** For work of which nobody knows how long it takes: tells every few seconds that it goes on. */
+export async function tellTime<T>(task: string, work: () => Promise<T>): Promise<T> {
+  const begun = performance.now()
+  const tell = () => process.stderr.write(`${task}: ${Math.round((performance.now() - begun) / 1000)} s\n`)
+  const clock = setInterval(tell, CLOCK_EVERY_MS)
+  try {
+    return await work()
+  } finally {
+    clearInterval(clock)
+  }
+}
+
 /**
  * Runs work that takes long. SIGINT or SIGTERM asks it to stop where it is, by the signal that it gets, so that it
  * cleans up behind itself; a second one ends the process at once. `interrupted` says what has become of it then,

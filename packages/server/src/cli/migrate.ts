@@ -1,6 +1,9 @@
 import { Command } from 'commander'
 import { readConfig } from '../config.js'
+import { runLongWork, tellTime } from './long_work.js'
 import { tellProgress } from './with_database.js'
+
+const AGAIN = 'Migrations that were applied stay; the same command goes on with the others.'
 
 /** annals migrate */
 export function migrateCommand(): Command {
@@ -11,11 +14,14 @@ export function migrateCommand(): Command {
       const { locateDatabase } = await import('../database/connection_target.js')
       const { migrate, schemaVersion } = await import('../database/migrator.js')
       const location = await locateDatabase(readConfig(process.env), tellProgress)
+      const work = async (signal: AbortSignal) => {
+        await tellTime('Migrating', () => migrate(location.target, tellProgress, signal))
+        process.stdout.write(`The schema has version ${schemaVersion()}.\n`)
+      }
       try {
-        await migrate(location.target, tellProgress)
+        await runLongWork(work, { interrupted: AGAIN, unfinished: AGAIN })
       } finally {
         await location.release()
       }
-      process.stdout.write(`The schema has version ${schemaVersion()}.\n`)
     })
 }

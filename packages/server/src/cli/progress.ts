@@ -3,7 +3,7 @@ import cliProgress from 'cli-progress'
 const LINE_EVERY_MS = 5_000
 const MEGABYTE = 1_000_000
 
-type Unit = 'entries' | 'bytes' | 'sessions'
+export type Unit = 'entries' | 'bytes' | 'sessions' | 'users' | 'spaces'
 
 /** How far a piece of long work is: `done` of a total, in its own unit, and the bytes that went through, if any did. */
 export interface Progress {
@@ -15,10 +15,14 @@ export interface Progress {
 
 /**
  * Shows on stderr how far a piece of work is, how fast it goes and how long it will take: a bar on a terminal, a
- * sentence every few seconds elsewhere. A total of 0 is unknown.
+ * sentence every few seconds elsewhere. A total of 0 is unknown. `begun` is when the work began, by `performance.now`.
  */
-export function showProgress(task: string, unit: Unit, total: number): Progress {
-  const begun = performance.now()
+export function showProgress(
+  task: string,
+  unit: Unit,
+  total: number,
+  begun: number = performance.now(),
+): Progress {
   const measure = (done: number, bytes?: number): Measured => {
     const seconds = Math.max((performance.now() - begun) / 1000, 0.001)
     const rate =

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { describeSettings, readConfig } from '../config.js'
 import type { Service } from '../main.js'
+import { forgetAddress, keepAddress } from './service_address.js'
 import { tellProgress } from './with_database.js'
 
 const WORKERS_MAX = 128
@@ -33,9 +34,11 @@ export function serveCommand(): Command {
         ? await (await import('./serve_workers.js')).serveByWorkers(config, options.workers)
         : await (await import('../main.js')).startService(config, tellProgress)
       if (!running) return
+      if (config.database_url === undefined) keepAddress(config.data_dir, running.url)
       process.stdout.write(banner(running))
       const signal = await stopping
       process.stderr.write(`${signal}: answering what was accepted, then stopping.\n`)
+      if (config.database_url === undefined) forgetAddress(config.data_dir, running.url)
       await running.stop()
       // Nothing is left to do; a connection that somebody forgot must not keep the process.
       process.exit(0)

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
-import { connect } from './migrator.js'
+import { cancelOnAbort, connect } from './migrator.js'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
 const STEP = /PERFORM (create_(?:reference_table|distributed_table|distributed_function)\('(\w+)[^;]*\));/g
@@ -38,6 +38,7 @@ export function distributionSteps(): DistributionStep[] {
 export async function distribute(
   target: ConnectionTarget,
   onProgress: (sentence: string) => void,
+  signal?: AbortSignal,
 ): Promise<string[]> {
   const client = await connect(target)
   try {
@@ -47,7 +48,7 @@ export async function distribute(
         'The database has no Citus. Install it on all machines, run CREATE EXTENSION citus in this database, add the workers with citus_add_node, and run this again.',
       )
     }
-    const tables = await distributeTables(client, onProgress)
+    const tables = await distributeTables(client, target, onProgress, signal)
     for (const name of tables) await emptyOldCopy(client, name, onProgress)
     return tables
   } finally {
@@ -57,10 +58,14 @@ export async function distribute(
 
 async function distributeTables(
   client: pg.Client,
+  target: ConnectionTarget,
   onProgress: (sentence: string) => void,
+  signal: AbortSignal | undefined,
 ): Promise<string[]> {
+  let end = () => {}
   await client.query('BEGIN')
   try {
+    end = await cancelOnAbort(client, target, signal)
     // No migration, and no other run of this, at the same time. Foreign keys that reach reference tables want
     // one shard after the other.
     await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
@@ -78,16 +83,20 @@ async function distributeTables(
       for (const { table, name } of keys) await client.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
       for (const { call, name, kind } of steps) {
         if (kind === 'table' && distributed.has(name)) continue
+        signal?.throwIfAborted()
         onProgress(`Distributing ${kind} ${name}`)
         await client.query(`SELECT ${call}`)
       }
       for (const { table, name, definition } of keys)
         await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
     }
+    end()
     await client.query('COMMIT')
     return names
   } catch (error) {
+    end()
     await client.query('ROLLBACK').catch(() => {})
+    signal?.throwIfAborted()
     throw error
   }
 }

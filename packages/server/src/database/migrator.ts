@@ -20,13 +20,14 @@ interface Migration {
 /**
  * Brings the schema to the version of this binary. Forward only. Each migration is one transaction that
  * inserts its version row first: of two nodes that start at once, the second waits on that row, sees it taken
- * and goes on with the next. A migration that is killed half way leaves nothing.
+ * and goes on with the next. A migration that is killed half way, or by `signal`, leaves nothing.
  *
  * @throws StartError when the schema is newer than this binary, the server too old, or out of reach.
  */
 export async function migrate(
   target: ConnectionTarget,
   onProgress: (sentence: string) => void = () => {},
+  signal?: AbortSignal,
 ): Promise<void> {
   const client = await connect(target)
   try {
@@ -35,7 +36,7 @@ export async function migrate(
     const known = readMigrations()
     const newest = known.at(-1)?.version ?? 0
     for (const migration of known) {
-      if (await apply(client, migration)) onProgress(`Applied migration ${migration.name}`)
+      if (await apply(client, migration, target, signal)) onProgress(`Applied migration ${migration.name}`)
     }
     await refuseNewerSchema(client, newest)
   } finally {
@@ -79,6 +80,27 @@ export async function connect(target: ConnectionTarget): Promise<pg.Client> {
       `The database cannot be reached (${(error as Error).message || (error as { code?: string }).code}). Check DATABASE_URL and that the server runs.`,
     )
   }
+}
+
+/**
+ * Has PostgreSQL cancel the statement that this transaction is at when `signal` aborts, instead of finishing what
+ * nobody waits for. Gives what ends that, before the transaction does.
+ */
+export async function cancelOnAbort(
+  client: pg.Client,
+  target: ConnectionTarget,
+  signal: AbortSignal | undefined,
+): Promise<() => void> {
+  signal?.throwIfAborted()
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+  const cancel = async () => {
+    const beside = await connect(target)
+    await beside.query('SELECT pg_cancel_backend($1)', [rows[0]!.pid]).finally(() => beside.end())
+  }
+  // Out of reach, there is nothing to cancel either.
+  const onAbort = () => void cancel().catch(() => {})
+  signal?.addEventListener('abort', onAbort)
+  return () => signal?.removeEventListener('abort', onAbort)
 }
 
 /** The version that this binary brings a schema to. */
@@ -126,19 +148,29 @@ async function createVersionTable(client: pg.Client): Promise<void> {
 }
 
 /** Applies one migration unless it is there already. Gives whether it did. */
-async function apply(client: pg.Client, migration: Migration): Promise<boolean> {
+async function apply(
+  client: pg.Client,
+  migration: Migration,
+  target: ConnectionTarget,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
+    let end = () => {}
     try {
       await client.query('BEGIN')
+      end = await cancelOnAbort(client, target, signal)
       const { rowCount } = await client.query(
         'INSERT INTO schema_migrations (version, name) VALUES ($1, $2) ON CONFLICT (version) DO NOTHING',
         [migration.version, migration.name],
       )
       if (rowCount === 1) await client.query(readFileSync(migration.file, 'utf8'))
+      end()
       await client.query('COMMIT')
       return rowCount === 1
     } catch (error) {
+      end()
       await client.query('ROLLBACK').catch(() => {})
+      signal?.throwIfAborted()
       if (!isTransient(error) || attempt >= ATTEMPTS_MAX) throw explainRefusal(error, migration.name)
     }
   }

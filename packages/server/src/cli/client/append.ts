@@ -84,7 +84,7 @@ async function safely<T>(
   process.once('SIGTERM', stop)
   const outcome = () =>
     isReached()
-      ? `It may have been stored; this stores it if it was not:\n${repetition(session_id, options, idempotency_key)}`
+      ? `It was not confirmed: it may have been stored, or not. To send it again with the same key is safe, and stores it once:\n${repetition(session_id, options, idempotency_key)}`
       : 'Nothing was stored: no connection was made.'
   try {
     return await append({ idempotency_key, if_match: options.ifMatch, signal: abort.signal })

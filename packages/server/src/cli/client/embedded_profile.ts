@@ -2,6 +2,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../config.js'
+import { keptAddress } from '../service_address.js'
 import { tell } from '../terminal/output.js'
 import { withDatabase } from '../with_database.js'
 import { type Profile, profilesPath, readProfiles, saveProfile } from './profiles.js'
@@ -9,9 +10,12 @@ import { type Profile, profilesPath, readProfiles, saveProfile } from './profile
 /** The project that the first start makes. */
 const PROJECT = 'default'
 
-/** Where the service beside us is, by the HOST and PORT that it has. */
+/** Where the service beside us is: by the HOST and PORT that are given, else where it has said that it listens. */
 export function addressHere(env: NodeJS.ProcessEnv): string {
-  const { host, port } = readConfig(env)
+  const { host, port, database_url, data_dir } = readConfig(env)
+  const is_given = env.HOST || env.PORT || database_url !== undefined
+  const kept = is_given ? undefined : keptAddress(data_dir)
+  if (kept !== undefined) return kept
   return `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port || 8029}`
 }
 
@@ -31,7 +35,12 @@ export async function embeddedProfile(
   const made_for = identityOf(join(data_dir, 'postgres'))
   const address = url ?? addressHere(env)
   const kept = readProfiles().get(name)
-  if (kept?.made_for === made_for) return [name, { ...kept, url: address }]
+  if (kept?.made_for === made_for) {
+    // The service may have moved to another port.
+    const profile = { ...kept, url: address }
+    if (kept.url !== address) saveProfile(name, profile)
+    return [name, profile]
+  }
   const profile = { url: address, token: await makeToken(), made_for }
   saveProfile(name, profile)
   tell(

@@ -49,7 +49,7 @@ export async function pickSession(
 }
 
 /** Which part of the choice it is that nothing fits, and what shows what there is. */
-async function noneFits(
+export async function noneFits(
   annals: Annals,
   user: string | undefined,
   configs: Record<string, unknown> | undefined,

@@ -1,5 +1,8 @@
 import type { List } from '@annals/client'
 import { type Command, Option } from 'commander'
+import { EXIT_CODES } from '../exit_codes.js'
+import { showProgress, type Unit } from '../progress.js'
+import { commandLine } from '../terminal/command_name.js'
 import { type Output, tell } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { parseCount } from './arguments.js'
@@ -11,6 +14,7 @@ const LIMIT_DEFAULT = 20
 export interface ListOptions {
   limit: number
   all?: boolean
+  cursor?: string
   oldestFirst?: boolean
 }
 
@@ -19,6 +23,7 @@ export function withLimit(command: Command): Command {
   return command
     .addOption(new Option('--limit <count>', 'how many at most').argParser(parseCount).default(LIMIT_DEFAULT))
     .option('--all', 'all there are, page by page')
+    .option('--cursor <cursor>', 'go on where a list was ended, which has said so')
     .option('--oldest-first', 'the oldest first, and not the newest')
 }
 
@@ -27,20 +32,33 @@ export function pageQuery({ limit, all, oldestFirst }: ListOptions): { limit: nu
   return { limit: all ? PAGE_MAX : Math.min(limit, PAGE_MAX), time_desc: !oldestFirst }
 }
 
-/** Prints a list as it comes, page by page: a table for people, a line of JSON for each for programs. */
+/** What a list is of, and what is said where there is nothing of it. */
+export interface ListWords {
+  unit: Unit
+  nothing: () => string | Promise<string>
+}
+
+/**
+ * Prints a list as it comes, page by page: a table for people, a line of JSON for each for programs. Ctrl-C ends it
+ * between two pages and says how to go on.
+ */
 export async function printList<Item>(
   output: Output,
   list: List<Item>,
   columnsOf: (items: Item[]) => Column<Item>[],
   options: ListOptions,
-  nothing: string,
+  { unit, nothing }: ListWords,
   jsonOf: (item: Item) => unknown = (item) => item,
 ): Promise<void> {
   const { tableLines } = await import('../terminal/table.js')
+  // Who watches the rows themselves needs no count of them.
+  const is_watched = process.stderr.isTTY && !process.stdout.isTTY
+  const progress = is_watched ? showProgress('Listing', unit, 0) : undefined
+  const interruption = interruptible()
   let left = options.all ? Number.POSITIVE_INFINITY : options.limit
   let printed = 0
   let has_more = false
-  for await (const page of list.pages()) {
+  for await (const page of list.pages(options.cursor)) {
     const items = page.items.slice(0, left)
     left -= items.length
     has_more = page.has_more || items.length < page.items.length
@@ -50,9 +68,42 @@ export async function printList<Item>(
       output.lines(printed === 0 ? lines : lines.slice(1))
     }
     printed += items.length
+    progress?.update(printed)
     if (left <= 0) break
+    if (interruption.is_asked() && page.has_more) return tellHowToGoOn(page.next_cursor)
   }
-  if (output.json) return
-  if (printed === 0) tell(nothing)
-  else if (has_more) tell(`There are more: --limit ${options.limit * 5}, or --all.`)
+  interruption.end()
+  // An empty list in a pipe is a good answer; whoever sits beside it still wants to know why it is empty.
+  if (printed === 0 && (!output.json || process.stderr.isTTY)) tell(await nothing())
+  else if (has_more && !output.json) tell(`There are more: --limit ${options.limit * 5}, or --all.`)
+}
+
+/** Whether Ctrl-C or SIGTERM asks to stop; a second one ends the process at once. */
+function interruptible(): { is_asked: () => boolean; end: () => void } {
+  let is_asked = false
+  const ask = () => {
+    if (is_asked) process.exit(EXIT_CODES.interrupted)
+    is_asked = true
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, ask)
+  const end = () => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, ask)
+  }
+  return { is_asked: () => is_asked, end }
+}
+
+/** The same command, from here on. A token is a secret, and stands for the one that was given. */
+function tellHowToGoOn(cursor: string): void {
+  const words: string[] = []
+  const given = process.argv.slice(2)
+  for (let index = 0; index < given.length; index++) {
+    const [, name, joined] = /^(--cursor|--token)(=.*)?$/.exec(given[index]!) ?? []
+    if (name === undefined) words.push(given[index]!)
+    else {
+      if (joined === undefined) index += 1
+      if (name === '--token') words.push('--token', 'TOKEN')
+    }
+  }
+  process.stderr.write(`annals: interrupted. To go on: ${commandLine([...words, '--cursor', cursor])}\n`)
+  process.exit(EXIT_CODES.interrupted)
 }

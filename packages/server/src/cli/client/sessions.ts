@@ -6,7 +6,7 @@ import { agoOf, clockOf, dayOf } from '../terminal/times.js'
 import { parseObject, parseUuid } from './arguments.js'
 import { confirm } from './confirm.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
-import { type SessionChoice, withFilter } from './pick_session.js'
+import { noneFits, type SessionChoice, withFilter } from './pick_session.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 import { knownUsers, userNames } from './user_names.js'
 
@@ -37,9 +37,9 @@ Examples:
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
       const names = output.json && user === undefined ? await knownUsers(annals) : undefined
       const jsonOf = (session: Session) => withUser(session, user ?? names?.get(session.user_id ?? ''))
-      const nothing =
-        user === undefined && configs === undefined ? 'There are no sessions.' : 'No session fits.'
-      await printList(output, list, (items) => sessionColumns(nameOf, items), options, nothing, jsonOf)
+      const nothing = async () => (await noneFits(annals, user, configs)).message
+      const words = { unit: 'sessions', nothing } as const
+      await printList(output, list, (items) => sessionColumns(nameOf, items), options, words, jsonOf)
     })
 }
 

@@ -41,9 +41,9 @@ function listCommand(): Command {
       const { annals } = await connect(options)
       const list = annals.learningSpaces.list({ user, filter_by_meta: meta, ...pageQuery(options) })
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
-      const nothing =
+      const nothing = () =>
         user === undefined && meta === undefined ? 'There are no learning spaces.' : 'None fits.'
-      await printList(output, list, () => spaceColumns(nameOf), options, nothing)
+      await printList(output, list, () => spaceColumns(nameOf), options, { unit: 'spaces', nothing })
     })
 }
 

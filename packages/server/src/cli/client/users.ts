@@ -1,13 +1,18 @@
 import type { User } from '@annals/client'
 import { Command } from 'commander'
+import { runLongWork } from '../long_work.js'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
 import { confirm } from './confirm.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { eraseUser } from './erase_user.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 
 type Options = OutputOptions & ConnectionOptions
+
+const IN_PART =
+  'The service goes on with what it began. The same command erases what is left, or says that the user is gone.'
 
 /** annals users list|show|erase */
 export function usersCommand(): Command {
@@ -26,13 +31,10 @@ function listCommand(): Command {
     .action(async (options: ListOptions & Options) => {
       const output = openOutput(options)
       const { annals } = await connect(options)
-      await printList(
-        output,
-        annals.users.list(pageQuery(options)),
-        () => USER_COLUMNS,
-        options,
-        'There are no users.',
-      )
+      await printList(output, annals.users.list(pageQuery(options)), () => USER_COLUMNS, options, {
+        unit: 'users',
+        nothing: () => 'There are no users.',
+      })
     })
 }
 
@@ -61,6 +63,7 @@ function eraseCommand(): Command {
       'after',
       `
 There is no way back, short of a backup. \`annals export --user\` writes down what is there first.
+If it is ended half way, the same command goes on.
 
 Example:
   annals users erase omar`,
@@ -71,14 +74,15 @@ Example:
       const { counts } = await annals.users.resources(identifier)
       const what = `This erases ${identifier} with ${countsOf(counts)} at ${url}.`
       await confirm(what, identifier, options.yes)
-      const erased = await annals.users.erase(identifier)
-      if (output.json) output.value(erased)
-      else {
+      const work = async (signal: AbortSignal) => {
+        const erased = await eraseUser(annals, identifier, counts.sessions_count, signal)
+        if (output.json) return output.value(erased)
         const { sessions, entries, learning_spaces } = erased.deleted
         output.lines([
           `Erased ${sessions} sessions with ${entries} entries, and ${learning_spaces} learning spaces.`,
         ])
       }
+      await runLongWork(work, { interrupted: IN_PART, unfinished: IN_PART })
     })
 }
 

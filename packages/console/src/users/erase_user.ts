@@ -1,0 +1,23 @@
+import type { Annals } from '@annals/client'
+
+/** What is large is erased piece by piece. */
+const ERASE_MS_MAX = 3_600_000
+const LOOK_EVERY_MS = 1_000
+
+/** Erases a user with everything of the user's, and tells while that lasts how many sessions are left. */
+export async function eraseUser(
+  annals: Annals,
+  identifier: string,
+  onLeft: (sessions: number) => void,
+): Promise<void> {
+  const look = setInterval(() => {
+    const looked = annals.users.resources(identifier)
+    // Gone by then, or not told: what counts is the erasing itself.
+    looked.then(({ counts }) => onLeft(counts.sessions_count)).catch(() => {})
+  }, LOOK_EVERY_MS)
+  try {
+    await annals.users.erase(identifier, { timeout_ms: ERASE_MS_MAX, attempt_timeout_ms: ERASE_MS_MAX })
+  } finally {
+    clearInterval(look)
+  }
+}
