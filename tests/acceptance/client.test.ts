@@ -62,6 +62,10 @@ describe('sessions', () => {
   })
 })
 
+/** With `__proto__` as a key of its own, which no literal makes. */
+const special = () =>
+  JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"x":1}}}') as Record<string, unknown>
+
 describe('the log of a session', () => {
   const question = { role: 'user', content: 'Where is my flight?' }
   const answer = { role: 'assistant', content: 'In the air.' }
@@ -120,6 +124,17 @@ describe('the log of a session', () => {
     await expect(late).rejects.toMatchObject({ status: 409, error: 'seq_conflict' })
     await annals.sessions.appendBatch(session.id, [{ kind: 'event', ...event }], { if_match: 1 })
     expect(await all(annals.sessions.events(session.id))).toHaveLength(2)
+  })
+
+  it('keeps keys that JavaScript treats specially', async () => {
+    const session = await annals.sessions.create({ configs: special() })
+    expect((await annals.sessions.get(session.id)).configs).toEqual(special())
+    const event = await annals.sessions.append(session.id, { type: 'special', data: special() })
+    expect(event.data).toEqual(special())
+    expect(Object.keys((await all(annals.sessions.events(session.id)))[0]!.data)).toEqual(
+      Object.keys(special()),
+    )
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
   })
 
   it('keeps every digit for a client that reads and writes them', async () => {

@@ -71,6 +71,44 @@ describe('JSON comes back as it was sent', () => {
     await expectKept(text)
   })
 
+  it('with keys that JavaScript treats specially, in whatever is changed, merged, copied or converted', async () => {
+    const special = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"x":1}},"toString":null}'
+    const kept = exactJson('{"__proto__":{"polluted":1},"constructor":{"prototype":{"x":1}}}')
+    const { id } = expectOk(await api.createSession({}), 201)
+    const path = `/api/v1/session/${id}`
+    const send = async (method: string, path: string, rawBody: string) => {
+      const answer = await api.request<{ id: string; items: Array<{ id: string }> }>(method, path, {
+        rawBody,
+      })
+      expect(answer.status, answer.text).toBeLessThan(300)
+      return answer
+    }
+    const merged = await send('PATCH', `${path}/configs`, `{"configs":${special}}`)
+    expect(exactAt(merged.text, 'data', 'configs')).toEqual(kept)
+    await send('PUT', `${path}/configs`, `{"configs":${special}}`)
+    expect(exactAt((await api.getSession(id)).text, 'data', 'configs')).toEqual(exactJson(special))
+    const copied = await api.request<{ new_session_id: string }>('POST', `${path}/copy`)
+    const { new_session_id } = expectOk(copied, 201)
+    expect(exactAt((await api.getSession(new_session_id)).text, 'data', 'configs')).toEqual(
+      exactJson(special),
+    )
+
+    const space = expectOk(await api.createLearningSpace({}), 201)
+    const changed = await send('PATCH', `/api/v1/learning_spaces/${space.id}`, `{"meta":${special}}`)
+    expect(exactAt(changed.text, 'data', 'meta')).toEqual(kept)
+
+    const blob = `{"role":"assistant","content":"x","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}],"__proto__":{"a":1},"constructor":{"b":2}}`
+    const entries = `{"entries":[{"kind":"message","format":"openai","blob":${blob},"meta":${special}},{"kind":"event","type":"t","data":${special}}]}`
+    const [message] = (await send('POST', `${path}/entries`, entries)).json.data.items
+    const meta = await send('PATCH', `${path}/messages/${message!.id}/meta`, `{"meta":${special}}`)
+    expect(exactAt(meta.text, 'data', 'meta')).toEqual(kept)
+    const timeline = await api.request('GET', `${path}/timeline`)
+    expect(exactAt(timeline.text, 'data', 'items')).toEqual([
+      expect.objectContaining({ $meta: kept, $blob: exactJson(blob) }),
+      expect.objectContaining({ $data: exactJson(special) }),
+    ])
+  })
+
   it('of a repeated key the last counts', async () => {
     await expectKept('{"a":1,"b":{"c":1,"c":[2]},"a":"last","d":0,"d":null}')
   })

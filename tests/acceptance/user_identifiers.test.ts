@@ -61,6 +61,14 @@ describe('an identifier', () => {
     'e\u0301',
     'é',
     '\u202e',
+    '\u2066a\u2069',
+    '\u200b',
+    'a\u200d\u200cb',
+    '\ufeff',
+    '..%2F..%2F',
+    '%2e%2e',
+    '__proto__',
+    'constructor',
     '\n',
     'null',
     NOBODYS_ID,
@@ -78,6 +86,16 @@ describe('an identifier', () => {
   })
 
   it.each(['.', '..'])('that a URL takes for a directory is 400, and never comes to be: %s', async (user) => {
+    const client = await service.newClient()
+    expectError(await client.createSession({ user }), 400, 'invalid_request', '/user')
+    expectError(await client.createLearningSpace({ user }), 400, 'invalid_request', '/user')
+    expectError(await client.listSessions({ user }), 400, 'invalid_request', 'user')
+    expectError(await erase(user, client), 400, 'invalid_request', 'identifier')
+    expectError(await countsOf(user, client), 400, 'invalid_request', 'identifier')
+    expect(expectOk(await usersOf(client)).items).toEqual([])
+  })
+
+  it.each(['\u0000', 'a\u0000b'])('with NUL in it is 400, and never comes to be: %j', async (user) => {
     const client = await service.newClient()
     expectError(await client.createSession({ user }), 400, 'invalid_request', '/user')
     expectError(await client.createLearningSpace({ user }), 400, 'invalid_request', '/user')

@@ -10,11 +10,14 @@ export interface Schema {
   anyOf?: Schema[]
   oneOf?: Schema[]
   enum?: unknown[]
+  const?: unknown
+  additionalProperties?: unknown
   example?: unknown
   examples?: unknown[]
 }
 /** An operation as openapi.json describes it. */
 export interface Operation {
+  parameters?: Array<{ name: string; in: 'path' | 'query' | 'header' }>
   requestBody?: { content: Record<string, { schema: Schema }> }
 }
 interface Document {
@@ -30,7 +33,7 @@ export const describedOperations = Object.entries(document.paths).flatMap(([path
 
 /** A value that fits the schema: what is required, from the examples where there are any. */
 export function sampleOf(given: Schema): unknown {
-  const schema = given.$ref ? resolve(given.$ref) : given
+  const schema = resolveSchema(given)
   const [example] = schema.examples ?? (schema.example === undefined ? [] : [schema.example])
   if (example !== undefined) return example
   if (schema.enum) return schema.enum[0]
@@ -44,7 +47,9 @@ export function sampleOf(given: Schema): unknown {
   return { string: 'x', integer: 1, number: 1, boolean: true }[schema.type!] ?? null
 }
 
-function resolve(reference: string): Schema {
-  const keys = reference.slice(2).split('/')
+/** A schema with its reference followed. */
+export function resolveSchema(schema: Schema): Schema {
+  if (!schema.$ref) return schema
+  const keys = schema.$ref.slice(2).split('/')
   return keys.reduce((value, key) => (value as Record<string, object>)[key]!, document as object) as Schema
 }
