@@ -1,18 +1,22 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
+import { type DatabaseProxy, proxyDatabase } from '../harness/database_proxy.ts'
 import { describedOperations, sampleOf } from '../harness/described_operations.ts'
 import { expectOk } from '../harness/expectations.ts'
-import type { Answer } from '../harness/http_client.ts'
+import type { Answer, HttpClient } from '../harness/http_client.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { mixedEntries, newSessionLog, type SessionLog } from '../harness/session_log.ts'
 
-const operations = describedOperations.filter(({ path }) => path.startsWith('/api/v1/') && path.includes('{'))
+const withIds = describedOperations.filter(({ path }) => path.includes('{'))
+const operations = withIds.filter(({ path }) => path.startsWith('/api/v1/'))
+const ofTheOperator = withIds.filter(({ path }) => path.startsWith('/admin/v1/'))
 
 type Ids = Record<string, string>
 const service = useService()
 let owner: ApiClient
 let stranger: ApiClient
+let ownersProject: Project
 let strangersProject: Project
 let ownersLog: SessionLog
 /** What the owner has, what the stranger has, and what nobody has, by the name of the path parameter. */
@@ -30,15 +34,17 @@ async function resourcesOf(client: ApiClient): Promise<{ ids: Ids; log: SessionL
 }
 
 beforeAll(async () => {
-  owner = await service.newClient()
+  ownersProject = await service.newProject()
+  owner = await service.newClient({ token: ownersProject.token })
   strangersProject = await service.newProject()
   stranger = await service.newClient({ token: strangersProject.token })
   ;({ ids: owners, log: ownersLog } = await resourcesOf(owner))
   ;({ ids: strangers } = await resourcesOf(stranger))
   nobodys = Object.fromEntries(Object.keys(owners).map((name) => [name, randomUUID()]))
+  nobodys.identifier = `user-${randomUUID()}`
 })
 
-function call(client: ApiClient, { path, method, operation }: (typeof operations)[number], ids: Ids) {
+function call(client: HttpClient, { path, method, operation }: (typeof operations)[number], ids: Ids) {
   const real = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
     if (ids[name] === undefined) throw new Error(`Teach this test what to send as {${name}} in ${path}`)
     return encodeURIComponent(ids[name])
@@ -124,4 +130,73 @@ describe('an operation with the ids of another project', () => {
       expect(answer.status, `${operation.method} ${operation.path} ${answer.text}`).toBeLessThan(300)
     }
   })
+})
+
+describe('an operation of the operator', () => {
+  const idsOf = (project_id: string, token_id: string = randomUUID()): Ids => ({ project_id, token_id })
+  const tokensOf = async (project: Project) => {
+    const path = `/admin/v1/projects/${project.id}/tokens`
+    const { items } = expectOk(
+      await service
+        .adminClient()
+        .request<{ items: Array<{ id: string; revoked_at: string | null }> }>('GET', path),
+    )
+    return items
+  }
+
+  it.each(ofTheOperator)('tells a tenant’s key nothing of any project: $method $path', async (operation) => {
+    const before = await everythingOfTheOwner()
+    const unknown = await call(stranger, operation, idsOf(randomUUID()))
+    expect(unknown.status, unknown.text).toBe(401)
+    for (const { id } of [ownersProject, strangersProject])
+      expect(told(await call(stranger, operation, idsOf(id)))).toEqual(told(unknown))
+    expect(await everythingOfTheOwner()).toEqual(before)
+  })
+
+  it.each(ofTheOperator.filter(({ path }) => path.includes('{token_id}')))(
+    'finds no token of one project below another: $method $path',
+    async (operation) => {
+      const [token] = await tokensOf(ownersProject)
+      const admin = service.adminClient()
+      const unknown = await call(admin, operation, idsOf(strangersProject.id))
+      expect(unknown.status, unknown.text).toBe(404)
+      expect(told(await call(admin, operation, idsOf(strangersProject.id, token!.id)))).toEqual(told(unknown))
+      expect(await tokensOf(ownersProject)).toEqual([token])
+    },
+  )
+})
+
+describe('the time that an operation with the ids of another project takes', () => {
+  let proxy: DatabaseProxy
+  let seen: HttpClient
+
+  beforeAll(async () => {
+    proxy = await proxyDatabase(service.databaseUrl)
+    const node = await service.startNode({ DATABASE_URL: proxy.url })
+    seen = service.rawClient(strangersProject.token, node)
+  })
+  afterAll(() => proxy.close())
+
+  /** Bytes that one call sends to the database and has back from it. */
+  async function workOf(operation: (typeof operations)[number], ids: Ids) {
+    const { there, back } = proxy.passed
+    expect((await call(seen, operation, ids)).status).toBe(404)
+    return { there: proxy.passed.there - there, back: proxy.passed.back - back }
+  }
+
+  it.each(operations)(
+    'tells nothing: the database is asked as much and answers as much: $method $path',
+    async (operation) => {
+      // Now and then something else speaks to the database as well, and a statement's first time is longer.
+      await vi.waitFor(
+        async () => {
+          const unknown = await workOf(operation, nobodys)
+          expect(Math.min(unknown.there, unknown.back)).toBeGreaterThan(0)
+          const foreign = await workOf(operation, owners)
+          expect(foreign).toEqual(unknown)
+        },
+        { timeout: 15_000, interval: 0 },
+      )
+    },
+  )
 })

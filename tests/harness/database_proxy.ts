@@ -10,6 +10,8 @@ import { withDatabaseHost } from './database_url.ts'
  */
 export interface DatabaseProxy {
   url: string
+  /** Bytes that went to the database and came from it. */
+  readonly passed: { there: number; back: number }
   refuse(): Promise<void>
   /** Until it comes back: what was passed on by then is answered to nobody. */
   fallSilent(): void
@@ -27,10 +29,17 @@ export async function proxyDatabase(databaseUrl: string): Promise<DatabaseProxy>
     return socket
   }
   let silent = false
+  const passed = { there: 0, back: 0 }
   const server = createServer((near) => {
     const far = keep(connect(upstream))
-    keep(near).on('data', (data) => silent || far.write(data))
-    far.on('data', (data) => silent || near.write(data))
+    keep(near).on('data', (data) => {
+      passed.there += data.length
+      if (!silent) far.write(data)
+    })
+    far.on('data', (data) => {
+      passed.back += data.length
+      if (!silent) near.write(data)
+    })
     near.on('close', () => far.destroy())
     far.on('close', () => near.destroy())
   })
@@ -49,6 +58,7 @@ export async function proxyDatabase(databaseUrl: string): Promise<DatabaseProxy>
   const { port } = server.address() as AddressInfo
   return {
     url: withDatabaseHost(databaseUrl, '127.0.0.1', port),
+    passed,
     refuse,
     fallSilent: () => {
       silent = true
