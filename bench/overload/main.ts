@@ -235,7 +235,7 @@ function lines(seen: Seen): Line[] {
       at_most: 100,
     },
     {
-      name: 'neither accepted nor refused',
+      name: `neither accepted nor refused${odd.length > 0 ? ` (${[...new Set(odd.map(([status]) => status))].join(', ')})` : ''}`,
       unit: '',
       value: odd.reduce((sum, [, { requests }]) => sum + requests, 0),
       at_most: 0,
