@@ -9,6 +9,9 @@ import { Turns } from './turns.js'
 
 /** Who watches the service must see it also when it has too much to do. */
 const ALWAYS_TAKEN = new Set(['/health', '/ready', '/metrics'])
+/** Appends that wait, over all projects, from which on it is worth asking whose they are. */
+const CROWDED = 250
+const APPEND = /\/(?:events|messages|entries)$/
 /** How often the log says how many were refused. */
 const TOLD_MS = 1_000
 
@@ -18,9 +21,10 @@ const REFUSAL = errorText(
 
 /**
  * Refuses what is more than the process can do, and does it for a fraction of what a request costs: ahead of the
- * framework, without a line in the log each. Call `countCallers` on what is authenticated.
+ * framework, without a line in the log each. Appends that `shed_appends.ts` would refuse are among it. Call
+ * `countCallers` on what is authenticated.
  */
-export function shedLoad(app: AppServer, { logger, metrics, tokens }: AppParts) {
+export function shedLoad(app: AppServer, { logger, metrics, tokens, appender }: AppParts) {
   const turns = new Turns()
   /**
    * Answered when the turn ends: who is answered at once sends the next request into the same turn, which then hardly
@@ -61,11 +65,19 @@ export function shedLoad(app: AppServer, { logger, metrics, tokens }: AppParts) 
       .end(REFUSAL.text)
   }
 
+  const isLate = (request: IncomingMessage) => {
+    if (appender.load().requests < CROWDED || request.method !== 'POST' || !APPEND.test(request.url!))
+      return false
+    const project_id = callerOf(request)
+    return project_id !== undefined && appender.isBehind(project_id)
+  }
+
   const isTaken = (request: IncomingMessage) => {
     const now = performance.now()
     if (turns.begin(now)) setImmediate(endTurn)
     if (turns.isFull(now) && !ALWAYS_TAKEN.has(request.url!) && !turns.isQuiet(callerOf(request)))
       return false
+    if (isLate(request)) return false
     turns.take()
     return true
   }
