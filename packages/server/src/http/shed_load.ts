@@ -40,6 +40,7 @@ export function shedLoad(app: AppServer, { logger, metrics, tokens, appender }: 
     const refusals = refused
     refused = []
     for (const answer of refusals) answer()
+    metrics.shed(refusals.length)
     untold += refusals.length
     if (untold === 0 || now - told_at < TOLD_MS) return
     logger.warn({ requests: untold }, 'refused requests: the process has too much to do')
@@ -50,19 +51,6 @@ export function shedLoad(app: AppServer, { logger, metrics, tokens, appender }: 
   const callerOf = (request: IncomingMessage) => {
     const token = bearerToken(request)
     return token === undefined ? undefined : tokens.projectOf(token)
-  }
-
-  const refuse = (request: IncomingMessage, response: ServerResponse) => {
-    metrics.shed()
-    response
-      .writeHead(REFUSAL.status, {
-        'content-type': 'application/json; charset=utf-8',
-        'content-length': Buffer.byteLength(REFUSAL.text),
-        ...SECURITY_HEADERS,
-        'x-request-id': requestIdOf(request),
-        'retry-after': '1',
-      })
-      .end(REFUSAL.text)
   }
 
   const isLate = (request: IncomingMessage) => {
@@ -96,4 +84,16 @@ export function shedLoad(app: AppServer, { logger, metrics, tokens, appender }: 
         done()
       }),
   }
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse): void {
+  response
+    .writeHead(REFUSAL.status, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(REFUSAL.text),
+      ...SECURITY_HEADERS,
+      'x-request-id': requestIdOf(request),
+      'retry-after': '1',
+    })
+    .end(REFUSAL.text)
 }

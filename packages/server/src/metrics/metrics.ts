@@ -118,8 +118,8 @@ export class Metrics {
     this.errors.inc({ error })
   }
 
-  shed(): void {
-    this.refusals.inc()
+  shed(requests: number): void {
+    this.refusals.inc(requests)
   }
 
   flushed({ entries, wait_ms, ms }: { entries: number; wait_ms: number; ms: number }): void {
