@@ -10,6 +10,8 @@ export interface Series {
   shape: 'columns' | 'line' | 'area'
 }
 
+const MINUTE_S = 60
+
 /** Seconds between the marks of the axis: whole ones, then what a clock and a calendar have. */
 const INCREMENTS = [
   1, 2, 5, 10, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000,
@@ -75,7 +77,10 @@ function optionsOf(
     padding: [6, 26, 0, 0],
     legend: { show: false },
     cursor: { points: { show: false }, drag: { x: false, y: false } },
-    scales: { y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] } },
+    scales: {
+      x: { range: (_plot, min, max) => timesBetween(min, max) },
+      y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] },
+    },
     axes: [
       {
         ...axis,
@@ -112,6 +117,12 @@ function optionsOf(
       ) as uPlot.Series[]),
     ],
   }
+}
+
+/** What the axis spans, in seconds: of nothing the last minute, and of one moment the minute around it. */
+function timesBetween(min: number | null, max: number | null): [number, number] {
+  if (min === null || max === null) return [Date.now() / 1000 - MINUTE_S, Date.now() / 1000]
+  return min === max ? [min - MINUTE_S / 2, max + MINUTE_S / 2] : [min, max]
 }
 
 /** The colour as a wash. */
