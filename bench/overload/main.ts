@@ -1,13 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { type CpuUsed, measureCpu } from '../cpu.ts'
+import { measureCpu } from '../cpu.ts'
 import { BenchFailure } from '../failure.ts'
 import { runLoad } from '../load.ts'
 import { residentMegabytes } from '../memory.ts'
 import { PostgresServer } from '../postgres.ts'
 import { startService } from '../service.ts'
+import { lines } from './figures.ts'
 import { offer } from './offer.ts'
 import { type Line, report } from './report.ts'
 import { createTenants, type Tenant, together } from './tenants.ts'
@@ -19,6 +21,8 @@ Usage: npm run overload -- [options]
   --seconds <n>      how long the overload lasts (300); everything else takes about a third of that, 100 s at most
   --connections <n>  connections that the overload comes over, a request in flight each (1000)
   --tenants <n>      tenants that the overload comes from (1)
+  --idle <n>         connections that are open besides and hardly used, before the overload (10000); both sides need as
+                     many files (ulimit -n)
   --times <n>        how many times what it can take is offered (10)
   --help             this text
 
@@ -31,6 +35,8 @@ const FULL_SPEED = 64
 const PROBES_PER_SECOND = 50
 /** A prober is ahead of the load for a processor, where it may: its own waiting is no latency of the service. */
 const PROBER = { connections: 64, priority: -10 }
+/** How often a connection that is hardly used is used: before the service would close it. */
+const IDLE_S = 60
 const SETTLED_AFTER_MS = 5_000
 
 await main().catch((error: unknown) => {
@@ -46,11 +52,12 @@ function options() {
       seconds: { type: 'string', default: '300' },
       connections: { type: 'string', default: '1000' },
       tenants: { type: 'string', default: '1' },
+      idle: { type: 'string', default: '10000' },
       times: { type: 'string', default: '10' },
       help: { type: 'boolean', default: false },
     },
   })
-  const number = (name: 'seconds' | 'connections' | 'tenants' | 'times') => {
+  const number = (name: 'seconds' | 'connections' | 'tenants' | 'idle' | 'times') => {
     const value = Number(values[name])
     if (!(value >= 1)) throw new BenchFailure(`--${name} takes a number from 1.\n\n${USAGE}`)
     return value
@@ -60,6 +67,7 @@ function options() {
     seconds: number('seconds'),
     connections: Math.round(number('connections')),
     tenants: Math.round(number('tenants')),
+    idle: Math.round(number('idle')),
     times: number('times'),
   }
 }
@@ -102,7 +110,7 @@ interface Scene extends ReturnType<typeof options> {
 }
 
 async function measure(scene: Scene): Promise<Line[]> {
-  const { service, crowd, quiet, seconds, times, connections } = scene
+  const { service, crowd, quiet, seconds, times, idle, connections } = scene
   const short = Math.min(Math.max(seconds / 15, 2), 20)
   let rss_mb = 0
   const watching = setInterval(async () => {
@@ -148,6 +156,15 @@ async function measure(scene: Scene): Promise<Line[]> {
     say(`half of what it can take, ${short} s`)
     const before = await usual(short)
 
+    say(`${idle} idle connections, ${short} s`)
+    const hardly = { services: [service], ...together(crowd), per_second: idle / IDLE_S, connections: idle }
+    const [held, beyond] = await Promise.all([
+      offer({ ...hardly, seconds: short }),
+      // Once they are open.
+      sleep(Math.min(short / 2, 5) * 1_000).then(() => probe([quiet], short / 2)),
+    ])
+    const idle_mb = await residentMegabytes(service.pid)
+
     say(`${times} times what it can take, ${seconds} s`)
     const stopMeasuring = await measureCpu({ services: [service], database: scene.database })
     // Two processes, so that it is not the one that offers which has too much to do.
@@ -158,6 +175,7 @@ async function measure(scene: Scene): Promise<Line[]> {
       connections: Math.ceil(connections / 2),
       seconds,
     }
+    const waitedBefore = await waitedSeconds(service.pid)
     const [one, other, probed, quietly] = await Promise.all([
       offer(half),
       offer(half),
@@ -165,10 +183,16 @@ async function measure(scene: Scene): Promise<Line[]> {
       probe([quiet], seconds),
     ])
     const used = await stopMeasuring()
-    await new Promise((resolve) => setTimeout(resolve, SETTLED_AFTER_MS))
+    const waited = ((await waitedSeconds(service.pid)) - waitedBefore) / seconds
+    await sleep(SETTLED_AFTER_MS)
     say(`half of what it can take, ${short} s`)
     const after = await usual(short)
     return lines({
+      idle,
+      held,
+      beyond,
+      idle_mb,
+      waited,
       capacity,
       alone,
       beside,
@@ -185,95 +209,10 @@ async function measure(scene: Scene): Promise<Line[]> {
   }
 }
 
-type Offered = Awaited<ReturnType<typeof offer>>
-type Answered = Offered['answers'][string]
-
-interface Seen {
-  capacity: number
-  alone: Answered[]
-  beside: Answered[]
-  before: Offered[]
-  after: Offered[]
-  crowd: Offered[]
-  /** The crowd's tenants, and the quiet one, as their probers saw the overload. */
-  probed: Offered
-  quietly: Offered
-  used: CpuUsed | undefined
-  rss_mb: number
-}
-
-function lines(seen: Seen): Line[] {
-  const { capacity, crowd, probed, quietly, used } = seen
-  const { seconds } = crowd[0]!
-  const total = (count: (offered: Offered) => number) =>
-    crowd.reduce((sum, offered) => sum + count(offered), 0)
-  const answered = (accepted: boolean) =>
-    total(({ answers }) =>
-      Object.entries(answers).reduce(
-        (sum, [status, { requests }]) => sum + ((status === '200') === accepted ? requests : 0),
-        0,
-      ),
-    )
-  const p99 = (answers: Answered[]) => Math.max(...answers.map(({ p99_ms }) => p99_ms))
-  const refused = Object.entries(probed.answers).filter(([status]) => status === '503' || status === '429')
-  const odd = [...crowd, probed, quietly].flatMap(({ answers }) =>
-    Object.entries(answers).filter(([status]) => !['200', '429', '503'].includes(status)),
-  )
-  const rate = ([load]: Offered[]) => load!.answers['200']!.requests / load!.seconds
-  const share = (us: number) => (100 * us) / used!.capacity_us
-  return [
-    { name: 'what it can take', unit: '/s', value: capacity },
-    { name: 'due', unit: '/s', value: total(({ due }) => due) / seconds },
-    { name: 'sent, as connections were free', unit: '/s', value: total(({ sent }) => sent) / seconds },
-    { name: 'accepted', unit: '/s', value: answered(true) / seconds },
-    { name: 'refused', unit: '/s', value: answered(false) / seconds },
-    { name: 'p99 of what was accepted', unit: 'ms', value: p99([probed.answers['200']!]), at_most: 500 },
-    {
-      name: 'p99 until refused',
-      unit: 'ms',
-      value: refused.length > 0 ? p99(refused.map(([, answers]) => answers)) : 0,
-      at_most: 100,
-    },
-    {
-      name: `neither accepted nor refused${odd.length > 0 ? ` (${[...new Set(odd.map(([status]) => status))].join(', ')})` : ''}`,
-      unit: '',
-      value: odd.reduce((sum, [, { requests }]) => sum + requests, 0),
-      at_most: 0,
-    },
-    { name: 'highest RSS of the service', unit: 'MB', value: seen.rss_mb, at_most: 400 },
-    { name: 'quiet tenant alone, p99', unit: 'ms', value: p99(seen.alone) },
-    { name: 'beside one at full speed, p99', unit: 'ms', value: p99(seen.beside) },
-    { name: 'ratio of the two', unit: '×', value: p99(seen.beside) / p99(seen.alone), at_most: 2 },
-    { name: 'quiet tenant in the overload, p99', unit: 'ms', value: p99([quietly.answers['200']!]) },
-    {
-      name: 'quiet tenant in the overload, refused',
-      unit: '%',
-      value: 100 * (1 - quietly.answers['200']!.requests / quietly.sent),
-    },
-    {
-      name: 'half of what it can take: p99 before',
-      unit: 'ms',
-      value: p99([seen.before[1]!.answers['200']!]),
-    },
-    { name: 'p99 5 s after', unit: 'ms', value: p99([seen.after[1]!.answers['200']!]) },
-    { name: 'accepted before', unit: '/s', value: rate(seen.before) },
-    { name: 'accepted 5 s after', unit: '/s', value: rate(seen.after) },
-    { name: 'accepted before ÷ after', unit: '×', value: rate(seen.before) / rate(seen.after), at_most: 1.1 },
-    ...(used
-      ? [
-          { name: 'of all processors in the overload: service', unit: '%', value: share(used.service_us) },
-          { name: '… PostgreSQL', unit: '%', value: share(used.postgres_us) },
-          { name: '… the load', unit: '%', value: share(total(({ cpu_us }) => cpu_us)) },
-          {
-            name: '… others',
-            unit: '%',
-            value: share(
-              used.machine_us - used.service_us - used.postgres_us - total(({ cpu_us }) => cpu_us),
-            ),
-          },
-        ]
-      : []),
-  ]
+/** How long the first thread of a process has waited for a processor; 0 where there is no /proc. */
+async function waitedSeconds(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/schedstat`, 'utf8').catch(() => '')
+  return Number(text.split(' ')[1] ?? 0) / 1e9
 }
 
 function say(sentence: string): void {

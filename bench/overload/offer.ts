@@ -34,6 +34,8 @@ export interface OfferResult {
   /** Of answered requests, by status, or `closed` for connections that the service ended. */
   answers: Record<string, Answers>
   cpu_us: number
+  /** How long it had itself to wait for its turn: where the machine is busy, latencies have this in them. */
+  late_p99_ms: number
 }
 
 /** What the process that offers is told. */

@@ -33,8 +33,13 @@ async function run(order: OfferOrder): Promise<OfferReport> {
   const cpu = process.cpuUsage()
   let due = 0
   let sent = 0
+  const late: number[] = []
+  let last = began
   await new Promise<void>((resolve) => {
     const ticking = setInterval(() => {
+      const now = performance.now()
+      late.push(Math.max(now - last - TICK_MS, 0))
+      last = now
       const elapsed_s = Math.min((performance.now() - began) / 1000, seconds)
       for (const until = Math.floor(elapsed_s * per_second); due < until; due += 1) {
         const lane = free.shift()
@@ -56,6 +61,7 @@ async function run(order: OfferOrder): Promise<OfferReport> {
     sent,
     answers: Object.fromEntries([...seen].sort().map(([status, latencies]) => [status, summed(latencies)])),
     cpu_us: used.user + used.system,
+    late_p99_ms: percentile(Float64Array.from(late).sort(), 0.99),
   }
 }
 
@@ -98,22 +104,25 @@ class Lane {
   }
 
   open(): Promise<void> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const { hostname, port } = this.url
+      let opened = false
       const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () => {
+        opened = true
         this.free.push(this)
         resolve()
       })
       this.socket = socket
       socket.setEncoding('latin1')
       socket.on('data', (chunk: string) => this.receive(chunk))
-      socket.on('error', () => {})
+      socket.on('error', (error) => opened || reject(error))
       socket.once('close', () => {
         if (this.closing) return this.closing()
+        if (!opened) return
         if (this.sent_at !== undefined) this.note('closed')
         const at = this.free.indexOf(this)
         if (at >= 0) this.free.splice(at, 1)
-        void this.open().then(resolve)
+        void this.open().catch(() => {})
       })
     })
   }
