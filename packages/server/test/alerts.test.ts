@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+import { ERROR_NAMES } from '../src/errors.ts'
+import { Metrics } from '../src/metrics/metrics.ts'
+import { FakeDatabase } from './log/fake_database.ts'
+
+const read = (path: string) =>
+  readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), 'utf8')
+const alerts = read('deploy/alerts.yml')
+const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name!)
+
+it('every alert asks for metrics and errors that there are', async () => {
+  const metrics = new Metrics()
+  const database = new FakeDatabase()
+  metrics.watch({
+    appender: { load: () => ({ requests: 0, bytes: 0, flushes: 0 }) },
+    feed: { load: () => ({ sessions: 0, subscriptions: 0 }) },
+    pools: { requests: database, appends: database },
+  })
+  const there = all(await metrics.registry.metrics(), /^# TYPE (\w+)/gm)
+  const asked = all(alerts, /\b((?:annals|nodejs)_\w+)/g).map((name) => name.replace(/_bucket$/, ''))
+  expect(asked).not.toEqual([])
+  expect(asked.filter((name) => !there.includes(name))).toEqual([])
+  const errors = all(alerts, /error="(\w+)"/g)
+  expect(errors.filter((name) => !(ERROR_NAMES as readonly string[]).includes(name))).toEqual([])
+})
+
+it('every alert stands in the operator’s table, and nothing else does', () => {
+  const explained = all(read('docs/operations.md'), /^\| (Annals[\w, ]+) \|/gm).flatMap((row) =>
+    row.split(', '),
+  )
+  expect(explained.sort()).toEqual(all(alerts, /alert: (\w+)/g).sort())
+})
