@@ -1,9 +1,9 @@
 import type { Database } from '../database/database.js'
 import { AnnalsError } from '../errors.js'
 import type { AppendOutcome, AppendRequest } from './append_request.js'
-import { Backlog, smoothed } from './backlog.js'
-import { cutFlush } from './cut_flush.js'
+import { smoothed } from './backlog.js'
 import { flush, type OnTrouble } from './flush.js'
+import { Lane } from './lane.js'
 import type { PendingAppend } from './pending_append.js'
 
 export interface AppenderOptions {
@@ -14,7 +14,7 @@ export interface AppenderOptions {
   queue_bytes_max: number
   /** How long an append may have to wait in its project's lane, as far as can be told, in ms; by default any time. */
   queue_wait_ms_max?: number | undefined
-  /** Flushes in flight at once, over all projects; a project has one at most. */
+  /** Flushes in flight at once, over all projects. */
   flushes_max: number
   /** `off`: each append is a flush of its own, and a project has as many in flight as there may be. */
   group_commit?: string
@@ -34,30 +34,12 @@ export interface AppenderOptions {
   commit_ms_max?: number
 }
 
-/**
- * One project's share of the appender.
- *
- *   idle ── a request arrives ──▶ ready ── its turn comes ──▶ flushing ── answered ──▶ idle, or ready again
- *
- * Requests that arrive while a flush is in flight wait for it and go together in the next one: the commit
- * itself is the timer. A project has one flush in flight, so its requests keep their order, and projects take
- * turns, so a busy one does not delay a quiet one by more than a flush.
- */
-interface Lane {
-  /** What it is found by: the project. */
-  name: unknown
-  project_id: string
-  waiting: PendingAppend[]
-  backlog: Backlog
-  /** It stands in `ready`, or has a flush in flight: either way its next turn is certain. */
-  busy: boolean
-}
-
-/** Group commit for the session logs of all projects. */
+/** Group commit for the session logs of all projects, which take turns: a busy one delays a quiet one by a flush. */
 export class Appender {
   private readonly lanes = new Map<unknown, Lane>()
-  /** Lanes with requests waiting and no flush in flight, in the order of their turns. */
+  /** Lanes with requests that may go, in the order of their turns. */
   private readonly ready: Lane[] = []
+  private isStarting = false
   private flushesInFlight = 0
   private waitingRequests = 0
   private waitingBytes = 0
@@ -113,46 +95,64 @@ export class Appender {
     const name = this.options.group_commit === 'off' ? pending : project_id
     let lane = this.lanes.get(name)
     if (!lane) {
-      lane = { name, project_id, waiting: [], backlog: new Backlog(), busy: false }
+      lane = new Lane(name, project_id)
       this.lanes.set(name, lane)
     }
-    lane.waiting.push(pending)
-    lane.backlog.add(pending)
-    if (!lane.busy) {
-      lane.busy = true
-      this.ready.push(lane)
+    lane.add(pending)
+    this.makeReady(lane)
+    if (lane.flights === 0) this.startFlushes()
+    else if (this.ready.length > 0) this.startFlushesSoon()
+  }
+
+  /** When all has been read that has arrived: requests that come together go together. */
+  private startFlushesSoon(): void {
+    if (this.isStarting) return
+    this.isStarting = true
+    setImmediate(() => {
+      this.isStarting = false
       this.startFlushes()
-    }
+    })
+  }
+
+  /** Gives a lane its place in the order of turns, if its time has come. */
+  private makeReady(lane: Lane): void {
+    if (!lane.wantsTurn(this.mayDouble)) return
+    lane.isReady = true
+    this.ready.push(lane)
+  }
+
+  /** Whether a project that has a flush in flight may have another: only while fewer than half of all are. */
+  private get mayDouble(): boolean {
+    return this.flushesInFlight < this.options.flushes_max / 2
   }
 
   private startFlushes(): void {
     while (this.flushesInFlight < this.options.flushes_max) {
       const lane = this.ready.shift()
       if (!lane) return
-      void this.flushLane(lane)
+      lane.isReady = false
+      if (lane.flights === 0 || this.mayDouble) void this.flushLane(lane)
     }
   }
 
   private async flushLane(lane: Lane): Promise<void> {
-    const { taken, deferred } = cutFlush(lane.waiting)
-    lane.waiting = deferred
+    const taken = lane.depart()
     for (const pending of taken) {
       this.leaveQueue(lane, pending)
       for (const follower of pending.followers) this.leaveQueue(lane, follower)
     }
-    if (taken.length > 0) {
-      this.flushesInFlight += 1
-      const began = performance.now()
-      const done = once(() => this.flushed(lane, taken, began))
-      const onCommitted = () => {
-        done()
-        // What waits goes out first, then this flush is answered.
-        return new Promise<void>((resolve) => setImmediate(resolve))
-      }
-      const run = () => flush(this.options.database, taken, { ...this.options, onCommitted })
-      await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
+    if (taken.length === 0) return this.nextTurn(lane)
+    this.flushesInFlight += 1
+    const began = performance.now()
+    const done = once(() => this.flushed(lane, taken, began))
+    const onCommitted = () => {
       done()
-    } else this.nextTurn(lane)
+      // What waits goes out first, then this flush is answered.
+      return new Promise<void>((resolve) => setImmediate(resolve))
+    }
+    const run = () => flush(this.options.database, taken, { ...this.options, onCommitted })
+    await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
+    done()
   }
 
   /** The database is done with a flush. */
@@ -163,16 +163,16 @@ export class Appender {
       wait_ms: began - taken[0]!.enqueued_at,
       ms,
     })
-    lane.backlog.flushed(taken, ms)
     this.flush_ms = smoothed(this.flush_ms, ms)
     this.flushesInFlight -= 1
+    lane.arrive(taken, ms)
     this.nextTurn(lane)
     this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
   }
 
   private nextTurn(lane: Lane): void {
-    if (lane.waiting.length > 0) this.ready.push(lane)
-    else this.lanes.delete(lane.name)
+    if (lane.isIdle) this.lanes.delete(lane.name)
+    else this.makeReady(lane)
     this.startFlushes()
   }
 

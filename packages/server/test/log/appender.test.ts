@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Row } from '../../src/database/database.ts'
 import type { AppendRequest } from '../../src/log/append_request.ts'
@@ -70,7 +71,72 @@ describe('group commit', () => {
     )
   })
 
-  it('has one flush in flight a project, and no more than allowed over all projects', async () => {
+  it('sends a second flush beside the first when many wait, of other sessions only', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database)
+    const first = ending(appender, anEvent({ session_id: 'hot' }))
+    const others = Array.from({ length: 40 }, (_, n) =>
+      ending(appender, anEvent({ session_id: n % 2 ? 'hot' : `s${n}` })),
+    )
+    await vi.waitFor(() => expect(database.flushes).toHaveLength(2))
+    expect(database.flushes[1]!.session_ids).not.toContain('hot')
+    expect(database.flushes[1]!.session_ids).toHaveLength(20)
+    answerNext()
+    answerNext()
+    await vi.waitFor(() => expect(database.flushes).toHaveLength(3))
+    answerNext()
+    expect(new Set(await Promise.all([first, ...others]))).toEqual(new Set(['stored']))
+    expect(new Set(database.flushes[2]!.session_ids)).toEqual(new Set(['hot']))
+    expect(database.inFlightMax).toBe(2)
+  })
+
+  it('never has two flushes of one session in flight, and keeps the order of each', async () => {
+    const open = new Set<string>()
+    const met: string[] = []
+    const database = new FakeDatabase(async ({ session_ids, rows }, number) => {
+      const own = new Set(session_ids)
+      met.push(...[...own].filter((session_id) => open.has(session_id)))
+      for (const session_id of own) open.add(session_id)
+      await sleep(2 + (number % 3) * 5)
+      for (const session_id of own) open.delete(session_id)
+      return rows
+    })
+    const appender = appenderOn(database, { queue_requests_max: 1_000 })
+    for (let round = 0; round < 10; round++) {
+      const requests = Array.from({ length: 100 }, (_, n) => {
+        const session_id = n % 3 === 0 ? `s${n}` : `s${n % 7}`
+        return appender.append(anEvent({ session_id, data: JSON.stringify([session_id, round * 100 + n]) }))
+      })
+      await (round % 3 === 0 ? Promise.all(requests) : sleep(3))
+    }
+    await vi.waitFor(() => expect(appender.load()).toEqual({ requests: 0, bytes: 0, flushes: 0 }))
+    expect(met).toEqual([])
+    expect(database.inFlightMax).toBe(2)
+    const stored = database.flushes.flatMap((flush) => flush.bodies) as Array<[string, number]>
+    expect(stored).toHaveLength(1_000)
+    for (let session = 0; session < 100; session++) {
+      const numbers = stored
+        .filter(([session_id]) => session_id === `s${session}`)
+        .map(([, number]) => number)
+      expect(numbers).toEqual([...numbers].sort((one, other) => one - other))
+    }
+  })
+
+  it('doubles up only where a quiet project can still go at once', async () => {
+    const { database, answerNext } = pausedDatabase()
+    const appender = appenderOn(database, { flushes_max: 4 })
+    const busy = ['p1', 'p2'].flatMap((project_id) =>
+      Array.from({ length: 60 }, () => ending(appender, anEvent({ project_id }))),
+    )
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(database.inFlight).toBe(3)
+    const quiet = ending(appender, anEvent({ project_id: 'p3' }))
+    expect(database.flushes.at(-1)!.project_id).toBe('p3')
+    const pump = setInterval(() => database.inFlight > 0 && answerNext(), 1)
+    await Promise.all([...busy, quiet]).finally(() => clearInterval(pump))
+  })
+
+  it('has no more flushes in flight than allowed over all projects', async () => {
     const { database, answerNext } = pausedDatabase()
     const appender = appenderOn(database, { flushes_max: 2 })
     const endings = ['p1', 'p1', 'p2', 'p3', 'p1', 'p3'].map((project_id) =>

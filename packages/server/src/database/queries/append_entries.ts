@@ -12,7 +12,9 @@ import { timestampText } from './resource_json.js'
  *
  * Every cost counts here, since this is what an append costs. So the shape is fixed where a planner would have a
  * choice: heads are found one by one, through LATERAL, in the order given; an entry finds its session by
- * its place in an array, without a join; and what the answer needs comes back as one row.
+ * its place in an array, without a join; and what the answer needs comes back as one row. The heads are
+ * moved one by one as well: `d.ord > 0`, always true, has the planner expect one instead of two, and `ANY` keeps it from
+ * reckoning with a unique match. Planned while the tables were empty, it read all heads of the project otherwise.
  *
  * Parameters: $1 project. One element a session: $2 session, $3 if_match, $4 number of new entries, $5 their tokens,
  * $6 the last new message, $7 whether there are messages. One element an entry: $8 place of its session
@@ -31,7 +33,9 @@ export const APPEND_ENTRIES = prepared(
   `
 WITH head AS MATERIALIZED (
   SELECT g.ord, g.session_id, g.new_entries, g.new_tokens, g.new_last_message_id, h.last_seq, h.last_message_id,
-    greatest(now(), h.updated_at) AS at, s.disable_task_tracking,
+    greatest(now(), h.updated_at) AS at, CASE WHEN g.has_messages THEN (
+      SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = g.session_id
+    ) END AS disable_task_tracking,
     h.last_seq IS NOT NULL AND (g.if_match IS NULL OR g.if_match = h.last_seq) AS open
   FROM unnest($2::uuid[], $3::bigint[], $4::int[], $5::bigint[], $6::uuid[], $7::boolean[]) WITH ORDINALITY
     AS g(session_id, if_match, new_entries, new_tokens, new_last_message_id, has_messages, ord)
@@ -40,16 +44,12 @@ WITH head AS MATERIALIZED (
     FROM session_heads h WHERE h.project_id = $1 AND h.session_id = g.session_id
     FOR UPDATE
   ) h ON true
-  LEFT JOIN LATERAL (
-    SELECT s.disable_task_tracking FROM sessions s
-    WHERE s.project_id = $1 AND s.id = CASE WHEN g.has_messages THEN g.session_id END
-  ) s ON true
 ), moved AS (
   UPDATE session_heads AS h
   SET last_seq = d.last_seq + d.new_entries, total_tokens = h.total_tokens + d.new_tokens, updated_at = d.at,
     last_message_id = coalesce(d.new_last_message_id, d.last_message_id)
   FROM head d
-  WHERE d.open AND d.new_entries > 0 AND h.project_id = $1 AND h.session_id = d.session_id
+  WHERE d.open AND d.new_entries > 0 AND d.ord > 0 AND h.project_id = $1 AND h.session_id = ANY (ARRAY[d.session_id])
 ), found AS MATERIALIZED (
   SELECT array_agg(CASE WHEN d.open THEN d.last_seq ELSE -1 END ORDER BY d.ord) AS seqs,
     array_agg(d.at ORDER BY d.ord) AS times, array_agg(d.last_message_id ORDER BY d.ord) AS last_message_ids
