@@ -6,7 +6,8 @@ import { defineConfig } from 'vitest/config'
  */
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    // Tests wait for processes and disks half of their time.
+    maxWorkers: 3,
     teardownTimeout: 30_000,
     projects: [
       {
