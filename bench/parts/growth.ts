@@ -46,7 +46,8 @@ export const growth: Part = {
     const sizes = ctx.quick ? [20_000] : ctx.full ? [1_000_000, 10_000_000] : [1_000_000]
     const figures: Figure[] = []
     for (const entries of sizes) {
-      for (const shape of ctx.quick ? SHAPES.slice(0, 1) : SHAPES) figures.push(...(await measureShape(ctx, shape, entries)))
+      for (const shape of ctx.quick ? SHAPES.slice(0, 1) : SHAPES)
+        figures.push(...(await measureShape(ctx, shape, entries)))
     }
     return figures
   },

@@ -17,6 +17,9 @@ import { ensureDefaultProject } from './resources/projects.js'
 import { createSignInCode } from './resources/sign_in.js'
 import { TokenDirectory } from './tokens/token_directory.js'
 
+/** Lines of the log are written together, so many bytes or ms at a time, since each write is a call of the system. */
+const LOG_BUFFER = { minLength: 4_096, periodicFlush: 50 }
+
 /** A service that runs. */
 export interface Service {
   /** Where it listens, such as http://127.0.0.1:8029. */
@@ -84,9 +87,9 @@ export async function startService(
   onProgress: (sentence: string) => void,
   worker?: WorkerParts,
 ): Promise<Service> {
-  const destination = pino.destination({ dest: 2, sync: false })
+  const destination = pino.destination({ dest: 2, sync: false, ...LOG_BUFFER })
   const logger = pino({ level: config.log_level, base: { pid: process.pid } }, destination)
-  const undo: Undo = [() => destination.flushSync()]
+  const undo: Undo = [keepLogWhole(destination)]
   const unwind = async () => {
     for (const step of undo.splice(0).reverse()) {
       // One part that fails to stop must not keep the others running.
@@ -202,4 +205,14 @@ export async function describeApiAsJson(): Promise<string> {
   const app = await buildApp({ config, logger, ...parts, isServing: () => false })
   await app.ready()
   return `${JSON.stringify(app.swagger(), null, 2)}\n`
+}
+
+/** Has the last lines written however the process ends, as far as it can still do anything. */
+function keepLogWhole(destination: ReturnType<typeof pino.destination>): () => void {
+  const flush = () => destination.flushSync()
+  process.once('exit', flush)
+  return () => {
+    process.off('exit', flush)
+    flush()
+  }
 }

@@ -10,7 +10,8 @@ declare module 'fastify' {
 
 /** Refuses appends that would wait too long, for the price of their headers. */
 export function shedAppends(app: AppServer, appender: Appender): void {
-  app.addHook('onRequest', async (request) => {
-    if (request.routeOptions.config.appends && appender.isBehind(request.project_id)) throw overloaded()
+  app.addHook('onRequest', (request, _reply, done) => {
+    const isTooMuch = request.routeOptions.config.appends && appender.isBehind(request.project_id)
+    done(isTooMuch ? overloaded() : undefined)
   })
 }
