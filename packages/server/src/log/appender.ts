@@ -1,7 +1,6 @@
 import type { Database } from '../database/database.js'
 import { AnnalsError } from '../errors.js'
 import type { AppendOutcome, AppendRequest } from './append_request.js'
-import { smoothed } from './backlog.js'
 import { flush, type OnTrouble } from './flush.js'
 import { Lane } from './lane.js'
 import type { PendingAppend } from './pending_append.js'
@@ -33,6 +32,11 @@ export interface AppenderOptions {
   /** How long a flush that was sent waits for the database's answer, in ms; by default as long. */
   commit_ms_max?: number
 }
+
+/** How long flushes must have been slower, or faster, in ms, until most of that is in what is known of them. */
+const SETTLES_MS = 250
+/** What the newest flush counts at least, so that a bad moment is forgotten after some quick ones. */
+const NEWEST_COUNTS_MIN = 0.02
 
 /** Group commit for the session logs of all projects, which take turns: a busy one delays a quiet one by a flush. */
 export class Appender {
@@ -163,7 +167,9 @@ export class Appender {
       wait_ms: began - taken[0]!.enqueued_at,
       ms,
     })
-    this.flush_ms = smoothed(this.flush_ms, ms)
+    // By its part of the flushes' time, and not by their number: what stops all commits for a moment is no overload.
+    const weight = Math.max(-Math.expm1(-ms / (this.options.flushes_max * SETTLES_MS)), NEWEST_COUNTS_MIN)
+    this.flush_ms += (ms - this.flush_ms) * weight
     this.flushesInFlight -= 1
     lane.arrive(taken, ms)
     this.nextTurn(lane)

@@ -44,7 +44,7 @@ export class Backlog {
 }
 
 /** How long flushes took, with the newest one in it. */
-export function smoothed(before_ms: number, newest_ms: number): number {
+function smoothed(before_ms: number, newest_ms: number): number {
   return before_ms + (newest_ms - before_ms) * NEWEST_COUNTS
 }
 

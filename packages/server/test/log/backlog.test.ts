@@ -129,4 +129,18 @@ describe('more projects than have their turn in time', () => {
     })
     expect(appender.isBehind('project 5')).toBe(false)
   })
+
+  it('are not refused because every commit stood still for a moment', async () => {
+    const { appender, answerAll } = heldAppender({ queue_wait_ms_max: 250, flushes_max: 4 })
+    const send64 = () => Array.from({ length: 64 }, (_, n) => send(appender, `project ${n}`))
+    const first = send64()
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    while (hows(first).includes('waits')) {
+      answerAll()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const again = send64()
+    await settled()
+    expect(new Set(hows(again))).toEqual(new Set(['waits']))
+  })
 })
