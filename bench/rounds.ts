@@ -2,8 +2,9 @@
 export type Subjects<Result> = Record<string, () => Promise<Result>>
 
 /**
- * Runs every subject once a round, so that a figure and its yardstick are taken in the same minute. Each round begins
- * with another subject, so that none always comes after the same one.
+ * Runs every subject once a round, so that a figure and its yardstick are taken in the same minute. Every other
+ * round goes backwards, so that none always comes after the same one, and neighbours stay neighbours: a machine that
+ * others share is faster in one minute than in the next.
  */
 export async function interleave<Result>(
   rounds: number,
@@ -13,8 +14,7 @@ export async function interleave<Result>(
   const names = Object.keys(subjects)
   const results: Record<string, Result[]> = Object.fromEntries(names.map((name) => [name, []]))
   for (let round = 0; round < rounds; round++) {
-    const first = round % names.length
-    for (const name of [...names.slice(first), ...names.slice(0, first)]) {
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
       say(`round ${round + 1} of ${rounds}: ${name}`)
       results[name]!.push(await subjects[name]!())
     }

@@ -36,7 +36,7 @@ export const append: Part = {
       'without group commit': load([ungrouped], many),
     }
     ctx.say('warming up')
-    for (const service of [one, other, ungrouped]) await load([service], many, Math.min(ctx.seconds, 3))()
+    for (const service of [one, other, ungrouped]) await load([service], many, ctx.seconds)()
     const runs = await interleave(ctx.rounds, subjects, ctx.say)
     ctx.detail('runs', runs)
     return figures(runs)

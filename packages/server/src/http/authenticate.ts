@@ -25,7 +25,7 @@ export function authenticate(app: AppServer, tokens: TokenDirectory): void {
   // With a callback, since a remembered token, which is nearly every one, then costs no turn of the event loop.
   app.addHook('onRequest', (request, _reply, done) => {
     const token = bearerToken(request)
-    const found = token === undefined ? undefined : tokens.find(token)
+    const found = token === undefined ? undefined : tokens.find(token, request.raw.socket)
     if (found instanceof Promise) found.then((grant) => done(admit(request, grant)), done)
     else done(admit(request, found))
   })

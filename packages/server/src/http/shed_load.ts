@@ -50,7 +50,7 @@ export function shedLoad(app: AppServer, { logger, metrics, tokens, appender }: 
 
   const callerOf = (request: IncomingMessage) => {
     const token = bearerToken(request)
-    return token === undefined ? undefined : tokens.projectOf(token)
+    return token === undefined ? undefined : tokens.projectOf(token, request.socket)
   }
 
   const isLate = (request: IncomingMessage) => {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Queryable } from '../database/database.js'
 import { FIND_API_KEY } from '../database/queries/projects.js'
-import { hashToken, isMistyped } from './token.js'
+import { hashToken, isMistyped, isSameToken } from './token.js'
 
 export const SCOPES = ['read', 'write'] as const
 export type Scope = (typeof SCOPES)[number]
@@ -16,6 +16,13 @@ export interface Grant {
   rate_limit_per_second: number | undefined
 }
 
+interface HashedToken {
+  token: string
+  hash: Buffer
+  /** The hash as a key. */
+  id: string
+}
+
 interface Lookup {
   grant: Grant | undefined
   looked_up_at: number
@@ -28,10 +35,12 @@ const UNKNOWN_KEPT_MS = 1_000
 /**
  * Which project a token opens, remembered for a short time, so that a request costs no query and a revocation
  * is still seen by every node within `kept_ms`. From half that age on, an entry in use is renewed in the
- * background. Tokens themselves are not kept, only their hashes.
+ * background. What is remembered are hashes. Of a token itself, the last one of each open connection is, which is likely
+ * to be the next one's: its hash would otherwise be one of the dearest parts of a small append.
  */
 export class TokenDirectory {
   private readonly lookups = new LRUCache<string, Lookup>({ max: TOKENS_REMEMBERED_MAX })
+  private readonly hashes = new WeakMap<object, HashedToken>()
   private readonly pending = new Map<string, { since: number; lookup: Promise<Lookup> }>()
 
   constructor(
@@ -41,11 +50,11 @@ export class TokenDirectory {
 
   /**
    * The grant of a token, undefined when it is unknown, revoked or expired; at once where it is remembered.
+   * @param connection that it came over, if any
    * @throws AnnalsError unavailable
    */
-  find(token: string): Grant | undefined | Promise<Grant | undefined> {
-    const hash = hashToken(token)
-    const id = hash.toString('latin1')
+  find(token: string, connection?: object): Grant | undefined | Promise<Grant | undefined> {
+    const { hash, id } = this.hashed(token, connection)
     const known = this.lookups.get(id)
     const age = known ? performance.now() - known.looked_up_at : Number.POSITIVE_INFINITY
     const kept = known?.grant ? this.kept_ms : Math.min(this.kept_ms, UNKNOWN_KEPT_MS)
@@ -58,8 +67,17 @@ export class TokenDirectory {
   }
 
   /** The project of a token that is remembered, however long ago it was looked up: good for nothing but counting. */
-  projectOf(token: string): string | undefined {
-    return this.lookups.peek(hashToken(token).toString('latin1'))?.grant?.project_id
+  projectOf(token: string, connection: object): string | undefined {
+    return this.lookups.peek(this.hashed(token, connection).id)?.grant?.project_id
+  }
+
+  private hashed(token: string, connection: object | undefined): HashedToken {
+    const last = connection && this.hashes.get(connection)
+    if (last && isSameToken(last.token, token)) return last
+    const hash = hashToken(token)
+    const hashed = { token, hash, id: hash.toString('latin1') }
+    if (connection) this.hashes.set(connection, hashed)
+    return hashed
   }
 
   private lookUp(id: string, hash: Buffer): Promise<Lookup> {

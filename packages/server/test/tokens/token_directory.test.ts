@@ -51,6 +51,19 @@ describe('a known token', () => {
     expect(keys.asked).toEqual([hashToken(TOKEN).toString('hex')])
   })
 
+  it('is told from another one over the same connection, whatever they have in common', async () => {
+    const connection = {}
+    await directory.find(TOKEN, connection)
+    keys.rows = []
+    const others = [`${TOKEN.slice(0, -1)}x`, `x${TOKEN.slice(1)}`, `${TOKEN}x`, TOKEN.slice(0, -1)]
+    for (const other of others) {
+      expect(await directory.find(TOKEN, connection)).toBeDefined()
+      expect(directory.projectOf(TOKEN, connection)).toBe('project')
+      expect(await directory.find(other, connection)).toBeUndefined()
+      expect(directory.projectOf(other, connection)).toBeUndefined()
+    }
+  })
+
   it('is asked for once while it is fresh', async () => {
     for (let at = 0; at < KEPT_MS / 2; at += 100) {
       expect(await directory.find(TOKEN)).toBeDefined()
