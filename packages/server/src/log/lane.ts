@@ -5,7 +5,7 @@ import type { PendingAppend } from './pending_append.js'
 /** Flushes of one project that may be in flight at once. */
 const FLIGHTS_MAX = 2
 /** A second flush costs a commit of its own, which fewer requests than these do not make good. */
-const SECOND_FLUSH_MIN = 16
+const SECOND_FLUSH_MIN = 24
 
 /**
  * One project's share of the appender.
