@@ -1,4 +1,4 @@
-import { useVirtualizer } from '@tanstack/react-virtual'
+import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual'
 import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
 import type { Json } from '../json/exact_json.ts'
 import type { Calls } from './calls.ts'
@@ -12,6 +12,16 @@ const AT_END_PX = 120
 
 /** One function for all drawings: with another one, the places of all entries are computed anew. */
 const seqAt = (index: number) => index + 1
+
+/**
+ * Whether what is on the screen is held where it is when an entry above it turns out taller than was thought. Not on
+ * the way down, where nobody has seen what was passed over: each such step computes the places of all entries.
+ */
+const keepsInPlace: Virtualizer<HTMLDivElement, Element>['shouldAdjustScrollPositionOnItemSizeChange'] = (
+  { start },
+  _delta,
+  { scrollDirection, scrollOffset },
+) => scrollDirection !== 'forward' && start < (scrollOffset ?? 0)
 
 export interface TimelineHandle {
   goTo: (seq: number) => void
@@ -42,6 +52,7 @@ export function Timeline(props: {
     overscan: ENTRIES_AHEAD,
     getItemKey: seqAt,
   })
+  virtualizer.shouldAdjustScrollPositionOnItemSizeChange = keepsInPlace
   const items = virtualizer.getVirtualItems()
   const first = (items[0]?.index ?? 0) + 1
   const last = (items.at(-1)?.index ?? 0) + 1
