@@ -35,6 +35,12 @@ interface Replay {
   store_as: StoreAs
 }
 
+process.on('SIGINT', () => {
+  const again = 'What was stored stays; the same command stores all runs anew, as sessions of their own.'
+  process.stderr.write(`\nreplay: interrupted. ${again}\n`)
+  process.exit(130)
+})
+
 await main().catch((error: unknown) => {
   if (!(error instanceof ReplayFailure)) throw error
   process.stderr.write(`replay: ${error.message}\n`)

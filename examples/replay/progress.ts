@@ -41,11 +41,16 @@ interface Shown {
 }
 
 function bar(task: string, total: number): Shown {
-  const format = `${task} [{bar}] {value} of {total} {note}`
+  const format = `${task} [{bar}] {value} of {total}, {rate}/s, {eta_formatted} left {note}`
   const shown = new cliProgress.SingleBar({ format, hideCursor: true }, cliProgress.Presets.rect)
-  shown.start(total, 0, { note: '' })
+  const begun = performance.now()
+  let done = 0
+  shown.start(total, 0, { note: '', rate: 0 })
   return {
-    advance: () => shown.increment(),
+    advance: () => {
+      done += 1
+      shown.increment({ rate: Math.round(done / Math.max((performance.now() - begun) / 1000, 0.001)) })
+    },
     say: (note) => shown.update({ note }),
     stop: () => shown.stop(),
   }
