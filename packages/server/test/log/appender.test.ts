@@ -75,12 +75,12 @@ describe('group commit', () => {
     const { database, answerNext } = pausedDatabase()
     const appender = appenderOn(database)
     const first = ending(appender, anEvent({ session_id: 'hot' }))
-    const others = Array.from({ length: 40 }, (_, n) =>
+    const others = Array.from({ length: 60 }, (_, n) =>
       ending(appender, anEvent({ session_id: n % 2 ? 'hot' : `s${n}` })),
     )
     await vi.waitFor(() => expect(database.flushes).toHaveLength(2))
     expect(database.flushes[1]!.session_ids).not.toContain('hot')
-    expect(database.flushes[1]!.session_ids).toHaveLength(20)
+    expect(database.flushes[1]!.session_ids).toHaveLength(30)
     answerNext()
     answerNext()
     await vi.waitFor(() => expect(database.flushes).toHaveLength(3))
