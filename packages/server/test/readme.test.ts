@@ -26,6 +26,18 @@ const ANCHOR = /\]\((?!https?:)([^)#]*)#([^)]+)\)/g
 
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
 
+describe('the page on security', () => {
+  it('says of every package that runs in production why it is there', () => {
+    const { dependencies, optionalDependencies } = JSON.parse(read('packages/server/package.json'))
+    const [, section = ''] = /## Dependencies\n(.*?)\n## /s.exec(read('docs/security.md')) ?? []
+    const named = section.split('\n').flatMap((line) => {
+      const [, packages = ''] = /^\| (`[^|]+) \|/.exec(line) ?? []
+      return [...packages.matchAll(/`([^`]+)`/g)].map((match) => match[1]!)
+    })
+    expect(named.sort()).toEqual(Object.keys({ ...dependencies, ...optionalDependencies }).sort())
+  })
+})
+
 describe('the README', () => {
   it('has the settings that there are, with their defaults', () => {
     const table = /<!-- settings -->\n([\s\S]*?)\n?<!-- \/settings -->/.exec(read('README.md'))?.[1]

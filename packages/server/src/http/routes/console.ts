@@ -10,6 +10,7 @@ import { exchangeSignInCode } from '../../resources/sign_in.js'
 import { answer } from '../answer.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { authenticate } from '../authenticate.js'
+import { SECURITY_HEADERS } from '../security_headers.js'
 import { consoleDataRoutes } from './console_data.js'
 
 // Built by packages/console into this package.
@@ -65,10 +66,8 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
       // Their names have a digest of what is in them.
       immutable: true,
       maxAge: '365d',
-      setHeaders: (response) => {
-        response.setHeader('x-content-type-options', 'nosniff')
-        response.setHeader('cross-origin-resource-policy', 'same-origin')
-      },
+      setHeaders: (reply) =>
+        void reply.headers({ ...SECURITY_HEADERS, 'cross-origin-resource-policy': 'same-origin' }),
     })
   }
   if (signsInByCode(parts.config)) signInRoute(app, parts)
