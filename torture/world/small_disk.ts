@@ -22,11 +22,18 @@ export async function mountSmallDisk(path: string): Promise<SmallDisk | undefine
     return undefined
   }
   const resize = (size: string) => run('mount', ['-o', `remount,size=${size}`, path])
-  return {
-    fill: async (bytes_left) => {
-      const { blocks, bfree, bsize } = await statfs(path)
+  const fill = async (bytes_left: number, attempts = 20): Promise<void> => {
+    const { blocks, bfree, bsize } = await statfs(path)
+    try {
       await resize(String((blocks - bfree) * bsize + bytes_left))
-    },
+    } catch (error) {
+      // The database may have written in between, and a disk is not made smaller than what is on it.
+      if (attempts === 1) throw error
+      await fill(bytes_left, attempts - 1)
+    }
+  }
+  return {
+    fill,
     makeRoom: async () => void (await resize(ROOMY)),
     unmount: async () => void (await run('umount', ['--lazy', path])),
   }
