@@ -29,6 +29,7 @@ import { messageMembers } from '../appended_entries.js'
 import { Cursors } from '../cursor.js'
 import { checkObjectBytes } from '../json_parameters.js'
 import { messagePage } from '../message_page.js'
+import { releaseBody } from '../read_body.js'
 import { readSeqCursor } from './page_answer.js'
 
 const TAGS = { tags: ['Messages'] }
@@ -73,6 +74,7 @@ function addRoute(app: AppServer, { appender }: AppParts): void {
       const blob = parseJson(members.get('blob')!)
       const { role, parts, tokens } = messageEntry(format as MessageFormatName, blob, id, '/blob')
       const bytes = request.bodyBytes
+      releaseBody(request)
       const outcome = await appender.append({
         project_id: request.project_id,
         session_id: request.params.session_id,

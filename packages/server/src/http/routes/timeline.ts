@@ -15,6 +15,7 @@ import { batchEntries } from '../appended_entries.js'
 import { bearerToken } from '../authenticate.js'
 import { Cursors } from '../cursor.js'
 import { streamTail } from '../event_stream.js'
+import { releaseBody } from '../read_body.js'
 import { entriesPage, readSeqCursor } from './page_answer.js'
 
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
@@ -109,11 +110,13 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       },
     },
     async (request, reply) => {
+      const entries = batchEntries(request.body, request.bodyText, request.bodyBytes)
+      releaseBody(request)
       const outcome = await appender.append({
         project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'entries',
-        entries: batchEntries(request.body, request.bodyText, request.bodyBytes),
+        entries,
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
       })
