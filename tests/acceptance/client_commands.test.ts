@@ -168,7 +168,8 @@ describe('annals show', () => {
     await newSession({ user: 'raj', configs: { outcome: 'solved' } })
     const failed = ['--configs', 'outcome=failed']
     for (const [args, sentence] of [
-      [['--user', 'nobody', ...failed], 'No user is called nobody'],
+      [['--user', 'nobody', ...failed], 'No user is called nobody: see `annals users list`'],
+      [['--user', 'RA', ...failed], 'No user is called RA: is it raj?'],
       [
         ['--user', 'raj', ...failed],
         'raj has 1 session, and none has configs that contain {"outcome":"failed"}',

@@ -73,8 +73,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     async () => {
       const { page } = tab
       await signIn(page, project.token)
-      await page.getByRole('textbox', { name: 'User' }).fill(user)
-      await page.getByRole('textbox', { name: 'User' }).press('Enter')
+      await page.getByRole('combobox', { name: 'User' }).fill(user)
       await page
         .getByRole('group', { name: 'Values in this list' })
         .getByRole('button', { name: /failed reward/ })
@@ -102,7 +101,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
       const { page } = await browser.open(address)
       await page.getByLabel('API key').fill(project.token)
       await page.getByRole('button', { name: 'Sign in' }).click()
-      await expect.poll(() => page.getByRole('textbox', { name: 'User' }).inputValue()).toBe(user)
+      await expect.poll(() => page.getByRole('combobox', { name: 'User' }).inputValue()).toBe(user)
       await page.locator('.filter-json', { hasText: '{"reward":0}' }).waitFor()
       await expect
         .poll(() =>
@@ -135,12 +134,18 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
   )
 
   it(
-    'says that a user’s name is matched whole where none fits',
+    'says that a user’s name is matched whole where none fits, and names users with such a name',
     async () => {
       const { page } = tab
       await page.goto(`${service.node.url}/console/sessions?user=${encodeURIComponent(user.slice(0, 3))}`)
       await page.getByText('Names are matched whole').waitFor()
       expect(await page.getByText('compared with their type').count()).toBe(0)
+      await page.getByRole('button', { name: user, exact: true }).click()
+      await expect.poll(() => page.getByRole('combobox', { name: 'User' }).inputValue()).toBe(user)
+      await page
+        .getByRole('link', { name: /^Session / })
+        .first()
+        .waitFor()
     },
     TEST_MS_MAX,
   )

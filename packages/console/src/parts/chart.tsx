@@ -134,7 +134,7 @@ function faintly(color: string): string {
 function niceHalf(max: number): number {
   const half = max / 2.2
   const power = 10 ** Math.floor(Math.log10(half || 1))
-  const step = [5, 2, 1].find((factor) => factor * power <= half) ?? 1
+  const step = [5, 4, 3, 2, 1].find((factor) => factor * power <= half) ?? 1
   return step * power
 }
 

@@ -14,6 +14,8 @@ import { pathOf } from '../sessions/sessions_page.tsx'
 import { useIdentifier } from '../sessions/sessions_query.ts'
 import type { Log } from './log_query.ts'
 
+const VALUE_CHARACTERS_MAX = 60
+
 /** What session this is: whose, with which configs, how long and how large. */
 export function SessionHead({ session, log }: { session: Session; log: Log }) {
   const { annals, project_id, may_write } = useProject()
@@ -81,7 +83,7 @@ export function SessionHead({ session, log }: { session: Session; log: Log }) {
           .map(({ path, value }) => (
             <Fact key={pathText(path)} name={pathText(path)}>
               <Link to={pathOf({ filter: nested(path, value) })} title="All sessions with this">
-                {shortText(value).slice(0, 60)}
+                {briefly(shortText(value))}
               </Link>
             </Fact>
           ))}
@@ -113,6 +115,10 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
       <dd>{children}</dd>
     </div>
   )
+}
+
+function briefly(text: string): string {
+  return text.length > VALUE_CHARACTERS_MAX ? `${text.slice(0, VALUE_CHARACTERS_MAX)}…` : text
 }
 
 function nested(path: string[], value: unknown): Filter {

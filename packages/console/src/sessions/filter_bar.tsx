@@ -1,10 +1,11 @@
 import type { Session } from '@annals/client'
-import { type FormEvent, useEffect, useState } from 'react'
+import { useState } from 'react'
 import { shortText } from '../json/exact_json.ts'
 import { CopyButton } from '../parts/copy_button.tsx'
 import { ConditionForm } from './condition_form.tsx'
 import { type Condition, conditionsOf, pathText, withCondition, withoutCondition } from './conditions.ts'
 import type { SessionsView } from './sessions_query.ts'
+import { UserField } from './user_field.tsx'
 
 /** Whose sessions, and with which configs; and the JSON that this is to the API. */
 export function FilterBar(props: {
@@ -74,45 +75,5 @@ export function FilterBar(props: {
         />
       )}
     </section>
-  )
-}
-
-function UserField({
-  user,
-  onChange,
-}: {
-  user: string | undefined
-  onChange: (user: string | undefined) => void
-}) {
-  const [text, setText] = useState(user ?? '')
-  useEffect(() => setText(user ?? ''), [user])
-  const apply = () => onChange(text.trim() || undefined)
-  return (
-    <form
-      className="user-field"
-      onSubmit={(event: FormEvent) => {
-        event.preventDefault()
-        apply()
-      }}
-    >
-      <label>
-        <span>User</span>
-        <input
-          data-search
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-          onBlur={apply}
-          placeholder="anyone; a whole name"
-          autoComplete="off"
-          spellCheck={false}
-          enterKeyHint="search"
-        />
-      </label>
-      {user !== undefined && (
-        <button type="button" aria-label="Show the sessions of all users" onClick={() => onChange(undefined)}>
-          ✕
-        </button>
-      )}
-    </form>
   )
 }

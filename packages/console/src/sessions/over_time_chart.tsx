@@ -20,7 +20,9 @@ export function OverTimeChart({ view }: { view: SessionsView }) {
     return [all, all.map((at) => counts.get(at) ?? 0)]
   }, [data])
   const series = useMemo<Series[]>(() => [{ label: 'sessions', color: '--ink-accent', shape: 'columns' }], [])
-  if (!data || data.sessions === 0) return <div className="over-time is-empty" aria-hidden="true" />
+  // Its place is kept while it is read, so that what is below does not move away from under the pointer.
+  if (!data) return <div className="over-time" aria-hidden="true" />
+  if (data.sessions === 0) return null
   const counted =
     data.sessions >= COUNTED_MAX
       ? `the newest ${countText(data.sessions)} sessions`

@@ -1,5 +1,5 @@
 import type { Session } from '@annals/client'
-import { useMemo } from 'react'
+import { useMemo, useRef } from 'react'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
@@ -18,6 +18,9 @@ import { FilterBar } from './filter_bar.tsx'
 import { OverTimeChart } from './over_time_chart.tsx'
 import { type SessionsView, useNewest, useReadAnew, useSessions } from './sessions_query.ts'
 import { SessionsTable } from './sessions_table.tsx'
+import { useKnownUsers } from './user_field.tsx'
+
+const ALIKE_MAX = 8
 
 /** All sessions of the project, or those that a filter leaves. */
 export function SessionsPage() {
@@ -58,7 +61,7 @@ export function SessionsPage() {
         )}
       </div>
       <OverTimeChart view={view} />
-      {(rows.length > 0 || is_filtered || sessions.isPending) && (
+      {(rows.length > 0 || is_filtered || sessions.isPending || sessions.isPlaceholderData) && (
         <FilterBar view={view} rows={rows} onChange={show} />
       )}
       <Facets rows={rows} view={view} has_more={sessions.hasNextPage} onToggle={toggle} />
@@ -83,39 +86,61 @@ function SessionsList(props: {
   onClear: () => void
 }) {
   const { rows, pages, state, view, is_filtered, toggle, onUser, onClear } = props
-  if (state.isPending) return <Loading what="sessions" />
+  const { isPlaceholderData: is_before } = state
+  const shown = useRef('')
+  if (!is_before) shown.current = pathOf(view)
+  if (state.isPending || (is_before && rows.length === 0)) return <Loading what="sessions" />
   if (state.isError && rows.length === 0)
     return <Failure error={state.error} onRetry={() => void state.refetch()} />
   if (rows.length === 0 && !is_filtered) return <EmptyProject onFilled={() => void state.refetch()} />
   if (rows.length === 0) {
-    const has_conditions = conditionsOf(view.filter).length > 0
-    return (
-      <Empty title="No session fits this filter">
-        {view.user !== undefined && (
-          <p>
-            No user is called “{view.user}”, or they have no session{has_conditions && ' with these configs'}.
-            Names are matched whole; <Link to="/users">Users</Link> finds a part of one.
-          </p>
-        )}
-        {has_conditions && <p>Values are compared with their type: the number 1 is not the text “1”.</p>}
-        <button type="button" className="button" onClick={onClear}>
-          Show all sessions
-        </button>
-      </Empty>
-    )
+    return <NothingFits {...{ view, onUser, onClear }} />
   }
   return (
     <SessionsTable
-      key={pathOf(view)}
+      key={shown.current}
       rows={rows}
       pages={pages}
-      has_more={state.hasNextPage}
+      has_more={state.hasNextPage && !is_before}
       is_reading={state.isFetchingNextPage}
       onMore={() => void state.fetchNextPage()}
       onUser={onUser}
       onCondition={toggle}
       failure={state.isError ? state.error : undefined}
     />
+  )
+}
+
+function NothingFits(props: { view: SessionsView; onUser: (user: string) => void; onClear: () => void }) {
+  const { view, onUser, onClear } = props
+  const user = view.user?.toLowerCase()
+  const alike = useKnownUsers(user !== undefined)
+    .filter((name) => name !== view.user && name.toLowerCase().includes(user!))
+    .slice(0, ALIKE_MAX)
+  const has_conditions = conditionsOf(view.filter).length > 0
+  return (
+    <Empty title="No session fits this filter">
+      {view.user !== undefined && (
+        <p>
+          No user is called “{view.user}”, or they have no session{has_conditions && ' with these configs'}.
+          Names are matched whole; <Link to="/users">Users</Link> finds a part of one.
+        </p>
+      )}
+      {alike.length > 0 && (
+        <p className="alike">
+          Users with such a name:{' '}
+          {alike.map((name) => (
+            <button key={name} type="button" className="button is-small" onClick={() => onUser(name)}>
+              {name}
+            </button>
+          ))}
+        </p>
+      )}
+      {has_conditions && <p>Values are compared with their type: the number 1 is not the text “1”.</p>}
+      <button type="button" className="button" onClick={onClear}>
+        Show all sessions
+      </button>
+    </Empty>
   )
 }
 

@@ -28,6 +28,7 @@ export function useSessions(view: SessionsView) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
     structuralSharing: false,
+    placeholderData: untilAnswered(project_id),
     refetchOnMount: ({ state }) => (state.data?.pages.length ?? 0) <= PAGES_ANEW_MAX,
   })
 }
@@ -146,6 +147,16 @@ export function useOverTime({ user, filter }: SessionsView) {
   return useQuery({
     queryKey: [project_id, 'over_time', String(query)],
     queryFn: ({ signal }) => ask<OverTime>(`/console/data/over_time?${query}`, { token, signal }),
+    placeholderData: untilAnswered(project_id),
     refetchInterval: 30_000,
   })
+}
+
+/**
+ * What was shown stays until the answer is there, unless it is another project's: nothing jumps, and a click that
+ * follows what was typed still meets its button.
+ */
+function untilAnswered(project_id: string) {
+  return <Data>(shown: Data | undefined, query?: { queryKey: readonly unknown[] }) =>
+    query?.queryKey[0] === project_id ? shown : undefined
 }

@@ -5,6 +5,10 @@ import { writeJson } from '../../messages/message_format.js'
 import { UsageError } from '../run_command.js'
 import { commandLine } from '../terminal/command_name.js'
 import { parseObject, parseUuid } from './arguments.js'
+import { knownUsers } from './user_names.js'
+
+/** So many names are hinted at where the one that was given is nobody's. */
+const ALIKE_MAX = 3
 
 /** Which session is meant: by its id, or the newest of a user or with certain configs. */
 export interface SessionChoice {
@@ -71,7 +75,13 @@ export async function noneFits(
     )
   } catch (error) {
     if (!(error instanceof Refusal) || error.error !== 'user_not_found') throw error
-    const users = commandLine(['users', 'list'])
-    return new AnnalsError('user_not_found', `No user is called ${user}: see \`${users}\`.`)
+    return new AnnalsError('user_not_found', `No user is called ${user}: ${await hintAt(annals, user)}`)
   }
+}
+
+/** The users whose names contain what was given, or else the command that lists all. */
+async function hintAt(annals: Annals, user: string): Promise<string> {
+  const names = [...(await knownUsers(annals)).values()]
+  const alike = names.filter((name) => name.toLowerCase().includes(user.toLowerCase())).slice(0, ALIKE_MAX)
+  return alike.length > 0 ? `is it ${alike.join(' or ')}?` : `see \`${commandLine(['users', 'list'])}\`.`
 }

@@ -53,11 +53,11 @@ Examples:
       const { printCalls, printEntries } = await import('../timeline/print_timeline.js')
       if (options.tools || options.tool !== undefined) {
         if (!output.json) await printHead(annals, session, options.user, output)
-        const shown = await printCalls(annals, session.id, options, output)
+        const { shown, all } = await printCalls(annals, session.id, options, output)
         if (options.tool !== undefined && shown === 0)
           throw new AnnalsError(
             'message_not_found',
-            `Session ${session.id} has no tool call ${options.tool}.`,
+            `Session ${session.id} has ${all === 0 ? 'no tool calls' : `${all} tool call${all === 1 ? '' : 's'}, and no call ${options.tool}`}.`,
           )
         return
       }

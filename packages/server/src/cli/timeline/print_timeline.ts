@@ -48,13 +48,13 @@ export async function printEntries(
   if (printed === 0) tell('No entry fits.')
 }
 
-/** Prints the tool calls of a session with their results, or the one that is asked for; gives how many. */
+/** Prints the tool calls of a session with their results, or the one that is asked for; gives how many, and of how many. */
 export async function printCalls(
   annals: Annals,
   session_id: string,
   { tool, full }: TimelineChoice,
   output: Output,
-): Promise<number> {
+): Promise<{ shown: number; all: number }> {
   const reader = new TimelineReader(true)
   const calls: ToolCall[] = []
   for await (const item of annals.sessions.timeline(session_id, { limit: PAGE_MAX })) {
@@ -63,13 +63,13 @@ export async function printCalls(
   const wanted = tool === undefined ? calls : calls.filter(({ number }) => number === tool)
   if (output.json) {
     for (const call of wanted) output.value(plainCall(call))
-    return wanted.length
+    return { shown: wanted.length, all: calls.length }
   }
   const { width, paint } = output
   const text = new TimelineText({ width, paint, full: full ?? tool !== undefined, joins: true })
   for (const call of wanted) output.lines(text.call(call))
-  if (calls.length === 0) tell('There are no tool calls.')
-  return wanted.length
+  if (calls.length === 0 && tool === undefined) tell('There are no tool calls.')
+  return { shown: wanted.length, all: calls.length }
 }
 
 /** A call as JSON has it. Arguments and result are values where they are JSON, and else the text itself. */
