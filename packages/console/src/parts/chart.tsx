@@ -78,7 +78,8 @@ function optionsOf(
     legend: { show: false },
     cursor: { points: { show: false }, drag: { x: false, y: false } },
     scales: {
-      x: { range: (_plot, min, max) => timesBetween(min, max) },
+      // Of a single moment uPlot makes years.
+      x: { range: ({ data: [times] }, min, max) => timesBetween(min, times.length === 1 ? min : max) },
       y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] },
     },
     axes: [

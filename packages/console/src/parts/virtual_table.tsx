@@ -1,5 +1,13 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type MouseEvent, type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
+import {
+  type CSSProperties,
+  type MouseEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+} from 'react'
 import { navigate } from '../address/address.ts'
 import { useKeys } from '../shell/shortcuts.ts'
 
@@ -70,6 +78,7 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
   return (
     <div
       className="table-scroller"
+      style={{ '--rows': `${virtualizer.getTotalSize()}px` } as CSSProperties}
       ref={scroller}
       tabIndex={0}
       role="region"
