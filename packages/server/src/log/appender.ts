@@ -3,6 +3,7 @@ import { AnnalsError } from '../errors.js'
 import type { AppendOutcome, AppendRequest } from './append_request.js'
 import { flush, type OnTrouble } from './flush.js'
 import { Lane } from './lane.js'
+import { Pace } from './pace.js'
 import type { PendingAppend } from './pending_append.js'
 
 export interface AppenderOptions {
@@ -33,11 +34,6 @@ export interface AppenderOptions {
   commit_ms_max?: number
 }
 
-/** How long flushes must have been slower, or faster, in ms, until most of that is in what is known of them. */
-const SETTLES_MS = 250
-/** What the newest flush counts at least, so that a bad moment is forgotten after some quick ones. */
-const NEWEST_COUNTS_MIN = 0.02
-
 /** Group commit for the session logs of all projects, which take turns: a busy one delays a quiet one by a flush. */
 export class Appender {
   private readonly lanes = new Map<unknown, Lane>()
@@ -47,11 +43,11 @@ export class Appender {
   private flushesInFlight = 0
   private waitingRequests = 0
   private waitingBytes = 0
-  /** How long a flush took of late, whosever it was. */
-  private flush_ms = 0
+  private readonly pace: Pace
   private readonly expiry: NodeJS.Timeout
 
   constructor(private readonly options: AppenderOptions) {
+    this.pace = new Pace(options.flushes_max)
     this.expiry = setInterval(() => this.expire(), Math.min(100, options.wait_ms_max))
     this.expiry.unref()
   }
@@ -81,7 +77,7 @@ export class Appender {
   isBehind(project_id: string): boolean {
     const { queue_wait_ms_max = Number.POSITIVE_INFINITY, flushes_max } = this.options
     const own_ms = this.lanes.get(project_id)?.backlog.wait_ms ?? 0
-    return own_ms + Math.floor(this.ready.length / flushes_max) * this.flush_ms > queue_wait_ms_max
+    return own_ms + Math.floor(this.ready.length / flushes_max) * this.pace.flush_ms > queue_wait_ms_max
   }
 
   /** Requests and bytes that wait, and flushes in flight. */
@@ -167,9 +163,7 @@ export class Appender {
       wait_ms: began - taken[0]!.enqueued_at,
       ms,
     })
-    // By its part of the flushes' time, and not by their number: what stops all commits for a moment is no overload.
-    const weight = Math.max(-Math.expm1(-ms / (this.options.flushes_max * SETTLES_MS)), NEWEST_COUNTS_MIN)
-    this.flush_ms += (ms - this.flush_ms) * weight
+    this.pace.flushed(ms)
     this.flushesInFlight -= 1
     lane.arrive(taken, ms)
     this.nextTurn(lane)
