@@ -19,7 +19,9 @@ export const append: Part = {
     const yardstick = await prepareYardstick(ctx, database)
     const one = await ctx.startService(database)
     const other = await ctx.startService(database)
-    const ungrouped = await ctx.startService(database, { ANNALS_GROUP_COMMIT: 'off' })
+    // Patient, since one by one 64 can take longer than it would have them wait.
+    const alone = { ANNALS_GROUP_COMMIT: 'off', ANNALS_QUEUE_WAIT_MS_MAX: '60000' }
+    const ungrouped = await ctx.startService(database, alone)
     const sessions = await createSessions(one, SESSIONS)
     const many = appendsTo(sessions)
     const single = appendsTo(sessions.slice(0, 1))
