@@ -59,3 +59,15 @@ export function appendsTo(sessions: readonly string[], count = 1_000): LoadReque
     body: JSON.stringify(toolCall(index)),
   }))
 }
+
+/** The service as it is to the holder of a key of another project. */
+export async function openProject(service: Service, project_id: string): Promise<Service> {
+  const answer = await fetch(`${service.url}/admin/v1/projects/${project_id}/tokens`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.admin_token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'bench' }),
+  })
+  if (!answer.ok) throw new BenchFailure(`No token for project ${project_id}: ${await answer.text()}`)
+  const { data } = (await answer.json()) as { data: { token: string } }
+  return { ...service, token: data.token }
+}

@@ -3,7 +3,7 @@ import { type LoadResult, runLoad } from '../load.ts'
 import { type LoadedSessions, loadSessions } from '../load_sessions.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
 import type { Service } from '../service.ts'
-import { callApi } from '../sessions.ts'
+import { callApi, openProject } from '../sessions.ts'
 
 const PAGE = 20
 const WALKED_PAGE = 200
@@ -140,17 +140,6 @@ async function walkTo(service: Service, sessions: number, time_desc: boolean): P
 }
 
 /** The service with a token of the project. */
-async function openProject(service: Service, project_id: string): Promise<Service> {
-  const answer = await fetch(`${service.url}/admin/v1/projects/${project_id}/tokens`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.admin_token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'bench' }),
-  })
-  if (!answer.ok) throw new BenchFailure(`No token for project ${project_id}: ${await answer.text()}`)
-  const { data } = (await answer.json()) as { data: { token: string } }
-  return { ...service, token: data.token }
-}
-
 function configs(filter: object): Query {
   return { filter_by_configs: JSON.stringify(filter) }
 }
