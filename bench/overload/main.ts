@@ -37,6 +37,8 @@ const PROBES_PER_SECOND = 50
 const PROBER = { connections: 64, priority: -10 }
 /** How often a connection that is hardly used is used: before the service would close it. */
 const IDLE_S = 60
+/** Less than the 15 s after which the service closes a connection that has not sent anything yet. */
+const HELD_S_MAX = 12
 const SETTLED_AFTER_MS = 5_000
 
 await main().catch((error: unknown) => {
@@ -156,12 +158,13 @@ async function measure(scene: Scene): Promise<Line[]> {
     say(`half of what it can take, ${short} s`)
     const before = await usual(short)
 
-    say(`${idle} idle connections, ${short} s`)
+    const held_s = Math.min(short, HELD_S_MAX)
+    say(`${idle} idle connections, ${held_s} s`)
     const hardly = { services: [service], ...together(crowd), per_second: idle / IDLE_S, connections: idle }
     const [held, beyond] = await Promise.all([
-      offer({ ...hardly, seconds: short }),
+      offer({ ...hardly, seconds: held_s }),
       // Once they are open.
-      sleep(Math.min(short / 2, 5) * 1_000).then(() => probe([quiet], short / 2)),
+      sleep((held_s / 2) * 1_000).then(() => probe([quiet], held_s / 3)),
     ])
     const idle_mb = await residentMegabytes(service.pid)
 

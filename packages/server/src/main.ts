@@ -17,8 +17,12 @@ import { ensureDefaultProject } from './resources/projects.js'
 import { createSignInCode } from './resources/sign_in.js'
 import { TokenDirectory } from './tokens/token_directory.js'
 
-/** Lines of the log are written together, so many bytes or ms at a time, since each write is a call of the system. */
-const LOG_BUFFER = { minLength: 4_096, periodicFlush: 50 }
+/**
+ * Lines of the log are written together, since each write is a call of the system: at so many bytes, or after so many
+ * ms. Synchronously: of asynchronous writes one is under way at a time, and gets its turn once a turn of the event loop,
+ * so that a loop that is busy writes less than it is given, and keeps the rest.
+ */
+const LOG_BUFFER = { sync: true, minLength: 4_096, periodicFlush: 50 }
 
 /** A service that runs. */
 export interface Service {
@@ -87,7 +91,7 @@ export async function startService(
   onProgress: (sentence: string) => void,
   worker?: WorkerParts,
 ): Promise<Service> {
-  const destination = pino.destination({ dest: 2, sync: false, ...LOG_BUFFER })
+  const destination = pino.destination({ dest: 2, ...LOG_BUFFER })
   const logger = pino({ level: config.log_level, base: { pid: process.pid } }, destination)
   const undo: Undo = [keepLogWhole(destination)]
   const unwind = async () => {
