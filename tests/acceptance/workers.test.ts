@@ -60,6 +60,11 @@ function workersOf({ logLines }: AnnalsServer): number[] {
     .map((line) => (JSON.parse(line) as { pid: number }).pid)
   return [...new Set(pids)].filter(isAlive)
 }
+/** The same, once each has said so: the log comes in pieces, a moment later. */
+async function allWorkersOf(node: AnnalsServer): Promise<number[]> {
+  await vi.waitFor(() => expect(workersOf(node)).toHaveLength(WORKERS))
+  return workersOf(node)
+}
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -75,7 +80,7 @@ describe('annals serve --workers', () => {
   it('says once where it listens, and every worker answers there', async () => {
     expect(node.lines.filter((line) => line.includes('Annals is ready'))).toHaveLength(1)
     expect(node.lines).toContain(`  workers    ${WORKERS}`)
-    expect(workersOf(node)).toHaveLength(WORKERS)
+    await allWorkersOf(node)
     const ids = (await asManyAs(30, () => api.createSession({}, { newConnection }))).map(
       (answer) => expectOk(answer, 201).id,
     )
@@ -131,7 +136,7 @@ describe('annals serve --workers', () => {
   })
 
   it('goes on at the others when a worker is killed, and starts another in its place', async () => {
-    const before = workersOf(node)
+    const before = await allWorkersOf(node)
     const log = await newSessionLog(api)
     process.kill(before[0]!, 'SIGKILL')
     await vi.waitFor(() => expect(node.logLines.join()).toContain(`Worker ${before[0]} ended (SIGKILL)`))
@@ -146,7 +151,7 @@ describe('annals serve --workers', () => {
     const stopping = await start()
     const client = clientOf(stopping.url, project.token)
     const log = await newSessionLog(client)
-    const pids = workersOf(stopping)
+    const pids = await allWorkersOf(stopping)
     const answer = await whileSessionIsHeld(database.url, project.id, log.id, async (held) => {
       const append = log.addEvent()
       await held.waiting()
@@ -169,8 +174,7 @@ describe('annals serve --workers', () => {
     const doomed = await start()
     const client = clientOf(doomed.url, project.token)
     const log = await newSessionLog(client)
-    const pids = workersOf(doomed)
-    expect(pids).toHaveLength(WORKERS)
+    const pids = await allWorkersOf(doomed)
     const answer = await whileSessionIsHeld(database.url, project.id, log.id, async (held) => {
       const append = log.addEvent()
       await held.waiting()
