@@ -139,7 +139,6 @@ async function walkTo(service: Service, sessions: number, time_desc: boolean): P
   return cursor
 }
 
-/** The service with a token of the project. */
 function configs(filter: object): Query {
   return { filter_by_configs: JSON.stringify(filter) }
 }
