@@ -1,55 +1,24 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AnnalsServer } from '../harness/annals_process.ts'
-import type { ApiClient } from '../harness/api_client.ts'
-import { openTail, type Tail } from '../harness/event_stream.ts'
+import { describe, expect, it } from 'vitest'
 import { expectOk, NOBODYS_ID } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
-import { mixedEntries, newSessionLog, type SessionLog, sessionLog } from '../harness/session_log.ts'
+import { useService } from '../harness/service.ts'
+import { mixedEntries, sessionLog } from '../harness/session_log.ts'
+import { range, type TailOptions, useTails } from '../harness/tails.ts'
 
 const RECONNECTS = 20
 
 const service = useService()
-const tails: Tail[] = []
-let project: Project
-let api: ApiClient
-let log: SessionLog
-let second: AnnalsServer
-
-beforeAll(async () => {
-  project = await service.newProject()
-  api = await service.newClient({ token: project.token })
-  second = await service.startNode()
-})
-beforeEach(async () => {
-  log = await newSessionLog(api)
-})
-afterEach(() => {
-  for (const tail of tails.splice(0)) tail.close()
-})
-
-type Options = Parameters<typeof openTail>[3] & { node?: AnnalsServer; token?: string; sessionId?: string }
-async function tailOf({
-  node = service.node,
-  token = project.token,
-  sessionId = log.id,
-  ...options
-}: Options = {}) {
-  const tail = await openTail(node.url, token, sessionId, options)
-  tails.push(tail)
-  return tail
-}
-const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
+const tails = useTails(service)
 
 describe('a live tail', () => {
   it('sends what is stored and then what comes, as the items of the timeline, in well-formed frames', async () => {
-    expectOk(await log.batch(mixedEntries(3)), 201)
-    const tail = await tailOf()
+    expectOk(await tails.log.batch(mixedEntries(3)), 201)
+    const tail = await tails.open()
     expect([tail.status, tail.contentType]).toEqual([200, expect.stringMatching(/^text\/event-stream\b/)])
     await tail.received(3)
-    expectOk(await log.add({ role: 'user', content: 'line 1\nline 2\r\n\u2028 😀' }), 201)
-    expectOk(await log.addEvent('data: x\n\nid: 99', { 'event:': '\n\n' }))
+    expectOk(await tails.log.add({ role: 'user', content: 'line 1\nline 2\r\n\u2028 😀' }), 201)
+    expectOk(await tails.log.addEvent('data: x\n\nid: 99', { 'event:': '\n\n' }))
     const frames = await tail.received(5)
-    const { items } = expectOk(await log.timeline())
+    const { items } = expectOk(await tails.log.timeline())
     expect(frames.map((frame) => frame.item)).toEqual(items)
     for (const { id, event, dataLines, item } of frames)
       expect([id, event, dataLines]).toEqual([String(item.seq), item.kind, 1])
@@ -63,26 +32,26 @@ describe('a live tail', () => {
       { query: { after_seq: 1 }, headers: { 'Last-Event-ID': '4' } },
     ],
   ])('starts behind %s', async (_name, options) => {
-    expectOk(await log.batch(mixedEntries(7)), 201)
-    const tail = await tailOf(options)
+    expectOk(await tails.log.batch(mixedEntries(7)), 201)
+    const tail = await tails.open(options)
     await tail.received(3)
-    expectOk(await log.addEvent())
+    expectOk(await tails.log.addEvent())
     await tail.received(4)
     expect(tail.seqs()).toEqual([5, 6, 7, 8])
   })
 
   it('waits for entries ahead of the end of the log', async () => {
-    const tail = await tailOf({ query: { after_seq: 2 } })
-    expectOk(await log.batch(mixedEntries(4)), 201)
+    const tail = await tails.open({ query: { after_seq: 2 } })
+    expectOk(await tails.log.batch(mixedEntries(4)), 201)
     await tail.received(2)
     expect(tail.seqs()).toEqual([3, 4])
   })
 
   it('sends only what its filters let through', async () => {
-    const messages = await tailOf({ query: { kind: 'message' } })
-    const typed = await tailOf({ query: { type: 'type-2' } })
-    expectOk(await log.batch(mixedEntries(6)), 201)
-    expectOk(await log.batch(mixedEntries(3)), 201)
+    const messages = await tails.open({ query: { kind: 'message' } })
+    const typed = await tails.open({ query: { type: 'type-2' } })
+    expectOk(await tails.log.batch(mixedEntries(6)), 201)
+    expectOk(await tails.log.batch(mixedEntries(3)), 201)
     await messages.received(3)
     await typed.received(3)
     expect([messages.seqs(), typed.seqs()]).toEqual([
@@ -94,21 +63,24 @@ describe('a live tail', () => {
   it('at another node sends what was stored at this one, without looking at the database by itself', async () => {
     // It would look once a minute, which is longer than anything here waits.
     const listening = await service.startNode({ ANNALS_FEED_POLL_MS: '60000' })
-    const tail = await tailOf({ node: listening })
+    const tail = await tails.open({ node: listening })
     for (const seq of range(1, 10)) {
-      expectOk(await log.addEvent())
+      expectOk(await tails.log.addEvent())
       await tail.received(seq)
     }
     expect(tail.seqs()).toEqual(range(1, 10))
   })
 
   it('misses and repeats nothing of what many write at two nodes while it catches up', async () => {
-    expectOk(await log.batch(mixedEntries(1_000)), 201)
-    const other = sessionLog(await service.newClient({ token: project.token, node: second }), log.id)
-    const writing = range(1, 40).map((n) => (n % 2 ? log.addEvent() : other.batch(mixedEntries(n))))
-    const [here, there] = [await tailOf(), await tailOf({ node: second })]
+    expectOk(await tails.log.batch(mixedEntries(1_000)), 201)
+    const other = sessionLog(
+      await service.newClient({ token: tails.project.token, node: tails.second }),
+      tails.log.id,
+    )
+    const writing = range(1, 40).map((n) => (n % 2 ? tails.log.addEvent() : other.batch(mixedEntries(n))))
+    const [here, there] = [await tails.open(), await tails.open({ node: tails.second })]
     await Promise.all(writing)
-    const { items } = expectOk(await log.timeline({ limit: 1, time_desc: true }))
+    const { items } = expectOk(await tails.log.timeline({ limit: 1, time_desc: true }))
     const last = items[0]!.seq
     for (const tail of [here, there]) {
       await tail.received(last, 20_000)
@@ -120,17 +92,17 @@ describe('a live tail', () => {
     let enough = false
     const appending = (async () => {
       for (let n = 0; !enough; n += 1) {
-        if (n % 5 > 0) expectOk(await log.addEvent())
-        else expectOk(await log.batch(mixedEntries(7)), 201)
+        if (n % 5 > 0) expectOk(await tails.log.addEvent())
+        else expectOk(await tails.log.batch(mixedEntries(7)), 201)
       }
     })()
     const seen: number[] = []
     try {
       for (const connection of range(0, RECONNECTS)) {
-        const node = connection % 2 ? second : service.node
+        const node = connection % 2 ? tails.second : service.node
         const headers: Record<string, string> =
           seen.length > 0 ? { 'Last-Event-ID': String(seen.at(-1)) } : {}
-        const tail = await tailOf({ node, headers })
+        const tail = await tails.open({ node, headers })
         await tail.received(1 + Math.floor(Math.random() * 12))
         seen.push(...tail.seqs())
         tail.close()
@@ -144,32 +116,32 @@ describe('a live tail', () => {
 
   it('goes on at a restarted node after a kill -9', async () => {
     const node = await service.startNode()
-    const there = sessionLog(await service.newClient({ token: project.token, node }), log.id)
-    const tail = await tailOf({ node })
+    const there = sessionLog(await service.newClient({ token: tails.project.token, node }), tails.log.id)
+    const tail = await tails.open({ node })
     for (const _n of range(1, 5)) expectOk(await there.addEvent())
     await tail.received(3)
     await node.kill()
     await tail.whenEnded()
-    expectOk(await log.addEvent())
+    expectOk(await tails.log.addEvent())
     const restarted = await service.startNode()
     const headers = { 'Last-Event-ID': tail.frames.at(-1)!.id }
-    const resumed = await tailOf({ node: restarted, headers })
+    const resumed = await tails.open({ node: restarted, headers })
     const rest = 6 - tail.frames.length
     await resumed.received(rest)
-    expectOk(await log.addEvent())
+    expectOk(await tails.log.addEvent())
     await resumed.received(rest + 1)
     expect([...tail.seqs(), ...resumed.seqs()]).toEqual(range(1, 7))
   }, 60_000)
 
   it('shows that it lives within 15 seconds', async () => {
-    const tail = await tailOf()
+    const tail = await tails.open()
     await expect.poll(() => tail.comments.length, { timeout: 17_000, interval: 100 }).toBeGreaterThan(0)
   })
 })
 
 describe('a live tail is refused', () => {
-  const expectRefused = async (options: Options, status: number, error: string, word = '') => {
-    const tail = await tailOf(options)
+  const expectRefused = async (options: TailOptions, status: number, error: string, word = '') => {
+    const tail = await tails.open(options)
     await tail.whenEnded()
     expect(tail.status, tail.text).toBe(status)
     expect(tail.contentType).toMatch(/^application\/json/)
