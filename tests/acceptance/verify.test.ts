@@ -4,6 +4,7 @@ import { runAnnals } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { type Project, useService } from '../harness/service.ts'
+import { DAMAGES } from '../harness/session_damages.ts'
 import { mixedEntries, newSessionLog } from '../harness/session_log.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
@@ -129,148 +130,6 @@ describe('annals verify of a database that is sound', () => {
   })
 })
 
-/** What somebody does to the rows of a session, and what verify must then name. $1 is the project, $2 the session. */
-const IN_A_SESSION: Array<[string, string, string, string]> = [
-  [
-    'seq_gap',
-    'a lost entry',
-    'DELETE FROM entries WHERE project_id = $1 AND session_id = $2 AND seq = 2',
-    'seq 3',
-  ],
-  [
-    'seq_gap',
-    'a lost beginning',
-    'DELETE FROM entries WHERE project_id = $1 AND session_id = $2 AND seq = 1',
-    'seq 2',
-  ],
-  [
-    'created_at_decreases',
-    'an entry that is too old',
-    `UPDATE entries SET created_at = created_at - interval '1 hour' WHERE project_id = $1 AND session_id = $2 AND seq = 7`,
-    'seq 7',
-  ],
-  [
-    'updated_before_created',
-    'a change before the beginning',
-    `UPDATE entries SET updated_at = created_at - interval '1 s' WHERE project_id = $1 AND session_id = $2 AND seq = 7`,
-    'seq 7',
-  ],
-  [
-    'parent_wrong',
-    'a message with another parent',
-    'UPDATE entries SET parent_id = id WHERE project_id = $1 AND session_id = $2 AND seq = 4',
-    'seq 4',
-  ],
-  [
-    'parent_wrong',
-    'an event with a parent',
-    'UPDATE entries SET parent_id = id WHERE project_id = $1 AND session_id = $2 AND seq = 2',
-    'seq 2',
-  ],
-  [
-    'entry_malformed',
-    'an event without a type',
-    'UPDATE entries SET type = NULL WHERE project_id = $1 AND session_id = $2 AND seq = 2',
-    'seq 2',
-  ],
-  [
-    'entry_malformed',
-    'an entry of no bytes',
-    'UPDATE entries SET bytes = 0 WHERE project_id = $1 AND session_id = $2 AND seq = 2',
-    'seq 2',
-  ],
-  [
-    'head_last_seq',
-    'a head behind its log',
-    'UPDATE session_heads SET last_seq = last_seq - 1 WHERE project_id = $1 AND session_id = $2',
-    'last_seq',
-  ],
-  [
-    'head_last_seq',
-    'a lost end',
-    'DELETE FROM entries WHERE project_id = $1 AND session_id = $2 AND seq = 32',
-    'last_seq',
-  ],
-  [
-    'head_total_tokens',
-    'other tokens',
-    'UPDATE session_heads SET total_tokens = total_tokens + 1 WHERE project_id = $1 AND session_id = $2',
-    'total_tokens',
-  ],
-  [
-    'head_last_message',
-    'another last message',
-    'UPDATE session_heads SET last_message_id = session_id WHERE project_id = $1 AND session_id = $2',
-    'last_message_id',
-  ],
-  [
-    'head_updated_at',
-    'a head that is too old',
-    `UPDATE session_heads SET updated_at = updated_at - interval '1 hour' WHERE project_id = $1 AND session_id = $2`,
-    'updated_at',
-  ],
-  [
-    'session_without_head',
-    'a lost head',
-    'DELETE FROM session_heads WHERE project_id = $1 AND session_id = $2',
-    'session_heads',
-  ],
-  [
-    'session_without_user',
-    'a lost user',
-    'DELETE FROM users WHERE project_id = $1 AND id = (SELECT user_id FROM sessions WHERE project_id = $1 AND id = $2)',
-    'user_id',
-  ],
-  [
-    'session_unlisted',
-    'a lost term of its configs',
-    'DELETE FROM list_terms WHERE project_id = $1 AND item_id = $2',
-    'list_terms',
-  ],
-  [
-    'learning_space_unlisted',
-    'a lost term of its meta',
-    'DELETE FROM list_terms WHERE project_id = $1 AND $2::uuid IS NOT NULL',
-    'learning space',
-  ],
-  [
-    'learning_space_without_user',
-    'a lost user of a space',
-    'DELETE FROM users WHERE project_id = $1 AND $2::uuid IS NOT NULL',
-    'learning space',
-  ],
-  [
-    'learning_space_times',
-    'a space that is older than itself',
-    `UPDATE learning_spaces SET updated_at = created_at - interval '1 s' WHERE project_id = $1 AND $2::uuid IS NOT NULL`,
-    'learning space',
-  ],
-  [
-    'head_without_session',
-    'a lost session',
-    'DELETE FROM sessions WHERE project_id = $1 AND id = $2',
-    'sessions',
-  ],
-  [
-    'key_without_owner',
-    'a key of a lost session',
-    'DELETE FROM sessions WHERE project_id = $1 AND id = $2',
-    'key',
-  ],
-  [
-    'key_seqs',
-    'a key that stands for a lost entry',
-    'DELETE FROM entries WHERE project_id = $1 AND session_id = $2 AND seq = 2',
-    'key',
-  ],
-  [
-    'key_malformed',
-    'a key that stands for nothing',
-    'UPDATE idempotency_keys SET seqs = NULL WHERE project_id = $1 AND owner_id = $2',
-    'key',
-  ],
-]
-
 describe.skipIf(reasonForNoOwnDatabase())('annals verify of a database that is not', () => {
   beforeAll(async () => {
     // As a database is that somebody restored without them: what follows would be refused otherwise.
@@ -282,7 +141,7 @@ describe.skipIf(reasonForNoOwnDatabase())('annals verify of a database that is n
       await execute(service.databaseUrl, `ALTER TABLE ${table_name} DROP CONSTRAINT ${name}`)
   })
 
-  it.each(IN_A_SESSION)('names %s: %s', async (check, _what, statement, place) => {
+  it.each(DAMAGES)('names %s: %s', async (check, _what, statement, place) => {
     const { project, sessionId } = await projectInUse()
     await execute(service.databaseUrl, statement, [project.id, sessionId])
     const { code, sound, found, findings } = await verify('--project', project.id)
