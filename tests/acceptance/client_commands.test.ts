@@ -1,41 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Finished, runAnnals, startAnnals } from '../harness/annals_process.ts'
-import type { ApiClient } from '../harness/api_client.ts'
-import { cuttingProxy } from '../harness/cutting_proxy.ts'
+import { describe, expect, it } from 'vitest'
+import { type Finished, runAnnals } from '../harness/annals_process.ts'
+import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
 
 const service = useService()
-let directory: string
-let token: string
-let api: ApiClient
-let env: Record<string, string>
-
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'annals-commands-'))
-  token = (await service.newProject()).token
-  api = await service.newClient({ token })
-  env = { ANNALS_URL: service.node.url, ANNALS_TOKEN: token, XDG_CONFIG_HOME: directory, TZ: 'UTC' }
-})
-afterAll(() => rm(directory, { recursive: true, force: true }))
-
-const annals = (args: string[], more: Record<string, string> = {}, input?: string): Promise<Finished> =>
-  runAnnals(args, { ...env, ...more }, input)
-
-/** What a command printed, one JSON value a line. */
-async function values<T = Record<string, unknown>>(...args: string[]): Promise<T[]> {
-  const { code, stdout, stderr } = await annals(args)
-  expect(code, stderr).toBe(0)
-  return stdout === '' ? [] : stdout.split('\n').map((line) => JSON.parse(line) as T)
-}
-
-async function newSession(body: object = {}): Promise<string> {
-  return expectOk(await api.createSession(body), 201).id
-}
+const commands = useClientCommands(service)
+const { annals, values, newSession } = commands
 
 describe('annals sessions', () => {
   it('lists as JSON lines into a pipe, the newest first, by user and by configs', async () => {
@@ -66,7 +40,7 @@ describe('annals sessions', () => {
   it('goes on where a list was ended', async () => {
     for (let count = 0; count < 3; count++) await newSession({ user: 'goes on' })
     const query = { user: 'goes on', time_desc: 'true', limit: 2 }
-    const { next_cursor } = expectOk(await api.listSessions(query))
+    const { next_cursor } = expectOk(await commands.api.listSessions(query))
     const all = await values('sessions', 'list', '--user', 'goes on', '--all')
     const rest = ['sessions', 'list', '--user', 'goes on', '--all', '--cursor', next_cursor]
     expect(await values(...rest)).toEqual(all.slice(2))
@@ -96,139 +70,10 @@ describe('annals sessions', () => {
     const id = await newSession()
     const refused = await annals(['sessions', 'delete', id])
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') })
-    expectOk(await api.getSession(id))
+    expectOk(await commands.api.getSession(id))
     expect((await annals(['sessions', 'delete', id, '--yes'])).code).toBe(0)
     expect((await annals(['show', id])).code).toBe(3)
   })
-})
-
-describe('annals append', () => {
-  it('appends an event and a message, from the command line, a file and stdin', async () => {
-    const id = await newSession()
-    const path = join(directory, 'message.json')
-    await writeFile(path, '{"role":"user","content":"Hallo"}')
-    const inline = await annals(['append', id, '--type', 'note', '--data', '{"n":1}'])
-    expect(JSON.parse(inline.stdout)).toMatchObject({ seq: 1, type: 'note', data: { n: 1 } })
-    expect((await annals(['append', id, '--format', 'openai', '--data', `@${path}`])).code).toBe(0)
-    expect((await annals(['append', id, '--type', 'note', '--data', '-'], {}, '{"n":3}')).code).toBe(0)
-    const items = await values('show', id)
-    expect(items.map(({ kind, seq }) => [kind, seq])).toEqual([
-      ['event', 1],
-      ['message', 2],
-      ['event', 3],
-    ])
-  })
-
-  it('keeps every digit there and back', async () => {
-    const id = await newSession()
-    const data = '{"number":12345678901234567890.123456789012345678901}'
-    await annals(['append', id, '--type', 'order', '--data', data])
-    expect((await annals(['show', id])).stdout).toContain('12345678901234567890.123456789012345678901')
-  })
-
-  it('stores once what is appended twice with one key', async () => {
-    const id = await newSession()
-    const args = ['append', id, '--type', 'note', '--data', '{}', '--idempotency-key', 'k-1']
-    expect((await annals(args)).stdout).toBe((await annals(args)).stdout)
-    expect(await values('show', id)).toHaveLength(1)
-  })
-
-  it('says that nothing was stored where nobody listens, and how to repeat what may have been stored', async () => {
-    const id = await newSession()
-    const args = ['append', id, '--type', 'note', '--data', `{"text":"it's"}`]
-    const closed = await cuttingProxy(service.node.url)
-    await closed.close()
-    const away = await annals(args, { ANNALS_URL: closed.url })
-    expect(away).toMatchObject({ code: 5, stderr: expect.stringContaining('Nothing was stored') })
-    const proxy = await cuttingProxy(service.node.url)
-    try {
-      proxy.script.push(...Array<'lose_answer'>(6).fill('lose_answer'))
-      const lost = await annals(args, { ANNALS_URL: proxy.url })
-      expect(lost).toMatchObject({ code: 5, stderr: expect.stringContaining('It was not confirmed') })
-      const again = `annals append ${id} --type note --data '{"text":"it'\\''s"}' --idempotency-key `
-      expect(lost.stderr).toContain(`\n${again}`)
-      const key = lost.stderr.split(again)[1]!
-      expect((await annals([...args, '--idempotency-key', key])).code).toBe(0)
-    } finally {
-      await proxy.close()
-    }
-    expect(await values('show', id)).toHaveLength(1)
-  }, 60_000)
-
-  it('appends on a condition, and says by its code that it does not hold', async () => {
-    const id = await newSession()
-    const args = ['append', id, '--type', 'note', '--data', '{}', '--if-match', '0']
-    expect((await annals(args)).code).toBe(0)
-    expect(await annals(args)).toMatchObject({ code: 6, stderr: expect.stringContaining('1') })
-  })
-})
-
-describe('annals show', () => {
-  it('says whether it is the user or the filter that nothing fits', async () => {
-    await newSession({ user: 'raj', configs: { outcome: 'solved' } })
-    const failed = ['--configs', 'outcome=failed']
-    for (const [args, sentence] of [
-      [['--user', 'nobody', ...failed], 'No user is called nobody: see `annals users list`'],
-      [['--user', 'RA', ...failed], 'No user is called RA: is it raj?'],
-      [
-        ['--user', 'raj', ...failed],
-        'raj has 1 session, and none has configs that contain {"outcome":"failed"}',
-      ],
-      [['--user', 'raj', ...failed], 'annals sessions list --user raj'],
-      [['--configs', 'outcome=odd'], 'No session has configs that contain {"outcome":"odd"}'],
-    ] as [string[], string][]) {
-      const refused = await annals(['show', ...args])
-      expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining(sentence) })
-    }
-  })
-})
-
-describe('annals tail', () => {
-  it('gives the last entries and then each new one, across a service that restarts, and says how to go on', async () => {
-    const node = await service.startNode()
-    const id = await newSession()
-    for (const n of [1, 2, 3]) await api.appendEvent(id, { type: 'tick', data: { n } })
-    const tail = startAnnals(['tail', id, '--last', '2'], { ...env, ANNALS_URL: node.url })
-    const seqs = () => tail.lines.map((line) => (JSON.parse(line) as { seq: number }).seq)
-    await vi.waitFor(() => expect(seqs()).toEqual([2, 3]), 10_000)
-    await api.appendEvent(id, { type: 'tick', data: { n: 4 } })
-    await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4]), 10_000)
-    await node.stop()
-    await vi.waitFor(() => expect(tail.logLines.join()).toContain('trying again'), 10_000)
-    await api.appendEvent(id, { type: 'tick', data: { n: 5 } })
-    await service.startNode({ PORT: new URL(node.url).port })
-    await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4, 5]), 20_000)
-    tail.child.kill('SIGINT')
-    const { code, stderr } = await tail.exited
-    expect(code).toBe(130)
-    expect(stderr).toContain(`annals tail ${id} --after 5`)
-  }, 60_000)
-
-  it('begins where it is told to, with what it is told to', async () => {
-    const id = await newSession()
-    for (const type of ['a', 'b', 'a']) await api.appendEvent(id, { type, data: {} })
-    for (const [args, expected] of [
-      [
-        ['--after', '1'],
-        [2, 3],
-      ],
-      [
-        ['--since', '5m'],
-        [1, 2, 3],
-      ],
-      [
-        ['--type', 'a'],
-        [1, 3],
-      ],
-    ] as [string[], number[]][]) {
-      const tail = startAnnals(['tail', id, ...args], env)
-      await vi.waitFor(() => {
-        expect(tail.lines.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(expected)
-      }, 10_000)
-      tail.child.kill('SIGTERM')
-      expect((await tail.exited).code).toBe(130)
-    }
-  }, 60_000)
 })
 
 describe('annals spaces and annals users', () => {
@@ -280,7 +125,7 @@ describe('the exit code', () => {
   })
 
   it('is 4 for a token that may only read', async () => {
-    const { id } = expectOk(await api.createSession({}), 201)
+    const { id } = expectOk(await commands.api.createSession({}), 201)
     const reader = await runAnnals(
       ['token', 'create', '--project', await projectId(), '--name', 'r', '--scopes', 'read', '--json'],
       { DATABASE_URL: service.databaseUrl },
@@ -291,7 +136,7 @@ describe('the exit code', () => {
   })
 
   async function projectId(): Promise<string> {
-    return expectOk(await api.createSession({}), 201).project_id
+    return expectOk(await commands.api.createSession({}), 201).project_id
   }
 })
 
@@ -313,37 +158,40 @@ describe('the key', () => {
   })
 
   it('that is given does not change which service is meant', async () => {
-    const XDG_CONFIG_HOME = join(directory, 'meant')
+    const XDG_CONFIG_HOME = join(commands.directory, 'meant')
     const port = new URL(service.node.url).port
-    const beside = await runAnnals(['users', 'list', '--token', token], { XDG_CONFIG_HOME, PORT: port })
+    const beside = await runAnnals(['users', 'list', '--token', commands.token], {
+      XDG_CONFIG_HOME,
+      PORT: port,
+    })
     expect(beside.code, beside.stderr).toBe(0)
-    await runAnnals(['login', '--url', service.node.url], { XDG_CONFIG_HOME }, `${token}\n`)
-    const stored = await runAnnals(['users', 'list'], { XDG_CONFIG_HOME, ANNALS_TOKEN: token })
+    await runAnnals(['login', '--url', service.node.url], { XDG_CONFIG_HOME }, `${commands.token}\n`)
+    const stored = await runAnnals(['users', 'list'], { XDG_CONFIG_HOME, ANNALS_TOKEN: commands.token })
     expect(stored.code, stored.stderr).toBe(0)
   })
 
   it('that is nowhere is asked for by its service, and what is stored is named', async () => {
-    const XDG_CONFIG_HOME = join(directory, 'named')
+    const XDG_CONFIG_HOME = join(commands.directory, 'named')
     const { url } = service.node
-    await runAnnals(['login', '--url', url, '--profile', 'work'], { XDG_CONFIG_HOME }, `${token}\n`)
+    await runAnnals(['login', '--url', url, '--profile', 'work'], { XDG_CONFIG_HOME }, `${commands.token}\n`)
     const none = await runAnnals(['sessions', 'list'], { XDG_CONFIG_HOME })
     expect(none.code).toBe(4)
     expect(none.stderr).toContain('There is no token for http://127.0.0.1:8029.')
     expect(none.stderr).toContain(`"work" for ${url}: choose one with --profile NAME`)
-    expect(none.stderr).not.toContain(token)
+    expect(none.stderr).not.toContain(commands.token)
   })
 })
 
 describe('annals login', () => {
   it('tries a key, keeps it where only its owner can read it, and shows it nowhere', async () => {
-    const home = { ...env, ANNALS_TOKEN: '', XDG_CONFIG_HOME: join(directory, 'login') }
+    const home = { ...commands.env, ANNALS_TOKEN: '', XDG_CONFIG_HOME: join(commands.directory, 'login') }
     const path = join(home.XDG_CONFIG_HOME, 'annals', 'profiles.json')
     const wrong = await runAnnals(['login'], home, 'sk-annals-wrong\n')
     expect(wrong.code).toBe(4)
-    const done = await runAnnals(['login', '--profile', 'work'], home, `${token}\n`)
+    const done = await runAnnals(['login', '--profile', 'work'], home, `${commands.token}\n`)
     expect(done.code, done.stderr).toBe(0)
     expect((await stat(path)).mode & 0o777).toBe(0o600)
-    expect(await readFile(path, 'utf8')).toContain(token)
+    expect(await readFile(path, 'utf8')).toContain(commands.token)
     const listed = await runAnnals(['sessions', 'list', '--profile', 'work'], home)
     expect(listed.code, listed.stderr).toBe(0)
     const elsewhere = await runAnnals(
@@ -354,7 +202,7 @@ describe('annals login', () => {
     expect((await runAnnals(['logout', '--profile', 'work'], home)).code).toBe(0)
     expect((await runAnnals(['sessions', 'list', '--profile', 'work'], home)).code).toBe(2)
     for (const { stdout, stderr } of [wrong, done, listed, elsewhere]) {
-      expect(stdout + stderr).not.toContain(token)
+      expect(stdout + stderr).not.toContain(commands.token)
     }
   }, 60_000)
 })

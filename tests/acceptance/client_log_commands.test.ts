@@ -1,0 +1,140 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
+import { startAnnals } from '../harness/annals_process.ts'
+import { useClientCommands } from '../harness/client_commands.ts'
+import { cuttingProxy } from '../harness/cutting_proxy.ts'
+import { useService } from '../harness/service.ts'
+
+const service = useService()
+const commands = useClientCommands(service)
+const { annals, values, newSession } = commands
+
+describe('annals append', () => {
+  it('appends an event and a message, from the command line, a file and stdin', async () => {
+    const id = await newSession()
+    const path = join(commands.directory, 'message.json')
+    await writeFile(path, '{"role":"user","content":"Hallo"}')
+    const inline = await annals(['append', id, '--type', 'note', '--data', '{"n":1}'])
+    expect(JSON.parse(inline.stdout)).toMatchObject({ seq: 1, type: 'note', data: { n: 1 } })
+    expect((await annals(['append', id, '--format', 'openai', '--data', `@${path}`])).code).toBe(0)
+    expect((await annals(['append', id, '--type', 'note', '--data', '-'], {}, '{"n":3}')).code).toBe(0)
+    const items = await values('show', id)
+    expect(items.map(({ kind, seq }) => [kind, seq])).toEqual([
+      ['event', 1],
+      ['message', 2],
+      ['event', 3],
+    ])
+  })
+
+  it('keeps every digit there and back', async () => {
+    const id = await newSession()
+    const data = '{"number":12345678901234567890.123456789012345678901}'
+    await annals(['append', id, '--type', 'order', '--data', data])
+    expect((await annals(['show', id])).stdout).toContain('12345678901234567890.123456789012345678901')
+  })
+
+  it('stores once what is appended twice with one key', async () => {
+    const id = await newSession()
+    const args = ['append', id, '--type', 'note', '--data', '{}', '--idempotency-key', 'k-1']
+    expect((await annals(args)).stdout).toBe((await annals(args)).stdout)
+    expect(await values('show', id)).toHaveLength(1)
+  })
+
+  it('says that nothing was stored where nobody listens, and how to repeat what may have been stored', async () => {
+    const id = await newSession()
+    const args = ['append', id, '--type', 'note', '--data', `{"text":"it's"}`]
+    const closed = await cuttingProxy(service.node.url)
+    await closed.close()
+    const away = await annals(args, { ANNALS_URL: closed.url })
+    expect(away).toMatchObject({ code: 5, stderr: expect.stringContaining('Nothing was stored') })
+    const proxy = await cuttingProxy(service.node.url)
+    try {
+      proxy.script.push(...Array<'lose_answer'>(6).fill('lose_answer'))
+      const lost = await annals(args, { ANNALS_URL: proxy.url })
+      expect(lost).toMatchObject({ code: 5, stderr: expect.stringContaining('It was not confirmed') })
+      const again = `annals append ${id} --type note --data '{"text":"it'\\''s"}' --idempotency-key `
+      expect(lost.stderr).toContain(`\n${again}`)
+      const key = lost.stderr.split(again)[1]!
+      expect((await annals([...args, '--idempotency-key', key])).code).toBe(0)
+    } finally {
+      await proxy.close()
+    }
+    expect(await values('show', id)).toHaveLength(1)
+  }, 60_000)
+
+  it('appends on a condition, and says by its code that it does not hold', async () => {
+    const id = await newSession()
+    const args = ['append', id, '--type', 'note', '--data', '{}', '--if-match', '0']
+    expect((await annals(args)).code).toBe(0)
+    expect(await annals(args)).toMatchObject({ code: 6, stderr: expect.stringContaining('1') })
+  })
+})
+
+describe('annals show', () => {
+  it('says whether it is the user or the filter that nothing fits', async () => {
+    await newSession({ user: 'raj', configs: { outcome: 'solved' } })
+    const failed = ['--configs', 'outcome=failed']
+    for (const [args, sentence] of [
+      [['--user', 'nobody', ...failed], 'No user is called nobody: see `annals users list`'],
+      [['--user', 'RA', ...failed], 'No user is called RA: is it raj?'],
+      [
+        ['--user', 'raj', ...failed],
+        'raj has 1 session, and none has configs that contain {"outcome":"failed"}',
+      ],
+      [['--user', 'raj', ...failed], 'annals sessions list --user raj'],
+      [['--configs', 'outcome=odd'], 'No session has configs that contain {"outcome":"odd"}'],
+    ] as [string[], string][]) {
+      const refused = await annals(['show', ...args])
+      expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining(sentence) })
+    }
+  })
+})
+
+describe('annals tail', () => {
+  it('gives the last entries and then each new one, across a service that restarts, and says how to go on', async () => {
+    const node = await service.startNode()
+    const id = await newSession()
+    for (const n of [1, 2, 3]) await commands.api.appendEvent(id, { type: 'tick', data: { n } })
+    const tail = startAnnals(['tail', id, '--last', '2'], { ...commands.env, ANNALS_URL: node.url })
+    const seqs = () => tail.lines.map((line) => (JSON.parse(line) as { seq: number }).seq)
+    await vi.waitFor(() => expect(seqs()).toEqual([2, 3]), 10_000)
+    await commands.api.appendEvent(id, { type: 'tick', data: { n: 4 } })
+    await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4]), 10_000)
+    await node.stop()
+    await vi.waitFor(() => expect(tail.logLines.join()).toContain('trying again'), 10_000)
+    await commands.api.appendEvent(id, { type: 'tick', data: { n: 5 } })
+    await service.startNode({ PORT: new URL(node.url).port })
+    await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4, 5]), 20_000)
+    tail.child.kill('SIGINT')
+    const { code, stderr } = await tail.exited
+    expect(code).toBe(130)
+    expect(stderr).toContain(`annals tail ${id} --after 5`)
+  }, 60_000)
+
+  it('begins where it is told to, with what it is told to', async () => {
+    const id = await newSession()
+    for (const type of ['a', 'b', 'a']) await commands.api.appendEvent(id, { type, data: {} })
+    for (const [args, expected] of [
+      [
+        ['--after', '1'],
+        [2, 3],
+      ],
+      [
+        ['--since', '5m'],
+        [1, 2, 3],
+      ],
+      [
+        ['--type', 'a'],
+        [1, 3],
+      ],
+    ] as [string[], number[]][]) {
+      const tail = startAnnals(['tail', id, ...args], commands.env)
+      await vi.waitFor(() => {
+        expect(tail.lines.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(expected)
+      }, 10_000)
+      tail.child.kill('SIGTERM')
+      expect((await tail.exited).code).toBe(130)
+    }
+  }, 60_000)
+})
