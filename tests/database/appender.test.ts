@@ -4,7 +4,7 @@ import { DatabaseAway, openDatabase } from '../../packages/server/src/database/d
 import { planned } from '../../packages/server/src/database/statement.ts'
 import type { AppendRequest } from '../../packages/server/src/log/append_request.ts'
 import type { Appender } from '../../packages/server/src/log/appender.ts'
-import { queryRows, withConnection } from '../harness/sql.ts'
+import { whileSessionIsHeld } from '../harness/held_session.ts'
 import { startRelay } from './connection_relay.ts'
 import { batchRequest, eventRequest, useLog } from './log_fixture.ts'
 
@@ -26,30 +26,6 @@ async function ending(node: Appender, request: AppendRequest): Promise<number[] 
   } catch (error) {
     return (error as { error?: string }).error ?? (error as Error).name
   }
-}
-
-/** Runs `during` while another transaction holds the session's head, then lets it go. */
-async function whileHeld<T>(session_id: string, during: () => T): Promise<T> {
-  return withConnection(log.url, async (connection) => {
-    await connection.query('BEGIN')
-    await connection.query(
-      'SELECT 1 FROM session_heads WHERE project_id = $1 AND session_id = $2 FOR UPDATE',
-      [project, session_id],
-    )
-    const result = await during()
-    await connection.query('COMMIT')
-    return result
-  })
-}
-
-async function waitForBlocked(count: number): Promise<void> {
-  await vi.waitFor(async () => {
-    const blocked = await queryRows(
-      log.url,
-      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%session_heads%'`,
-    )
-    expect(blocked).toHaveLength(count)
-  }, 5_000)
 }
 
 describe('what fails in a flush', () => {
@@ -151,12 +127,12 @@ describe('a retry that meets its first attempt on another node', () => {
     const session_id = await log.newSession(project)
     await nodes[0]!.append(eventRequest(project, session_id))
     const data = JSON.stringify({ mark: 'once' })
-    const both = await whileHeld(session_id, async () => {
+    const answers = await whileSessionIsHeld(log.url, project, session_id, async ({ waiting, release }) => {
       const attempts = nodes.map((node) => node.append(eventRequest(project, session_id, { data, ...parts })))
-      await waitForBlocked(2)
-      return { answers: Promise.allSettled(attempts) }
+      await waiting(2)
+      await release()
+      return Promise.allSettled(attempts)
     })
-    const answers = await both.answers
     const { entries } = await log.readSession(project, session_id)
     expect(entries.filter((entry) => entry.data.mark === 'once')).toHaveLength(1)
     return answers.map((answer) =>
@@ -221,7 +197,7 @@ describe('a database that is held up', () => {
   it('leaves what was sent in doubt, though stored in the end, and what waits behind it unavailable', async () => {
     const session_id = await log.newSession(project)
     const node = log.newNode({ wait_ms_max: 300 })
-    const [sent, waiting] = await whileHeld(session_id, () =>
+    const [sent, waiting] = await whileSessionIsHeld(log.url, project, session_id, () =>
       Promise.all([
         ending(node, eventRequest(project, session_id)),
         ending(node, eventRequest(project, session_id)),

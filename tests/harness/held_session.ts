@@ -3,13 +3,14 @@ import { queryRows, withConnection } from './sql.ts'
 
 /**
  * Holds the head row of a session while `action` runs, so that no append to it can commit, and lets go
- * when `release` is called or the action ends. `waiting` resolves when an append waits for the row.
+ * when `release` is called or the action ends. `waiting` resolves when an append waits for the row, or as many as
+ * it is told.
  */
 export async function whileSessionIsHeld<T>(
   databaseUrl: string,
   projectId: string,
   sessionId: string,
-  action: (held: { waiting(): Promise<void>; release(): Promise<void> }) => Promise<T>,
+  action: (held: { waiting(appends?: number): Promise<void>; release(): Promise<void> }) => Promise<T>,
 ): Promise<T> {
   return withConnection(databaseUrl, async (connection) => {
     await connection.query('BEGIN')
@@ -17,7 +18,7 @@ export async function whileSessionIsHeld<T>(
       'SELECT last_seq FROM session_heads WHERE project_id = $1 AND session_id = $2 FOR UPDATE',
       [projectId, sessionId],
     )
-    const waiting = () =>
+    const waiting = (appends = 1) =>
       vi.waitFor(
         async () => {
           const blocked = await queryRows(
@@ -25,7 +26,8 @@ export async function whileSessionIsHeld<T>(
             `SELECT pid FROM pg_stat_activity
              WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%session_heads%'`,
           )
-          if (blocked.length === 0) throw new Error('No append waits for the held session')
+          if (blocked.length < appends)
+            throw new Error(`${blocked.length} of ${appends} appends wait for the held session`)
         },
         { timeout: 10_000, interval: 20 },
       )
