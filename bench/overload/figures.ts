@@ -26,28 +26,32 @@ export interface Seen {
 
 /** The figures of a run, in the order in which they are told. */
 export function lines(seen: Seen): Line[] {
-  const { capacity, crowd, probed, quietly, used } = seen
+  return [
+    ...ofTheCrowd(seen),
+    ...ofMemoryAndIdleConnections(seen),
+    ...ofTheQuietTenant(seen),
+    ...ofTheTimeAfter(seen),
+    ...ofProcessors(seen),
+  ]
+}
+
+function ofTheCrowd({ capacity, crowd, probed, quietly }: Seen): Line[] {
   const { seconds } = crowd[0]!
-  const total = (count: (offered: OfferResult) => number) =>
-    crowd.reduce((sum, offered) => sum + count(offered), 0)
   const answered = (accepted: boolean) =>
-    total(({ answers }) =>
+    total(crowd, ({ answers }) =>
       Object.entries(answers).reduce(
         (sum, [status, { requests }]) => sum + ((status === '200') === accepted ? requests : 0),
         0,
       ),
     )
-  const p99 = (answers: Answers[]) => Math.max(...answers.map(({ p99_ms }) => p99_ms))
   const refused = Object.entries(probed.answers).filter(([status]) => status === '503' || status === '429')
   const odd = [...crowd, probed, quietly].flatMap(({ answers }) =>
     Object.entries(answers).filter(([status]) => !['200', '429', '503'].includes(status)),
   )
-  const rate = ([load]: OfferResult[]) => load!.answers['200']!.requests / load!.seconds
-  const share = (us: number) => (100 * us) / used!.capacity_us
   return [
     { name: 'what it can take', unit: '/s', value: capacity },
-    { name: 'due', unit: '/s', value: total(({ due }) => due) / seconds },
-    { name: 'sent, as connections were free', unit: '/s', value: total(({ sent }) => sent) / seconds },
+    { name: 'due', unit: '/s', value: total(crowd, ({ due }) => due) / seconds },
+    { name: 'sent, as connections were free', unit: '/s', value: total(crowd, ({ sent }) => sent) / seconds },
     { name: 'accepted', unit: '/s', value: answered(true) / seconds },
     { name: 'refused', unit: '/s', value: answered(false) / seconds },
     { name: 'p99 of what was accepted', unit: 'ms', value: p99([probed.answers['200']!]), at_most: 500 },
@@ -63,6 +67,11 @@ export function lines(seen: Seen): Line[] {
       value: odd.reduce((sum, [, { requests }]) => sum + requests, 0),
       at_most: 0,
     },
+  ]
+}
+
+function ofMemoryAndIdleConnections(seen: Seen): Line[] {
+  return [
     { name: 'highest RSS of the service', unit: 'MB', value: seen.rss_mb, at_most: 400 },
     {
       name: `beside ${seen.idle} idle connections, p99`,
@@ -77,45 +86,66 @@ export function lines(seen: Seen): Line[] {
       at_most: 0,
     },
     { name: 'RSS with them', unit: 'MB', value: seen.idle_mb, at_most: 400 },
-    { name: 'quiet tenant alone, p99', unit: 'ms', value: p99(seen.alone) },
-    { name: 'beside one at full speed, p99', unit: 'ms', value: p99(seen.beside) },
-    { name: 'ratio of the two', unit: '×', value: p99(seen.beside) / p99(seen.alone), at_most: 2 },
+  ]
+}
+
+function ofTheQuietTenant({ alone, beside, probed, quietly, waited }: Seen): Line[] {
+  return [
+    { name: 'quiet tenant alone, p99', unit: 'ms', value: p99(alone) },
+    { name: 'beside one at full speed, p99', unit: 'ms', value: p99(beside) },
+    { name: 'ratio of the two', unit: '×', value: p99(beside) / p99(alone), at_most: 2 },
     {
       name: 'the probers’ own wait for a processor in the overload, p99',
       unit: 'ms',
       value: probed.late_p99_ms,
     },
-    { name: 'the service’s own, of the time', unit: '%', value: 100 * seen.waited },
+    { name: 'the service’s own, of the time', unit: '%', value: 100 * waited },
     { name: 'quiet tenant in the overload, p99', unit: 'ms', value: p99([quietly.answers['200']!]) },
     {
       name: 'quiet tenant in the overload, refused',
       unit: '%',
       value: 100 * (1 - quietly.answers['200']!.requests / quietly.sent),
     },
+  ]
+}
+
+function ofTheTimeAfter({ before, after }: Seen): Line[] {
+  const rate = ([load]: OfferResult[]) => load!.answers['200']!.requests / load!.seconds
+  return [
     {
       name: 'half of what it can take: p99 before',
       unit: 'ms',
-      value: p99([seen.before[1]!.answers['200']!]),
+      value: p99([before[1]!.answers['200']!]),
     },
-    { name: 'p99 5 s after', unit: 'ms', value: p99([seen.after[1]!.answers['200']!]) },
-    { name: 'accepted before', unit: '/s', value: rate(seen.before) },
-    { name: 'accepted 5 s after', unit: '/s', value: rate(seen.after) },
-    { name: 'accepted before ÷ after', unit: '×', value: rate(seen.before) / rate(seen.after), at_most: 1.1 },
-    ...(used
-      ? [
-          { name: 'of all processors in the overload: service', unit: '%', value: share(used.service_us) },
-          { name: '… PostgreSQL', unit: '%', value: share(used.postgres_us) },
-          { name: '… the load', unit: '%', value: share(total(({ cpu_us }) => cpu_us)) },
-          {
-            name: '… others',
-            unit: '%',
-            value: share(
-              used.machine_us - used.service_us - used.postgres_us - total(({ cpu_us }) => cpu_us),
-            ),
-          },
-        ]
-      : []),
+    { name: 'p99 5 s after', unit: 'ms', value: p99([after[1]!.answers['200']!]) },
+    { name: 'accepted before', unit: '/s', value: rate(before) },
+    { name: 'accepted 5 s after', unit: '/s', value: rate(after) },
+    { name: 'accepted before ÷ after', unit: '×', value: rate(before) / rate(after), at_most: 1.1 },
   ]
+}
+
+function ofProcessors({ used, crowd }: Seen): Line[] {
+  if (!used) return []
+  const share = (us: number) => (100 * us) / used.capacity_us
+  const load_us = total(crowd, ({ cpu_us }) => cpu_us)
+  return [
+    { name: 'of all processors in the overload: service', unit: '%', value: share(used.service_us) },
+    { name: '… PostgreSQL', unit: '%', value: share(used.postgres_us) },
+    { name: '… the load', unit: '%', value: share(load_us) },
+    {
+      name: '… others',
+      unit: '%',
+      value: share(used.machine_us - used.service_us - used.postgres_us - load_us),
+    },
+  ]
+}
+
+function p99(answers: Answers[]): number {
+  return Math.max(...answers.map(({ p99_ms }) => p99_ms))
+}
+
+function total(offers: OfferResult[], count: (offered: OfferResult) => number): number {
+  return offers.reduce((sum, offered) => sum + count(offered), 0)
 }
 
 function failures({ answers }: OfferResult): number {
