@@ -5,8 +5,6 @@ import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
-const FILE_LINES_MAX = 250
-const FUNCTION_LINES_MAX = 70
 
 /** What stands below everything else: facts of the product, without state. */
 const BASICS = ['errors', 'ids', 'limits', 'version']
@@ -167,27 +165,6 @@ describe('the dependency rule', () => {
   })
 })
 
-describe('the sizes and names of source files', () => {
-  it(`has no file over ${FILE_LINES_MAX} lines`, () => {
-    expect(files.filter(({ text }) => linesIn(text) > FILE_LINES_MAX).map(({ name }) => name)).toEqual([])
-  })
-
-  it(`has no function over ${FUNCTION_LINES_MAX} lines, the schemas of routes aside`, () => {
-    const long = files.flatMap(({ name, source }) =>
-      functionsIn(source)
-        .map((found) => ({ place: `${name}: ${nameOf(found)}`, lines: linesOf(found, source) }))
-        .filter(({ lines }) => lines > FUNCTION_LINES_MAX)
-        .map(({ place, lines }) => `${place} has ${lines} lines`),
-    )
-    expect(long).toEqual([])
-  })
-
-  it('names no file after what it lacks a name for', () => {
-    const vague = /utils?|helpers?|manager|common/i
-    expect(files.map(({ name }) => name).filter((name) => vague.test(name))).toEqual([])
-  })
-})
-
 /** The layer of a file: its directory under src, or its own name if it stands there by itself. */
 function layerOf(name: string): string {
   return name.includes('/') ? name.slice(0, name.indexOf('/')) : basename(name, '.ts')
@@ -256,41 +233,4 @@ function findCircle(imports: Map<string, string[]>): string[] | undefined {
     if (circle) return circle
   }
   return undefined
-}
-
-function linesIn(text: string): number {
-  return text.trimEnd().split('\n').length
-}
-
-function functionsIn(source: ts.SourceFile): ts.FunctionLikeDeclaration[] {
-  const found: ts.FunctionLikeDeclaration[] = []
-  const visit = (node: ts.Node): void => {
-    if (ts.isFunctionLike(node) && 'body' in node && node.body) found.push(node as ts.FunctionLikeDeclaration)
-    ts.forEachChild(node, visit)
-  }
-  visit(source)
-  return found
-}
-
-function nameOf(node: ts.FunctionLikeDeclaration): string {
-  return node.name?.getText() ?? 'an anonymous function'
-}
-
-/**
- * Lines of a function. A route's schema stands where the route is registered and is a declaration, not
- * something that the function does: its lines do not count.
- */
-function linesOf(node: ts.Node, source: ts.SourceFile): number {
-  const span = (part: ts.Node) =>
-    source.getLineAndCharacterOfPosition(part.end).line -
-    source.getLineAndCharacterOfPosition(part.getStart()).line +
-    1
-  let lines = span(node)
-  const visit = (inner: ts.Node): void => {
-    const isSchema = ts.isPropertyAssignment(inner) && inner.name.getText() === 'schema'
-    if (isSchema) lines -= span(inner)
-    else ts.forEachChild(inner, visit)
-  }
-  visit(node)
-  return lines
 }

@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { describe, expect, it } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const PLACES = ['packages', 'bench', 'examples', 'fuzz', 'tests', 'torture']
+const FILE_LINES_MAX = 250
+const FUNCTION_LINES_MAX = 70
+
+/** What somebody wrote: not what was installed, built, or generated. */
+const files = PLACES.flatMap((place) => filesBelow(join(ROOT, place)))
+  .map((path) => ({ name: relative(ROOT, path), text: readFileSync(path, 'utf8') }))
+  .sort((a, b) => (a.name < b.name ? -1 : 1))
+
+/** Files of tests aside: the function around them is a list of sentences. */
+const programs = files
+  .filter(({ name }) => /\.tsx?$/.test(name) && !name.endsWith('.test.ts'))
+  .map(({ name, text }) => ({ name, source: ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true) }))
+
+describe('the sizes and names of source files', () => {
+  it.each(['packages/console/src', 'packages/server/src', 'tests/acceptance', 'bench', 'torture'])(
+    'are looked at in %s',
+    (directory) => {
+      expect(files.filter(({ name }) => name.startsWith(`${directory}/`)).length).toBeGreaterThan(9)
+    },
+  )
+
+  it(`has no file over ${FILE_LINES_MAX} lines`, () => {
+    const long = files
+      .map(({ name, text }) => ({ name, lines: linesIn(text) }))
+      .filter(({ lines }) => lines > FILE_LINES_MAX)
+      .map(({ name, lines }) => `${name} has ${lines} lines`)
+    expect(long).toEqual([])
+  })
+
+  it(`has no function over ${FUNCTION_LINES_MAX} lines, the schemas of routes and the markup of views aside`, () => {
+    const long = programs.flatMap(({ name, source }) =>
+      functionsIn(source)
+        .map((found) => ({ place: `${name}: ${nameOf(found)}`, lines: linesOf(found, source) }))
+        .filter(({ lines }) => lines > FUNCTION_LINES_MAX)
+        .map(({ place, lines }) => `${place} has ${lines} lines`),
+    )
+    expect(long).toEqual([])
+  })
+
+  it('names no file after what it lacks a name for', () => {
+    const vague = /utils?|helpers?|manager|common/i
+    expect(files.map(({ name }) => name).filter((name) => vague.test(name))).toEqual([])
+  })
+})
+
+function filesBelow(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) return ['node_modules', 'dist'].includes(entry.name) ? [] : filesBelow(path)
+    return /\.(?:tsx?|js|mjs|css)$/.test(entry.name) && !entry.name.includes('.gen.') ? [path] : []
+  })
+}
+
+function linesIn(text: string): number {
+  return text.trimEnd().split('\n').length
+}
+
+function functionsIn(source: ts.SourceFile): ts.FunctionLikeDeclaration[] {
+  const found: ts.FunctionLikeDeclaration[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionLike(node) && 'body' in node && node.body) found.push(node as ts.FunctionLikeDeclaration)
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+function nameOf(node: ts.FunctionLikeDeclaration): string {
+  return node.name?.getText() ?? 'an anonymous function'
+}
+
+/**
+ * Lines of a function. A route's schema stands where the route is registered, and what a view looks like stands
+ * where it is returned. Both are declarations, not something that the function does: their lines do not count. The
+ * functions within markup are looked at by themselves.
+ */
+function linesOf(node: ts.Node, source: ts.SourceFile): number {
+  const span = (part: ts.Node) =>
+    source.getLineAndCharacterOfPosition(part.end).line -
+    source.getLineAndCharacterOfPosition(part.getStart()).line +
+    1
+  let lines = span(node)
+  const visit = (inner: ts.Node): void => {
+    if (isSchema(inner) || isMarkup(inner)) lines -= span(inner)
+    else ts.forEachChild(inner, visit)
+  }
+  visit(node)
+  return lines
+}
+
+function isSchema(node: ts.Node): boolean {
+  return ts.isPropertyAssignment(node) && node.name.getText() === 'schema'
+}
+
+function isMarkup(node: ts.Node): boolean {
+  return ts.isJsxElement(node) || ts.isJsxSelfClosingElement(node) || ts.isJsxFragment(node)
+}
