@@ -30,7 +30,10 @@ for (const table of TENANT_TABLES.filter((name) => name !== 'list_terms'))
   READS_ALL[`verify_next_project_${table}`] = 'asks every project for its first row'
 
 /** What is planned when the first append comes, and not again before the tables are analyzed, a minute or more later. */
-const HOT = ['append_entries', 'find_append_keys', 'find_known_appends', 'read_appended_entries']
+const HOT = [
+  ...['append_entries', 'append_entries_and_keys', 'find_append_keys', 'find_known_appends'],
+  'read_appended_entries',
+]
 
 const SESSIONS = 40_000
 /** Enough of them that reading all is dearer than finding a few, by PostgreSQL 15's reckoning as well. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, DatabaseAway } from '../database/database.js'
 import { isTransient, isUniqueViolation, isUnstorable } from '../database/database_errors.js'
-import { APPEND_ENTRIES } from '../database/queries/append_entries.js'
 import { AnnalsError } from '../errors.js'
 import { AppendInDoubt } from './append_request.js'
 import { planFlush } from './flush_plan.js'
@@ -117,7 +116,7 @@ async function append(
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<PendingAppend[]> {
   const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled)
-  const rows = await database.query(APPEND_ENTRIES, plan.parameters, () => {
+  const rows = await database.query(plan.statement, plan.parameters, () => {
     if (state.over) throw new TooLate()
     state.sent = true
   })

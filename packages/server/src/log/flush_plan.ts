@@ -1,5 +1,7 @@
 import { plainArray, textArray } from '../database/array_literal.js'
 import type { Parameter } from '../database/database.js'
+import { APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS } from '../database/queries/append_entries.js'
+import type { Statement } from '../database/statement.js'
 import type { AppendedEntry, AppendRequest } from './append_request.js'
 
 /** A request that is to be stored, and those of its entries that are stored already: their seqs by id. */
@@ -33,6 +35,7 @@ interface SessionPart {
 
 /** What a flush asks of the database, and where each request will be found in its answer. */
 export interface FlushPlan {
+  statement: Statement
   parameters: Parameter[]
   /** The new entries, in the order in which the parameters name them. */
   added: Place[]
@@ -62,14 +65,12 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
       }
     }
   })
-  const parameters = [
-    project_id,
-    ...sessionParameters(parts),
-    ...entryParameters(added),
-    ...keyParameters(placed),
-    plainArray(wantedBack),
-  ]
-  return { parameters, added, placed }
+  const parameters = [project_id, ...sessionParameters(parts), ...entryParameters(added)]
+  if (wantedBack.length === 0 && !open.some(({ request }) => request.idempotency)) {
+    return { statement: APPEND_ENTRIES, parameters, added, placed }
+  }
+  parameters.push(...keyParameters(placed), plainArray(wantedBack))
+  return { statement: APPEND_ENTRIES_AND_KEYS, parameters, added, placed }
 }
 
 function partsOf(open: readonly OpenAppend[]): SessionPart[] {
@@ -121,30 +122,45 @@ function place(
 function sessionParameters(parts: SessionPart[]): string[] {
   return [
     plainArray(parts.map((part) => part.session_id)),
-    plainArray(parts.map((part) => part.if_match)),
+    optionalArray(parts.map((part) => part.if_match)),
     plainArray(parts.map((part) => part.new_entries)),
     plainArray(parts.map((part) => part.new_tokens)),
-    plainArray(parts.map((part) => part.last_message_id)),
-    plainArray(parts.map((part) => part.has_messages)),
+    optionalArray(parts.map((part) => part.last_message_id)),
+    optionalArray(parts.map((part) => part.has_messages || null)),
   ]
 }
 
 function entryParameters(added: Place[]): string[] {
+  const roles = added.map((one) => one.entry.role)
+  const formats = added.map((one) => one.entry.format)
+  const metas = added.map((one) => one.entry.meta)
   return [
     plainArray(added.map((one) => one.session + 1)),
     plainArray(added.map((one) => one.behind)),
     plainArray(added.map((one) => one.entry.id)),
-    plainArray(added.map((one) => one.parent_id)),
-    plainArray(added.map((one) => one.is_first_message)),
+    optionalArray(added.map((one) => one.parent_id)),
+    optionalArray(added.map((one) => one.is_first_message || null)),
     plainArray(added.map((one) => one.entry.bytes)),
     plainArray(added.map((one) => one.entry.tokens)),
     textArray(added.map((one) => one.entry.kind)),
     textArray(added.map((one) => one.entry.type)),
-    textArray(added.map((one) => one.entry.role)),
-    textArray(added.map((one) => one.entry.format)),
+    optionalArray(roles, textArray),
+    optionalArray(formats, textArray),
     `[${added.map((one) => one.entry.data).join(',')}]`,
-    `[${added.map((one) => one.entry.meta ?? 'null').join(',')}]`,
+    metas.every(isNull) ? '[]' : `[${metas.map((meta) => meta ?? 'null').join(',')}]`,
   ]
+}
+
+/** Without any value, an empty array says the same, since `unnest` fills up with nulls. Most flushes have no messages. */
+function optionalArray<T extends string | number | true>(
+  values: ReadonlyArray<T | null>,
+  written: (values: ReadonlyArray<T | null>) => string = plainArray,
+): string {
+  return values.every(isNull) ? '{}' : written(values)
+}
+
+function isNull(value: unknown): value is null {
+  return value === null
 }
 
 function keyParameters(placed: FlushPlan['placed']): string[] {

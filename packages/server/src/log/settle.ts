@@ -39,7 +39,7 @@ function readHeads(row: Row): Array<FoundHead | undefined> {
       ? undefined
       : {
           last_seq: Number(last_seq),
-          time: times[index]!,
+          time: times[index] || row.now!,
           last_message_id: last_message_ids[index] || null,
           disable_task_tracking: row.untracked![index] === 't',
         },

@@ -1,5 +1,5 @@
 import type { Database, Parameter, Row } from '../../src/database/database.ts'
-import { APPEND_ENTRIES } from '../../src/database/queries/append_entries.ts'
+import { APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS } from '../../src/database/queries/append_entries.ts'
 import type { Statement } from '../../src/database/statement.ts'
 
 /** One flush as the database got it. */
@@ -26,7 +26,7 @@ export class FakeDatabase implements Database {
   ) {}
 
   async query(statement: Statement, parameters: readonly Parameter[], onSent?: () => void): Promise<Row[]> {
-    if (statement !== APPEND_ENTRIES) {
+    if (statement !== APPEND_ENTRIES && statement !== APPEND_ENTRIES_AND_KEYS) {
       await this.lookUp()
       return []
     }
@@ -55,6 +55,7 @@ export class FakeDatabase implements Database {
 
 function readFlush(parameters: readonly Parameter[]): Flush {
   const session_ids = elements(parameters[1])
+  const if_matches = elements(parameters[2])
   const places = elements(parameters[7])
   return {
     project_id: parameters[0] as string,
@@ -62,10 +63,11 @@ function readFlush(parameters: readonly Parameter[]): Flush {
     bodies: JSON.parse(parameters[18] as string) as unknown[],
     rows: [
       {
-        last_seqs: elements(parameters[2])
-          .map((if_match) => (if_match === 'NULL' ? '0' : if_match))
+        last_seqs: session_ids
+          .map((_, index) => (/^\d+$/.exec(if_matches[index] ?? '') ?? ['0'])[0])
           .join(','),
-        times: session_ids.map(() => '2026-11-21T00:00:00.000000Z').join(','),
+        times: session_ids.map(() => '').join(','),
+        now: '2026-11-21T00:00:00.000000Z',
         last_message_ids: session_ids.map(() => '').join(','),
         untracked: session_ids.map(() => 'f').join(''),
         place: null,

@@ -1,37 +1,7 @@
 import { prepared } from '../statement.js'
 import { timestampText } from './resource_json.js'
 
-/**
- * One flush: every append of one project that waited for the same commit, in one statement.
- *
- * It locks the head rows of the sessions concerned in the order in which they are named (log/flush_plan.ts sorts
- * them, so that two flushes cannot deadlock), numbers the entries behind what it finds there, inserts them, and
- * moves the heads. A session that is unknown, or whose If-Match no longer holds, only stores nothing and hinders
- * nobody. What was stored before under an idempotency key or an id was found by the two statements below; one that
- * another node stores in between ends in a unique violation, and the flush is run again.
- *
- * Every cost counts here, since this is what an append costs. So the shape is fixed where a planner would have a
- * choice: heads are found one by one, through LATERAL, in the order given; an entry finds its session by
- * its place in an array, without a join; and what the answer needs comes back as one row. The heads are
- * moved one by one as well: `d.ord > 0`, always true, has the planner expect one instead of two, and `ANY` keeps it from
- * reckoning with a unique match. Planned while the tables were empty, it read all heads of the project otherwise.
- *
- * Parameters: $1 project. One element a session: $2 session, $3 if_match, $4 number of new entries, $5 their tokens,
- * $6 the last new message, $7 whether there are messages. One element an entry: $8 place of its session
- * (from 1), $9 place behind the head (from 1), $10 id, $11 the message before it in this flush, $12 whether it is the
- * first message in it, $13 bytes, $14 tokens, $15 kind, $16 type, $17 role, $18 format, $19 data and $20 meta as JSON
- * arrays. One element a key: $21 key, $22 request hash, $23 place of its session, $24 and $25 first and last place of
- * its seqs in $26 (places behind the head, 0 for an entry known before) and $27 (the seqs of those). $28 places (from 1)
- * of entries whose data and meta are wanted back as the database writes them.
- *
- * Rows: one with, for the sessions in order, separated by commas, the last seq before this flush (empty: no such
- * session), the time, the last message before (or empty), and a letter each for task tracking (f) or none (t);
- * then one for each element of $28, with its place, data and meta.
- */
-export const APPEND_ENTRIES = prepared(
-  'append_entries',
-  `
-WITH head AS MATERIALIZED (
+const STORE = `WITH head AS MATERIALIZED (
   SELECT g.ord, g.session_id, g.new_entries, g.new_tokens, g.new_last_message_id, h.last_seq, h.last_message_id,
     greatest(now(), h.updated_at) AS at, CASE WHEN g.has_messages THEN (
       SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = g.session_id
@@ -66,7 +36,9 @@ WITH head AS MATERIALIZED (
     jsonb_array_elements($19::jsonb), jsonb_array_elements($20::jsonb)
   ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, data, meta)
   WHERE f.seqs[i.place] >= 0
-), remembered AS (
+)`
+
+const REMEMBER = `remembered AS (
   INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, seqs)
   SELECT $1, k.key, k.request_hash, ($2::uuid[])[k.place], now(), (
       SELECT array_agg(CASE WHEN x.behind > 0 THEN f.seqs[k.place] + x.behind ELSE x.known_seq END ORDER BY x.ord)
@@ -76,15 +48,58 @@ WITH head AS MATERIALIZED (
   FROM found f, unnest($21::text[], $22::text[], $23::int[], $24::int[], $25::int[])
     AS k(key, request_hash, place, first, last)
   WHERE f.seqs[k.place] >= 0
-)
-SELECT string_agg(coalesce(d.last_seq::text, ''), ',' ORDER BY d.ord) AS last_seqs,
-  string_agg(${timestampText('d.at')}, ',' ORDER BY d.ord) AS times,
+)`
+
+const FOUND = `SELECT string_agg(coalesce(d.last_seq::text, ''), ',' ORDER BY d.ord) AS last_seqs,
+  string_agg(CASE WHEN d.at > now() THEN ${timestampText('d.at')} ELSE '' END, ',' ORDER BY d.ord) AS times,
   string_agg(coalesce(d.last_message_id::text, ''), ',' ORDER BY d.ord) AS last_message_ids,
   string_agg(CASE WHEN d.disable_task_tracking THEN 't' ELSE 'f' END, '' ORDER BY d.ord) AS untracked,
-  NULL AS place, NULL AS data, NULL AS meta
-FROM head d
+  ${timestampText('now()')} AS now, NULL AS place, NULL AS data, NULL AS meta
+FROM head d`
+
+/**
+ * One flush: every append of one project that waited for the same commit, in one statement.
+ *
+ * It locks the head rows of the sessions concerned in the order in which they are named (log/flush_plan.ts sorts
+ * them, so that two flushes cannot deadlock), numbers the entries behind what it finds there, inserts them, and
+ * moves the heads. A session that is unknown, or whose If-Match no longer holds, only stores nothing and hinders
+ * nobody. What was stored before under an idempotency key or an id was found by the two statements below; one that
+ * another node stores in between ends in a unique violation, and the flush is run again.
+ *
+ * Every cost counts here, since this is what an append costs. So the shape is fixed where a planner would have a
+ * choice: heads are found one by one, through LATERAL, in the order given; an entry finds its session by
+ * its place in an array, without a join; and what the answer needs comes back as one row. The heads are
+ * moved one by one as well: `d.ord > 0`, always true, has the planner expect one instead of two, and `ANY` keeps it from
+ * reckoning with a unique match. Planned while the tables were empty, it read all heads of the project otherwise.
+ *
+ * Parameters: $1 project. One element a session: $2 session, $3 if_match, $4 number of new entries, $5 their tokens,
+ * $6 the last new message, $7 whether there are messages. One element an entry: $8 place of its session
+ * (from 1), $9 place behind the head (from 1), $10 id, $11 the message before it in this flush, $12 whether it is the
+ * first message in it, $13 bytes, $14 tokens, $15 kind, $16 type, $17 role, $18 format, $19 data and $20 meta as JSON
+ * arrays. Of $3, $6, $7, $11, $12, $17, $18 and $20, one without a value in it may be empty.
+ *
+ * Rows: one with `now`, the time of most entries, and for the sessions in order, separated by commas, the last seq
+ * before this flush (empty: no such session), the time where it is a later one (else empty: it is dear to write
+ * out), the last message before (or empty), and a letter each for task tracking (f) or none (t).
+ */
+export const APPEND_ENTRIES = prepared('append_entries', `${STORE}\n${FOUND}`)
+
+/**
+ * The same for a flush with idempotency keys, or with ids of its callers'. Without either there is less to prepare for
+ * every flush, which costs a tenth of what a small one does.
+ *
+ * More parameters: one element a key: $21 key, $22 request hash, $23 place of its session, $24 and $25 first and last
+ * place of its seqs in $26 (places behind the head, 0 for an entry known before) and $27 (the seqs of those). $28 places
+ * (from 1) of entries whose data and meta are wanted back as the database writes them.
+ *
+ * More rows: one for each element of $28, with its place, data and meta.
+ */
+export const APPEND_ENTRIES_AND_KEYS = prepared(
+  'append_entries_and_keys',
+  `${STORE}, ${REMEMBER}
+${FOUND}
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, w.place::text, ($19::jsonb -> (w.place - 1))::text,
+SELECT NULL, NULL, NULL, NULL, NULL, w.place::text, ($19::jsonb -> (w.place - 1))::text,
   nullif($20::jsonb -> (w.place - 1), 'null')::text
 FROM unnest($28::int[]) AS w(place)`,
 )
