@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { forkedAsBatch } from './batch_policy.ts'
 import { type CpuOf, type CpuUsed, measureCpu } from './cpu.ts'
 import { BenchFailure } from './failure.ts'
 import type { Service } from './service.ts'
@@ -83,7 +84,7 @@ function cpuOf(used: CpuUsed, generator_us: number, requests: number): LoadCpu {
 }
 
 async function inProcess(order: LoadOrder): Promise<LoadReport> {
-  const child = fork(new URL('./load_process.js', import.meta.url))
+  const child = fork(new URL('./load_process.js', import.meta.url), [], forkedAsBatch())
   const ended = once(child, 'exit').then(
     ([code]): LoadReport => ({ failure: `its process ended with ${code}` }),
   )

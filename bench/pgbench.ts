@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
+import { BATCH } from './batch_policy.ts'
 import { BenchFailure } from './failure.ts'
 
 const run = promisify(execFile)
@@ -36,7 +37,9 @@ export async function runPgbench(
   const path = `${directory}/pgbench.sql`
   await writeFile(path, script)
   const threads = Math.min(availableParallelism(), clients)
-  const { stdout } = await run(pgbench, [
+  const [program, ...words] = [...BATCH, pgbench]
+  const { stdout } = await run(program!, [
+    ...words,
     ...['--no-vacuum', '--protocol=prepared', `--client=${clients}`, `--jobs=${threads}`],
     ...[`--time=${Math.max(Math.round(seconds), 1)}`, `--file=${path}`],
     ...Object.entries(variables).flatMap(([name, value]) => ['-D', `${name}=${value}`]),
