@@ -144,7 +144,7 @@ export const SETTINGS = {
   },
   flushes_max: {
     variable: 'ANNALS_FLUSHES_MAX',
-    meaning: 'commits of appends in flight at once, two a project at most',
+    meaning: 'commits of appends in flight at once, one a project at most',
     default: 4,
     min: 1,
     max: 64,

@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
+import { admitRequests } from './admit_requests.js'
 import type { AppParts, AppServer } from './app_parts.js'
 import { authenticate } from './authenticate.js'
 import { authenticateAdmin } from './authenticate_admin.js'
@@ -26,7 +27,6 @@ import { sessionRoutes } from './routes/sessions.js'
 import { timelineRoutes } from './routes/timeline.js'
 import { userRoutes } from './routes/users.js'
 import { shedAppends } from './shed_appends.js'
-import { shedLoad } from './shed_load.js'
 import { traceRequests } from './trace_requests.js'
 import { validateRequests } from './validate.js'
 
@@ -53,7 +53,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   }).withTypeProvider<TypeBoxTypeProvider>()
   boundConnections(app.server, config)
 
-  const load = shedLoad(app, parts)
+  admitRequests(app, parts)
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
   await describeApi(app)
@@ -67,7 +67,6 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   await app.register(
     async (authenticated: AppServer) => {
       authenticate(authenticated, parts.tokens)
-      load.countCallers(authenticated)
       await limitRates(authenticated, config.rate_limit_per_second)
       shedAppends(authenticated, parts.appender)
       pingRoutes(authenticated)

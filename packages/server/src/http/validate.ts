@@ -61,12 +61,13 @@ function readTexts(
   part: Part,
 ): Record<string, unknown> | AnnalsError {
   const values: Record<string, unknown> = {}
-  for (const [name, raw] of Object.entries(input)) {
-    const property = Object.hasOwn(schema.properties ?? {}, name) ? schema.properties?.[name] : undefined
-    if (!property) {
-      if (part === 'headers') continue
-      return refuse(`${placeOf(part, name)} is not a parameter here${suggest(schema)}`)
-    }
+  const { properties = {} } = schema
+  // Any header may come along; of parameters, each must be known.
+  for (const name of Object.keys(part === 'headers' ? properties : input)) {
+    const raw = input[name]
+    if (raw === undefined) continue
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (!property) return refuse(`${placeOf(part, name)} is not a parameter here${suggest(schema)}`)
     if (Array.isArray(raw)) return refuse(`${placeOf(part, name)} is given more than once; give it once`)
     const text = String(raw)
     if (text.includes('\0')) return refuse(`${placeOf(part, name)} contains the character U+0000`)

@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.js'
 import { AnnalsError } from '../errors.js'
+import { Answers } from './answers.js'
 import type { AppendOutcome, AppendRequest } from './append_request.js'
 import { flush, type OnTrouble } from './flush.js'
 import { Lane } from './lane.js'
@@ -39,11 +40,11 @@ export class Appender {
   private readonly lanes = new Map<unknown, Lane>()
   /** Lanes with requests that may go, in the order of their turns. */
   private readonly ready: Lane[] = []
-  private isStarting = false
   private flushesInFlight = 0
   private waitingRequests = 0
   private waitingBytes = 0
   private readonly pace: Pace
+  private readonly answers = new Answers()
   private readonly expiry: NodeJS.Timeout
 
   constructor(private readonly options: AppenderOptions) {
@@ -64,9 +65,17 @@ export class Appender {
     }
     this.waitingRequests += 1
     this.waitingBytes += bytes
+    const { project_id } = request
     return new Promise((resolve, reject) => {
-      const origin = this.options.originOf?.()
-      this.enqueue({ request, bytes, enqueued_at: performance.now(), origin, resolve, reject, followers: [] })
+      this.enqueue({
+        request,
+        bytes,
+        enqueued_at: performance.now(),
+        origin: this.options.originOf?.(),
+        followers: [],
+        resolve: (outcome) => this.answers.give(project_id, resolve, outcome),
+        reject: (error) => this.answers.give(project_id, reject, error),
+      })
     })
   }
 
@@ -100,30 +109,14 @@ export class Appender {
     }
     lane.add(pending)
     this.makeReady(lane)
-    if (lane.flights === 0) this.startFlushes()
-    else if (this.ready.length > 0) this.startFlushesSoon()
-  }
-
-  /** When all has been read that has arrived: requests that come together go together. */
-  private startFlushesSoon(): void {
-    if (this.isStarting) return
-    this.isStarting = true
-    setImmediate(() => {
-      this.isStarting = false
-      this.startFlushes()
-    })
+    this.startFlushes()
   }
 
   /** Gives a lane its place in the order of turns, if its time has come. */
   private makeReady(lane: Lane): void {
-    if (!lane.wantsTurn(this.mayDouble)) return
+    if (!lane.wantsTurn) return
     lane.isReady = true
     this.ready.push(lane)
-  }
-
-  /** Whether a project that has a flush in flight may have another: only while fewer than half of all are. */
-  private get mayDouble(): boolean {
-    return this.flushesInFlight < this.options.flushes_max / 2
   }
 
   private startFlushes(): void {
@@ -131,7 +124,7 @@ export class Appender {
       const lane = this.ready.shift()
       if (!lane) return
       lane.isReady = false
-      if (lane.flights === 0 || this.mayDouble) void this.flushLane(lane)
+      void this.flushLane(lane)
     }
   }
 
@@ -144,15 +137,10 @@ export class Appender {
     if (taken.length === 0) return this.nextTurn(lane)
     this.flushesInFlight += 1
     const began = performance.now()
-    const done = once(() => this.flushed(lane, taken, began))
-    const onCommitted = () => {
-      done()
-      // What waits goes out first, then this flush is answered.
-      return new Promise<void>((resolve) => setImmediate(resolve))
-    }
+    const onCommitted = once(() => this.flushed(lane, taken, began))
     const run = () => flush(this.options.database, taken, { ...this.options, onCommitted })
     await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
-    done()
+    onCommitted()
   }
 
   /** The database is done with a flush. */

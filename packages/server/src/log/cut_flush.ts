@@ -8,13 +8,9 @@ export const FLUSH_BYTES_MAX = 1024 * 1024
  * Cuts the next flush from a project's queue, keeping to the rules of APPEND_ENTRIES: a request with If-Match
  * is alone on its session, a key and a given entry id occur once. What does not fit waits for the flush
  * after, and so does everything behind it on the same session, so that a session's requests keep their order.
- * A repetition of a request that is taken follows it instead of waiting. Sessions that are `inFlight` wait for their
- * flush to end.
+ * A repetition of a request that is taken follows it instead of waiting.
  */
-export function cutFlush(
-  waiting: PendingAppend[],
-  inFlight: ReadonlySet<string>,
-): { taken: PendingAppend[]; deferred: PendingAppend[] } {
+export function cutFlush(waiting: PendingAppend[]): { taken: PendingAppend[]; deferred: PendingAppend[] } {
   const taken: PendingAppend[] = []
   const deferred: PendingAppend[] = []
   const sessions = new Set<string>()
@@ -41,7 +37,6 @@ export function cutFlush(
       .map((entry) => `${request.session_id}/${entry.id}`)
     const mustWait =
       leader !== undefined ||
-      inFlight.has(request.session_id) ||
       deferredSessions.has(request.session_id) ||
       conditionalSessions.has(request.session_id) ||
       (request.if_match !== undefined && sessions.has(request.session_id)) ||

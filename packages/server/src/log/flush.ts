@@ -14,9 +14,8 @@ const COLLISIONS_MAX = 5
 /**
  * Stores a batch and answers every request in it. Never throws. Returns when the database is done with the
  * batch, which may be later than the callers' answers: a project's next flush must not overtake one whose end
- * is unknown. `onCommitted` is called, and waited for, as soon as the whole batch is durable and before it is
- * answered: writing answers takes as long as storing them, and the database need not wait for it. It is not called
- * where the batch had to be stored in parts.
+ * is unknown. `onCommitted` is called as soon as the whole batch is durable and before it is answered: the database
+ * need not wait until the answers are written. It is not called where the batch had to be stored in parts.
  */
 export async function flush(
   database: Database,
@@ -25,7 +24,7 @@ export async function flush(
     wait_ms_max: number
     commit_ms_max?: number
     onTrouble?: OnTrouble
-    onCommitted?: () => Promise<void>
+    onCommitted?: () => void
   },
 ): Promise<void> {
   const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble, onCommitted } = limits
@@ -53,7 +52,7 @@ export type OnTrouble = (trouble: 'away' | 'collided' | 'split' | 'unavailable' 
 
 interface FlushState {
   readonly onTrouble: OnTrouble | undefined
-  onCommitted: (() => Promise<void>) | undefined
+  onCommitted: (() => void) | undefined
   /** A statement of this flush was under way when its connection broke, or is under way now. */
   sent: boolean
   /** The callers were told that nothing was stored: nothing may be sent any more. */
@@ -120,7 +119,7 @@ async function append(
     if (state.over) throw new TooLate()
     state.sent = true
   })
-  await state.onCommitted?.()
+  state.onCommitted?.()
   const result = readResult(plan, rows)
   const readBacks: Promise<void>[] = []
   const lookAgain: PendingAppend[] = []

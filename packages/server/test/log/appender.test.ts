@@ -33,26 +33,7 @@ describe('group commit', () => {
     )
   })
 
-  it('sends a second flush beside the first when many wait, of other sessions only', async () => {
-    const { database, answerNext } = pausedDatabase()
-    const appender = appenderOn(database)
-    const first = ending(appender, anEvent({ session_id: 'hot' }))
-    const others = Array.from({ length: 60 }, (_, n) =>
-      ending(appender, anEvent({ session_id: n % 2 ? 'hot' : `s${n}` })),
-    )
-    await vi.waitFor(() => expect(database.flushes).toHaveLength(2))
-    expect(database.flushes[1]!.session_ids).not.toContain('hot')
-    expect(database.flushes[1]!.session_ids).toHaveLength(30)
-    answerNext()
-    answerNext()
-    await vi.waitFor(() => expect(database.flushes).toHaveLength(3))
-    answerNext()
-    expect(new Set(await Promise.all([first, ...others]))).toEqual(new Set(['stored']))
-    expect(new Set(database.flushes[2]!.session_ids)).toEqual(new Set(['hot']))
-    expect(database.inFlightMax).toBe(2)
-  })
-
-  it('never has two flushes of one session in flight, and keeps the order of each', async () => {
+  it('never has two flushes of one project in flight, and keeps the order of each session', async () => {
     const open = new Set<string>()
     const met: string[] = []
     const database = new FakeDatabase(async ({ session_ids, rows }, number) => {
@@ -73,7 +54,7 @@ describe('group commit', () => {
     }
     await vi.waitFor(() => expect(appender.load()).toEqual({ requests: 0, bytes: 0, flushes: 0 }))
     expect(met).toEqual([])
-    expect(database.inFlightMax).toBe(2)
+    expect(database.inFlightMax).toBe(1)
     const stored = database.flushes.flatMap((flush) => flush.bodies) as Array<[string, number]>
     expect(stored).toHaveLength(1_000)
     for (let session = 0; session < 100; session++) {
@@ -82,20 +63,6 @@ describe('group commit', () => {
         .map(([, number]) => number)
       expect(numbers).toEqual([...numbers].sort((one, other) => one - other))
     }
-  })
-
-  it('doubles up only where a quiet project can still go at once', async () => {
-    const { database, answerNext } = pausedDatabase()
-    const appender = appenderOn(database, { flushes_max: 4 })
-    const busy = ['p1', 'p2'].flatMap((project_id) =>
-      Array.from({ length: 60 }, () => ending(appender, anEvent({ project_id }))),
-    )
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(database.inFlight).toBe(3)
-    const quiet = ending(appender, anEvent({ project_id: 'p3' }))
-    expect(database.flushes.at(-1)!.project_id).toBe('p3')
-    const pump = setInterval(() => database.inFlight > 0 && answerNext(), 1)
-    await Promise.all([...busy, quiet]).finally(() => clearInterval(pump))
   })
 
   it('has no more flushes in flight than allowed over all projects', async () => {

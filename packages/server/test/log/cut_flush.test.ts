@@ -5,8 +5,6 @@ import { cutFlush, FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX } from '../../src/log/cut_
 import type { PendingAppend } from '../../src/log/pending_append.ts'
 import { anEntry, anEvent, PROJECT } from './requests.ts'
 
-const NONE: ReadonlySet<string> = new Set()
-
 function pend(request: AppendRequest, bytes = request.entries[0]!.bytes): PendingAppend {
   return { request, bytes, enqueued_at: 0, followers: [], resolve: () => {}, reject: () => {} }
 }
@@ -53,7 +51,7 @@ const queue = fc.array(pending, { maxLength: 40 })
 
 function property(check: (waiting: PendingAppend[], cut: ReturnType<typeof cutFlush>) => void): void {
   fc.assert(
-    fc.property(queue, (waiting) => check([...waiting], cutFlush(waiting, NONE))),
+    fc.property(queue, (waiting) => check([...waiting], cutFlush(waiting))),
     { numRuns: 500 },
   )
 }
@@ -131,8 +129,8 @@ describe('the cut of a flush from a queue', () => {
     const waiting = Array.from({ length: FLUSH_ENTRIES_MAX }, (_, index) =>
       pend(anEvent({ session_id: `s${index % 7}` })),
     )
-    expect(cutFlush(waiting, NONE)).toEqual({ taken: waiting, deferred: [] })
-    expect(cutFlush([...waiting, pend(anEvent())], NONE).deferred).toHaveLength(1)
+    expect(cutFlush(waiting)).toEqual({ taken: waiting, deferred: [] })
+    expect(cutFlush([...waiting, pend(anEvent())]).deferred).toHaveLength(1)
   })
 
   it('empties any queue, cut after cut', () => {
@@ -141,7 +139,7 @@ describe('the cut of a flush from a queue', () => {
         let rest = waiting
         let cuts = 0
         while (rest.length > 0) {
-          rest = cutFlush(rest, NONE).deferred
+          rest = cutFlush(rest).deferred
           cuts += 1
         }
         expect(cuts).toBeLessThanOrEqual(waiting.length)
@@ -160,7 +158,7 @@ describe('the cut of a flush from a queue', () => {
       }
       return Object.defineProperty({ ...pending }, 'request', { get: looked })
     })
-    expect(cutFlush(watched, NONE).taken).toHaveLength(1)
+    expect(cutFlush(watched).taken).toHaveLength(1)
     // Pairs would be fifty million.
     expect(looks).toBeGreaterThanOrEqual(waiting.length)
     expect(looks).toBeLessThan(10 * waiting.length)

@@ -1,0 +1,103 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { AnnalsError } from '../errors.js'
+import { errorText } from './answer.js'
+import type { AppParts, AppServer } from './app_parts.js'
+import { bearerToken } from './authenticate.js'
+import { Intake } from './intake.js'
+import { requestIdOf } from './request_id.js'
+import { SECURITY_HEADERS } from './security_headers.js'
+
+/** Who watches the service must see it also when it has too much to do. */
+const TAKEN_AT_ONCE = new Set(['/health', '/ready', '/metrics'])
+/** Appends that wait, over all projects, from which on it is worth asking whose they are. */
+const CROWDED = 250
+const APPEND = /\/(?:events|messages|entries)$/
+/** How often the log says how many were refused. */
+const TOLD_MS = 1_000
+
+const REFUSAL = errorText(
+  new AnnalsError('overloaded', 'The service has too much to do. Nothing was done; try again shortly.'),
+)
+
+interface Exchange {
+  request: IncomingMessage
+  response: ServerResponse
+}
+
+/**
+ * Stands in front of the framework: lets requests through by turns (intake.ts), and refuses what is more than the
+ * process can do for a fraction of what a request costs, without a line in the log each. Appends that `shed_appends.ts`
+ * would refuse are among it.
+ */
+export function admitRequests(app: AppServer, { logger, metrics, tokens, appender }: AppParts): void {
+  const [framework] = app.server.listeners('request') as RequestListener[]
+  /**
+   * Answered when the turn ends: who is answered at once sends the next request into the same turn, which then hardly
+   * ends, and all that waits for its end waits on.
+   */
+  let refused: Exchange[] = []
+  let untold = 0
+  let told_at = Number.NEGATIVE_INFINITY
+  let isTurn = false
+
+  const callerOf = ({ request }: Exchange) => {
+    const token = bearerToken(request)
+    return token === undefined ? undefined : tokens.projectOf(token, request.socket)
+  }
+
+  const intake = new Intake<Exchange>({
+    // Who left in the meantime is not there to be answered.
+    take: ({ request, response }) => request.socket.destroyed || framework!(request, response),
+    callerOf,
+    now: () => performance.now(),
+  })
+
+  const isLate = (exchange: Exchange) => {
+    const { method, url } = exchange.request
+    if (appender.load().requests < CROWDED || method !== 'POST' || !APPEND.test(url!)) return false
+    const project_id = callerOf(exchange)
+    return project_id !== undefined && appender.isBehind(project_id)
+  }
+
+  const endTurn = () => {
+    isTurn = intake.nextTurn()
+    const refusals = refused
+    refused = []
+    for (const exchange of refusals) refuse(exchange)
+    if (refusals.length > 0) tell(refusals.length)
+    if (isTurn) setImmediate(endTurn)
+  }
+
+  const tell = (count: number) => {
+    metrics.shed(count)
+    untold += count
+    const now = performance.now()
+    if (now - told_at < TOLD_MS) return
+    logger.warn({ requests: untold }, 'refused requests: the process has too much to do')
+    untold = 0
+    told_at = now
+  }
+
+  app.server.removeAllListeners('request')
+  app.server.on('request', (request, response) => {
+    if (TAKEN_AT_ONCE.has(request.url!)) return framework!(request, response)
+    if (!isTurn) {
+      isTurn = true
+      setImmediate(endTurn)
+    }
+    const exchange = { request, response }
+    if (isLate(exchange) || !intake.offer(exchange)) refused.push(exchange)
+  })
+}
+
+function refuse({ request, response }: Exchange): void {
+  response
+    .writeHead(REFUSAL.status, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(REFUSAL.text),
+      ...SECURITY_HEADERS,
+      'x-request-id': requestIdOf(request),
+      'retry-after': '1',
+    })
+    .end(REFUSAL.text)
+}

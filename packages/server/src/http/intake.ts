@@ -1,0 +1,77 @@
+import { FairQueue } from '../fair_queue.js'
+
+/**
+ * Requests that a turn of the event loop takes in. All that arrived meanwhile waits for a turn to end, ends of flushes
+ * among it: with 16, appends had a twentieth more throughput than with all that had arrived; with 4 less.
+ */
+export const TAKEN_A_TURN = 16
+/** What waited to be taken in for longer, in ms, is late. */
+export const LATE_MS = 100
+/** So many may wait in any case: what few callers have under way is no overload, however slow. */
+export const HELD_MIN = 250
+/** A crowd that passes is served: nobody is refused before requests have been late for so many ms without a break. */
+export const PATIENCE_MS = 250
+
+interface Held<T> {
+  item: T
+  since: number
+}
+
+/**
+ * Which requests are taken in when. Callers take turns, so that one who sends very much keeps the others waiting for a
+ * turn and no longer. When requests have been late for a while, there is more to do than can be done: those of whoever
+ * has most of them waiting are refused.
+ */
+export class Intake<T> {
+  private readonly held = new FairQueue<Held<T>>()
+  private taken = 0
+  /** When requests began to be late, as long as they are. */
+  private late_since: number | undefined
+
+  constructor(
+    private readonly options: {
+      take: (item: T) => void
+      /** Whose it is, where that is known; the unknown count as one. */
+      callerOf: (item: T) => string | undefined
+      /** The time in ms. */
+      now: () => number
+    },
+  ) {}
+
+  /** Takes a request in, at once or in a later turn. Gives false if it is refused. */
+  offer(item: T): boolean {
+    const { take, callerOf, now } = this.options
+    if (this.held.size === 0 && this.taken < TAKEN_A_TURN) {
+      this.taken += 1
+      take(item)
+      return true
+    }
+    const caller = callerOf(item)
+    const since = now()
+    if (this.isOverloaded(since) && !this.held.isQuiet(caller)) return false
+    this.held.add(caller, { item, since })
+    return true
+  }
+
+  /** Ends a turn and takes in what the next may of what waits. Gives whether more does, so that there must be another. */
+  nextTurn(): boolean {
+    this.taken = 0
+    const now = this.options.now()
+    let isLate = false
+    for (; this.taken < TAKEN_A_TURN; this.taken += 1) {
+      const held = this.held.next()
+      if (!held) break
+      if (now - held.since > LATE_MS) isLate = true
+      this.options.take(held.item)
+    }
+    this.late_since = isLate ? (this.late_since ?? now) : undefined
+    if (this.held.size > 0) return true
+    this.taken = 0
+    return false
+  }
+
+  private isOverloaded(now: number): boolean {
+    const { late_since } = this
+    return late_since !== undefined && now - late_since > PATIENCE_MS && this.held.size >= HELD_MIN
+  }
+}
