@@ -30,3 +30,25 @@ export class FairQueue<T> {
     return own < this.size / Math.max(this.waitingOf.size, 1) / 2
   }
 }
+
+/**
+ * How much one turn of the event loop does of what waits. A long turn, of work that cannot wait, makes up for it: so
+ * many more for each further ms that it took, or next to nothing would be done besides that work.
+ */
+export class Quota {
+  private turned_at = Number.POSITIVE_INFINITY
+
+  constructor(private readonly a_turn: number) {}
+
+  /** Begins a turn at a time in ms; gives how many it does. */
+  turn(now: number): number {
+    const took_ms = now - this.turned_at
+    this.turned_at = now
+    return this.a_turn * Math.max(1, Math.floor(took_ms))
+  }
+
+  /** No turn comes for now: what lies between is none. */
+  rest(): void {
+    this.turned_at = Number.POSITIVE_INFINITY
+  }
+}

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { FairQueue } from '../src/fair_queue.ts'
+import { FairQueue, Quota } from '../src/fair_queue.ts'
 
 const arrivals = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 60 })
 
@@ -40,5 +40,15 @@ describe('a fair queue', () => {
     for (let number = 0; number < 10; number += 1) queue.add('busy', number)
     queue.add('quiet', 0)
     expect(['busy', 'quiet', 'new'].map((owner) => queue.isQuiet(owner))).toEqual([false, true, true])
+  })
+})
+
+describe('the quota of a turn', () => {
+  it('is the same for short turns, and makes up for long ones, a rest between turns aside', () => {
+    const quota = new Quota(16)
+    const turns = [0, 0.5, 2.4, 42.4, 43].map((now) => quota.turn(now))
+    expect(turns).toEqual([16, 16, 16, 640, 16])
+    quota.rest()
+    expect(quota.turn(1_000)).toBe(16)
   })
 })

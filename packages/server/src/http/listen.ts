@@ -1,10 +1,17 @@
 import { StartError } from '../errors.js'
 import type { AppServer } from './app_parts.js'
 
+/**
+ * Connections that may wait to be accepted; the system may bound them lower (net.core.somaxconn). A turn of the event
+ * loop accepts one. When thousands come in a moment, those beyond the bound try again after seconds, and are cut in the
+ * end: Node's own, 511, is soon full.
+ */
+const BACKLOG = 4_096
+
 /** Listens and gives the URL. @throws StartError when the address cannot be had */
 export async function listen(app: AppServer, config: { host: string; port: number }): Promise<string> {
   try {
-    return await app.listen({ host: config.host, port: config.port })
+    return await app.listen({ host: config.host, port: config.port, backlog: BACKLOG })
   } catch (error) {
     const { code } = error as { code?: string }
     if (code === 'EADDRINUSE') {

@@ -1,4 +1,4 @@
-import { FairQueue } from '../fair_queue.js'
+import { FairQueue, Quota } from '../fair_queue.js'
 
 /**
  * Answers a turn of the event loop. One costs tens of microseconds to write, and a flush has hundreds: given all at
@@ -15,6 +15,7 @@ interface Answer {
 /** Gives appends their answers a few at a time, projects by turns: what one gets keeps another waiting for one turn. */
 export class Answers {
   private readonly waiting = new FairQueue<Answer>()
+  private readonly quota = new Quota(ANSWERS_A_TURN)
   private isGiving = false
 
   give<T>(project_id: string, give: (value: T) => void, value: T): void {
@@ -25,12 +26,13 @@ export class Answers {
   }
 
   private readonly giveSome = () => {
-    for (let given = 0; given < ANSWERS_A_TURN; given += 1) {
+    for (let left = this.quota.turn(performance.now()); left > 0; left -= 1) {
       const answer = this.waiting.next()
       if (!answer) break
       answer.give(answer.value)
     }
     this.isGiving = this.waiting.size > 0
     if (this.isGiving) setImmediate(this.giveSome)
+    else this.quota.rest()
   }
 }
