@@ -2,8 +2,8 @@ import { FairQueue, Quota } from '../fair_queue.js'
 
 /**
  * Requests that a turn of the event loop takes in. All that arrived meanwhile waits for a turn to end, ends of flushes
- * among it: with 16, appends had a twentieth more throughput than with all that had arrived; with 4 less. After a long turn more:
- * refusing thousands takes long, and left hardly anything to be taken in.
+ * among it: with 16, appends had a twentieth more throughput than with all that had arrived; with 4 less. After a long
+ * turn it is more: refusing thousands takes long, and left hardly anything to be taken in.
  */
 export const TAKEN_A_TURN = 16
 /** What waited to be taken in for longer, in ms, is late. */
