@@ -1,4 +1,5 @@
 import type { CpuUsed } from '../cpu.ts'
+import { median } from '../statistics.ts'
 import type { Answers, OfferResult } from './offer.ts'
 import type { Line } from './report.ts'
 
@@ -10,6 +11,7 @@ export interface Seen {
   beyond: OfferResult
   idle_mb: number
   capacity: number
+  /** Of each round. */
   alone: Answers[]
   beside: Answers[]
   before: OfferResult[]
@@ -90,10 +92,13 @@ function ofMemoryAndIdleConnections(seen: Seen): Line[] {
 }
 
 function ofTheQuietTenant({ alone, beside, probed, quietly, waited }: Seen): Line[] {
+  const p99s = (rounds: Answers[]) => rounds.map(({ p99_ms }) => p99_ms)
+  const alone_ms = p99s(alone)
+  const beside_ms = p99s(beside)
   return [
-    { name: 'quiet tenant alone, p99', unit: 'ms', value: p99(alone) },
-    { name: 'beside one at full speed, p99', unit: 'ms', value: p99(beside) },
-    { name: 'ratio of the two', unit: '×', value: p99(beside) / p99(alone), at_most: 2 },
+    { name: `quiet tenant alone, p99 (${spread(alone_ms)})`, unit: 'ms', value: median(alone_ms) },
+    { name: `beside one at full speed, p99 (${spread(beside_ms)})`, unit: 'ms', value: median(beside_ms) },
+    { name: 'ratio of the two', unit: '×', value: median(beside_ms) / median(alone_ms), at_most: 2 },
     {
       name: 'the probers’ own wait for a processor in the overload, p99',
       unit: 'ms',
@@ -142,6 +147,11 @@ function ofProcessors({ used, crowd }: Seen): Line[] {
 
 function p99(answers: Answers[]): number {
   return Math.max(...answers.map(({ p99_ms }) => p99_ms))
+}
+
+function spread(values: number[]): string {
+  const told = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(1))
+  return `${told.join(' to ')} in ${values.length} rounds`
 }
 
 function total(offers: OfferResult[], count: (offered: OfferResult) => number): number {

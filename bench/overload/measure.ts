@@ -13,6 +13,8 @@ const FULL_SPEED = 64
 const PROBES_PER_SECOND = 50
 /** A prober is ahead of the load for a processor, where it may: its own waiting is no latency of the service. */
 const PROBER = { connections: 64, priority: -10 }
+/** How often a quiet tenant is looked at alone and beside a busy one: a checkpoint falls into some of its turns. */
+const QUIET_ROUNDS = 5
 /** How often a connection that is hardly used is used: before the service would close it. */
 const IDLE_S = 60
 /** Less than the 15 s after which the service closes a connection that has not sent anything yet. */
@@ -48,7 +50,7 @@ export async function measure(scene: Scene): Promise<Seen> {
     say(`what it can take, ${short} s`)
     await loads.fullSpeed(2)
     const { per_second: capacity } = await loads.fullSpeed(short)
-    const tenants = await quietAloneAndBeside(scene, loads, short)
+    const tenants = await quietAloneAndBeside(scene, loads, Math.max(short / 2, 2))
     say(`half of what it can take, ${short} s`)
     const before = await loads.usual(capacity, short)
     const idly = await amongIdleConnections(scene, loads, Math.min(short, HELD_S_MAX))
@@ -90,10 +92,10 @@ function loadsOf({ service, crowd }: Scene) {
 }
 
 async function quietAloneAndBeside({ quiet }: Scene, { probe, fullSpeed }: Loads, seconds: number) {
-  say(`a quiet tenant alone, and beside one at full speed, ${seconds} s each, twice`)
+  say(`a quiet tenant alone, and beside one at full speed, ${seconds} s each, ${QUIET_ROUNDS} times`)
   const alone = []
   const beside = []
-  for (let round = 0; round < 2; round += 1) {
+  for (let round = 0; round < QUIET_ROUNDS; round += 1) {
     alone.push((await probe([quiet], seconds)).answers['200']!)
     const [probed] = await Promise.all([probe([quiet], seconds), fullSpeed(seconds)])
     beside.push(probed.answers['200']!)

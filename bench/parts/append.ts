@@ -10,7 +10,7 @@ const CONNECTIONS = 64
 const SESSIONS = 1_000
 const MANY = '1,000 sessions'
 
-/** One event a request, in five ways that stand beside each other. */
+/** One event a request, in six ways that stand beside each other. */
 export const append: Part = {
   name: 'append',
   describe: 'one event a request, against pgbench, on one session, by two processes, without group commit',
@@ -19,6 +19,9 @@ export const append: Part = {
     const yardstick = await prepareYardstick(ctx, database)
     const one = await ctx.startService(database)
     const other = await ctx.startService(database)
+    // As docs/scale.md recommends where processes share processors that are all busy.
+    const gather = { ANNALS_GATHER_MS_MAX: '4' }
+    const two = [await ctx.startService(database, gather), await ctx.startService(database, gather)]
     // Patient, since one by one 64 can take longer than it would have them wait.
     const alone = { ANNALS_GROUP_COMMIT: 'off', ANNALS_QUEUE_WAIT_MS_MAX: '60000' }
     const ungrouped = await ctx.startService(database, alone)
@@ -33,12 +36,13 @@ export const append: Part = {
       ...(yardstick && { pgbench: () => yardstick(1, CONNECTIONS, ctx.seconds) }),
       [MANY]: load([one], many),
       'one session': load([one], single),
-      'two processes': load([one, other], many),
+      'two processes': load(two, many),
+      'two processes, not gathering': load([one, other], many),
       'without group commit': load([ungrouped], many),
     }
     ctx.say('warming up')
     // What the first rounds measure has been compiled for some seconds by then.
-    for (const service of [one, one, other, ungrouped]) await load([service], many)()
+    for (const services of [[one], [one, other], two, two, [ungrouped]]) await load(services, many)()
     const runs = await interleave(ctx.rounds, subjects, ctx.say)
     ctx.detail('runs', runs)
     return figures(runs)
@@ -91,6 +95,11 @@ function figures(runs: Record<string, Run[]>): Figure[] {
       values: ratios(rate('two processes'), many),
       at_least: 0.9,
       aim: 1.3,
+    },
+    {
+      ...higher,
+      name: '… that do not gather',
+      values: ratios(rate('two processes, not gathering'), many),
     },
     {
       ...higher,

@@ -57,6 +57,8 @@ export async function startWorld(random: Random): Promise<World> {
       ...settings,
       DATABASE_URL: postgres.url('annals', databaseLine.port),
       ANNALS_STATEMENT_MS_MAX: String(STATEMENT_MS_MAX),
+      // One node's flushes go as soon as they can, the other's gather.
+      ANNALS_GATHER_MS_MAX: '4',
     }),
   ]
   const memory = setInterval(() => {

@@ -149,6 +149,15 @@ export const SETTINGS = {
     min: 1,
     max: 64,
   },
+  gather_ms_max: {
+    variable: 'ANNALS_GATHER_MS_MAX',
+    meaning:
+      'how long a commit may wait for the next appends of those who were just answered; worth it where several processes share a database whose processors are all busy',
+    unit: 'ms',
+    default: 0,
+    min: 0,
+    max: 100,
+  },
   group_commit: {
     variable: 'ANNALS_GROUP_COMMIT',
     meaning: 'off: every append is a commit of its own, which is slower; to see what group commit is worth',

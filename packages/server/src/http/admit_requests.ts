@@ -20,8 +20,10 @@ const REFUSAL = errorText(
 )
 
 interface Exchange {
-  request: IncomingMessage
-  response: ServerResponse
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Whose it is, as soon as somebody has asked. */
+  caller?: { project_id: string | undefined }
 }
 
 /**
@@ -40,9 +42,14 @@ export function admitRequests(app: AppServer, { logger, metrics, tokens, appende
   let told_at = Number.NEGATIVE_INFINITY
   let isTurn = false
 
-  const callerOf = ({ request }: Exchange) => {
-    const token = bearerToken(request)
-    return token === undefined ? undefined : tokens.projectOf(token, request.socket)
+  const callerOf = (exchange: Exchange) => {
+    if (!exchange.caller) {
+      const { request } = exchange
+      const token = bearerToken(request)
+      const project_id = token === undefined ? undefined : tokens.projectOf(token, request.socket)
+      exchange.caller = { project_id }
+    }
+    return exchange.caller.project_id
   }
 
   const intake = new Intake<Exchange>({
@@ -85,7 +92,7 @@ export function admitRequests(app: AppServer, { logger, metrics, tokens, appende
       isTurn = true
       setImmediate(endTurn)
     }
-    const exchange = { request, response }
+    const exchange: Exchange = { request, response }
     if (isLate(exchange) || !intake.offer(exchange)) refused.push(exchange)
   })
 }

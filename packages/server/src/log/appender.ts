@@ -19,6 +19,8 @@ export interface AppenderOptions {
   flushes_max: number
   /** `off`: each append is a flush of its own, and a project has as many in flight as there may be. */
   group_commit?: string
+  /** How long a project's next flush may wait for requests to come back that were just answered, in ms; 0 by default. */
+  gather_ms_max?: number
   /** Told which sessions of a project may have new entries, as soon as they are durable. */
   onAppended?: (project_id: string, session_ids: ReadonlySet<string>) => void
   /** Told of each flush when it is done: its entries, how long the oldest had waited, and how long it took. */
@@ -154,6 +156,8 @@ export class Appender {
     this.pace.flushed(ms)
     this.flushesInFlight -= 1
     lane.arrive(taken, ms)
+    const { gather_ms_max = 0 } = this.options
+    if (gather_ms_max > 0) lane.gather(taken, gather_ms_max, () => this.nextTurn(lane))
     this.nextTurn(lane)
     this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
   }

@@ -37,6 +37,11 @@ export class Backlog {
     this.full_flush_ms = smoothed(this.full_flush_ms ?? ms, ms)
   }
 
+  /** Whether it fills a flush. */
+  get isFlush(): boolean {
+    return fullness(this.entries, this.bytes) >= 1
+  }
+
   /** ms that one more request would wait for its flush to begin, as far as can be told. */
   get wait_ms(): number {
     return Math.floor(fullness(this.entries, this.bytes)) * (this.full_flush_ms ?? 0)

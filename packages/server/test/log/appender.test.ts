@@ -18,6 +18,64 @@ describe('group commit', () => {
     expect(new Set(await Promise.all(others))).toEqual(new Set(['stored']))
   })
 
+  describe('that may gather', () => {
+    /** A flush of ten is answered, while one more request waits. */
+    async function afterTen(gather_ms_max: number | undefined) {
+      const { database, answerNext } = pausedDatabase()
+      const appender = appenderOn(database, { ...(gather_ms_max !== undefined && { gather_ms_max }) })
+      const sizes = () => database.flushes.map((flush) => flush.session_ids.length)
+      const append = (count: number) => Array.from({ length: count }, () => ending(appender, anEvent()))
+      const first = append(1)
+      const ten = append(10)
+      answerNext()
+      await Promise.all(first)
+      await vi.waitFor(() => expect(sizes()).toEqual([1, 10]))
+      const one = append(1)
+      answerNext()
+      await Promise.all(ten)
+      return { sizes, append, answerNext, one }
+    }
+
+    it('has a flush wait until most of those are back that were just answered', async () => {
+      const { sizes, append, answerNext, one } = await afterTen(10_000)
+      const most = append(7)
+      await sleep(30)
+      expect(sizes()).toEqual([1, 10])
+      const last = append(1)
+      expect(sizes()).toEqual([1, 10, 9])
+      answerNext()
+      expect(new Set(await Promise.all([...one, ...most, ...last]))).toEqual(new Set(['stored']))
+    })
+
+    it('has it wait no longer than told', async () => {
+      const { sizes, append, answerNext, one } = await afterTen(30)
+      const some = append(3)
+      expect(sizes()).toEqual([1, 10])
+      await vi.waitFor(() => expect(sizes()).toEqual([1, 10, 4]))
+      answerNext()
+      await Promise.all([...one, ...some])
+    })
+
+    it('sends what comes after that at once', async () => {
+      const { sizes, append, answerNext, one } = await afterTen(30)
+      await vi.waitFor(() => expect(sizes()).toEqual([1, 10, 1]))
+      answerNext()
+      await Promise.all(one)
+      await sleep(60)
+      const late = append(1)
+      expect(sizes()).toEqual([1, 10, 1, 1])
+      answerNext()
+      await Promise.all(late)
+    })
+
+    it('does so only where it is told to', async () => {
+      const { sizes, answerNext, one } = await afterTen(undefined)
+      expect(sizes()).toEqual([1, 10, 1])
+      answerNext()
+      await Promise.all(one)
+    })
+  })
+
   it('keeps the order of a session’s requests', async () => {
     const database = new FakeDatabase()
     const appender = appenderOn(database)
