@@ -14,7 +14,7 @@ const USAGE = `Finds out what the service can take, offers ten times as much, an
 
 Usage: npm run overload -- [options]
 
-  --seconds <n>      how long the overload lasts (300); everything else takes about a third of that, 100 s at most
+  --seconds <n>      how long the overload lasts (300); everything else takes three minutes at most
   --connections <n>  connections that the overload comes over, a request in flight each (1000)
   --tenants <n>      tenants that the overload comes from (1)
   --idle <n>         connections that are open besides and hardly used, before the overload (10000); both sides need as
