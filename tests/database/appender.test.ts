@@ -196,7 +196,7 @@ describe('an append whose connection breaks after the database has committed it'
 describe('a database that is held up', () => {
   it('leaves what was sent in doubt, though stored in the end, and what waits behind it unavailable', async () => {
     const session_id = await log.newSession(project)
-    const node = log.newNode({ wait_ms_max: 300 })
+    const node = log.newNode({ wait_ms_max: 2_000 })
     const [sent, waiting] = await whileSessionIsHeld(log.url, project, session_id, () =>
       Promise.all([
         ending(node, eventRequest(project, session_id)),
@@ -204,8 +204,12 @@ describe('a database that is held up', () => {
       ]),
     )
     expect([sent, waiting]).toEqual(['AppendInDoubt', 'unavailable'])
-    await vi.waitFor(async () => expect((await log.readSession(project, session_id)).last_seq).toBe(1))
-    await vi.waitFor(() => expect(node.load()).toEqual({ requests: 0, bytes: 0, flushes: 0 }))
+    const patience = { timeout: 15_000 }
+    await vi.waitFor(
+      async () => expect((await log.readSession(project, session_id)).last_seq).toBe(1),
+      patience,
+    )
+    await vi.waitFor(() => expect(node.load()).toEqual({ requests: 0, bytes: 0, flushes: 0 }), patience)
     expect(await ending(node, eventRequest(project, session_id))).toEqual([2])
   })
 })

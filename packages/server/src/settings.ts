@@ -144,7 +144,8 @@ export const SETTINGS = {
   },
   flushes_max: {
     variable: 'ANNALS_FLUSHES_MAX',
-    meaning: 'commits of appends in flight at once, one a project at most',
+    meaning:
+      'commits of appends in flight at once; a project begins a second one while fewer than half of these are',
     default: 4,
     min: 1,
     max: 64,

@@ -87,7 +87,7 @@ export class Appender {
    */
   isBehind(project_id: string): boolean {
     const { queue_wait_ms_max = Number.POSITIVE_INFINITY, flushes_max } = this.options
-    const own_ms = this.lanes.get(project_id)?.backlog.wait_ms ?? 0
+    const own_ms = this.lanes.get(project_id)?.wait_ms ?? 0
     return own_ms + Math.floor(this.ready.length / flushes_max) * this.pace.flush_ms > queue_wait_ms_max
   }
 
@@ -116,9 +116,14 @@ export class Appender {
 
   /** Gives a lane its place in the order of turns, if its time has come. */
   private makeReady(lane: Lane): void {
-    if (!lane.wantsTurn) return
+    if (!lane.wantsTurn(this.mayDouble)) return
     lane.isReady = true
     this.ready.push(lane)
+  }
+
+  /** Whether a project that has a flush in flight may have another: only while fewer than half of all are. */
+  private get mayDouble(): boolean {
+    return this.flushesInFlight < this.options.flushes_max / 2
   }
 
   private startFlushes(): void {
@@ -126,7 +131,7 @@ export class Appender {
       const lane = this.ready.shift()
       if (!lane) return
       lane.isReady = false
-      void this.flushLane(lane)
+      if (lane.flights === 0 || this.mayDouble) void this.flushLane(lane)
     }
   }
 

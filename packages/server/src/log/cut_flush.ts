@@ -1,3 +1,4 @@
+import type { AppendRequest } from './append_request.js'
 import type { PendingAppend } from './pending_append.js'
 
 /** Bounds of one flush: past these a larger one only delays its answers. */
@@ -8,9 +9,13 @@ export const FLUSH_BYTES_MAX = 1024 * 1024
  * Cuts the next flush from a project's queue, keeping to the rules of APPEND_ENTRIES: a request with If-Match
  * is alone on its session, a key and a given entry id occur once. What does not fit waits for the flush
  * after, and so does everything behind it on the same session, so that a session's requests keep their order.
- * A repetition of a request that is taken follows it instead of waiting.
+ * A repetition of a request that is taken follows it instead of waiting. Sessions that are `inFlight` wait for their
+ * flush to end.
  */
-export function cutFlush(waiting: PendingAppend[]): { taken: PendingAppend[]; deferred: PendingAppend[] } {
+export function cutFlush(
+  waiting: PendingAppend[],
+  inFlight: ReadonlySet<string>,
+): { taken: PendingAppend[]; deferred: PendingAppend[] } {
   const taken: PendingAppend[] = []
   const deferred: PendingAppend[] = []
   const sessions = new Set<string>()
@@ -32,16 +37,14 @@ export function cutFlush(waiting: PendingAppend[]): { taken: PendingAppend[]; de
       leader.followers.push(pending)
       continue
     }
-    const ids = request.entries
-      .filter((entry) => entry.id_given)
-      .map((entry) => `${request.session_id}/${entry.id}`)
     const mustWait =
       leader !== undefined ||
+      inFlight.has(request.session_id) ||
       deferredSessions.has(request.session_id) ||
       conditionalSessions.has(request.session_id) ||
-      (request.if_match !== undefined && sessions.has(request.session_id)) ||
-      ids.some((id) => givenIds.has(id))
-    if (mustWait) {
+      (request.if_match !== undefined && sessions.has(request.session_id))
+    const ids = mustWait ? [] : givenIdsOf(request)
+    if (mustWait || ids.some((id) => givenIds.has(id))) {
       deferred.push(pending)
       deferredSessions.add(request.session_id)
       continue
@@ -56,4 +59,8 @@ export function cutFlush(waiting: PendingAppend[]): { taken: PendingAppend[]; de
   }
   for (; index < waiting.length; index++) deferred.push(waiting[index]!)
   return { taken, deferred }
+}
+
+function givenIdsOf({ session_id, entries }: AppendRequest): string[] {
+  return entries.filter(({ id_given }) => id_given).map(({ id }) => `${session_id}/${id}`)
 }

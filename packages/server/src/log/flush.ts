@@ -13,7 +13,7 @@ const COLLISIONS_MAX = 5
 
 /**
  * Stores a batch and answers every request in it. Never throws. Returns when the database is done with the
- * batch, which may be later than the callers' answers: a project's next flush must not overtake one whose end
+ * batch, which may be later than the callers' answers: a session's next flush must not overtake one whose end
  * is unknown. `onCommitted` is called as soon as the whole batch is durable and before it is answered: the database
  * need not wait until the answers are written. It is not called where the batch had to be stored in parts.
  */

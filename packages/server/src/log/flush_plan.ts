@@ -2,13 +2,15 @@ import { plainArray, textArray } from '../database/array_literal.js'
 import type { Parameter } from '../database/database.js'
 import { APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS } from '../database/queries/append_entries.js'
 import type { Statement } from '../database/statement.js'
-import type { AppendedEntry, AppendRequest } from './append_request.js'
+import type { AppendedEntry, AppendRequest, IdempotencyKey } from './append_request.js'
 
 /** A request that is to be stored, and those of its entries that are stored already: their seqs by id. */
 export interface OpenAppend {
   request: AppendRequest
   known: ReadonlyMap<string, number>
 }
+
+type KeyedAppend = OpenAppend & { request: { idempotency: IdempotencyKey } }
 
 /** Where one entry will stand: so many places behind its session's head, or at a seq that it has already. */
 export interface Place {
@@ -170,8 +172,7 @@ function keyParameters(placed: FlushPlan['placed']): string[] {
   const firsts: number[] = []
   const lasts: number[] = []
   const places: Place[] = []
-  for (const [{ request }, own] of placed) {
-    if (!request.idempotency) continue
+  for (const [{ request }, own] of inOrderOfKeys(placed)) {
     keys.push(request.idempotency.key)
     hashes.push(request.idempotency.request_hash)
     sessions.push(own[0]!.session + 1)
@@ -188,4 +189,12 @@ function keyParameters(placed: FlushPlan['placed']): string[] {
     plainArray(places.map((one) => one.behind)),
     plainArray(places.map((one) => one.known_seq)),
   ]
+}
+
+/** Those that have a key, in the order in which every flush inserts them: two with the same keys cannot deadlock. */
+function inOrderOfKeys(placed: FlushPlan['placed']): Array<[KeyedAppend, Place[]]> {
+  const keyed = [...placed].filter(
+    (each): each is [KeyedAppend, Place[]] => each[0].request.idempotency !== undefined,
+  )
+  return keyed.sort(([a], [b]) => (a.request.idempotency.key < b.request.idempotency.key ? -1 : 1))
 }

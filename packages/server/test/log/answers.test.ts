@@ -1,7 +1,11 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Answers } from '../../src/log/answers.ts'
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 describe('answers to appends', () => {
   it('are given over several turns of the event loop, each once and in order', async () => {
@@ -19,6 +23,8 @@ describe('answers to appends', () => {
   })
 
   it('of one project do not wait for those of another', async () => {
+    // A turn that takes long gives more answers.
+    vi.useFakeTimers({ toFake: ['performance'] })
     const answers = new Answers()
     const given: string[] = []
     for (let n = 0; n < 500; n += 1) answers.give('busy', (value: string) => given.push(value), 'busy')

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { appenderOn, ending, pausedDatabase, WAIT_MS } from './appender_setup.ts'
 import { anEvent } from './requests.ts'
 
@@ -58,6 +58,9 @@ describe('a database that does not answer', () => {
     vi.useFakeTimers({
       toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
     })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
   })
 
   it('leaves what was sent in doubt and what waits behind it unavailable, each after its time', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, vi } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { Row } from '../../src/database/database.ts'
 import type { AppendRequest } from '../../src/log/append_request.ts'
 import { Appender, type AppenderOptions } from '../../src/log/appender.ts'
@@ -6,12 +6,6 @@ import { FakeDatabase, type Flush } from './fake_database.ts'
 
 /** How long an append waits for its flush, and a flush for a connection. */
 export const WAIT_MS = 1_000
-
-const appenders: Appender[] = []
-afterEach(() => {
-  for (const appender of appenders.splice(0)) appender.close()
-  vi.useRealTimers()
-})
 
 /** An appender that ends with its test. */
 export function appenderOn(database: FakeDatabase, options: Partial<AppenderOptions> = {}): Appender {
@@ -23,7 +17,7 @@ export function appenderOn(database: FakeDatabase, options: Partial<AppenderOpti
     wait_ms_max: WAIT_MS,
     ...options,
   })
-  appenders.push(appender)
+  onTestFinished(() => appender.close())
   return appender
 }
 

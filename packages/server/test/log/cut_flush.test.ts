@@ -5,6 +5,8 @@ import { cutFlush, FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX } from '../../src/log/cut_
 import type { PendingAppend } from '../../src/log/pending_append.ts'
 import { anEntry, anEvent, PROJECT } from './requests.ts'
 
+const NONE: ReadonlySet<string> = new Set()
+
 function pend(request: AppendRequest, bytes = request.entries[0]!.bytes): PendingAppend {
   return { request, bytes, enqueued_at: 0, followers: [], resolve: () => {}, reject: () => {} }
 }
@@ -49,9 +51,16 @@ const pending: fc.Arbitrary<PendingAppend> = fc
   })
 const queue = fc.array(pending, { maxLength: 40 })
 
-function property(check: (waiting: PendingAppend[], cut: ReturnType<typeof cutFlush>) => void): void {
+/** Sessions whose last flush is under way still. */
+const sessionsInFlight = fc.subarray(['s0', 's1', 's2', 's3']).map((sessions) => new Set(sessions))
+
+function property(
+  check: (waiting: PendingAppend[], cut: ReturnType<typeof cutFlush>, inFlight: Set<string>) => void,
+): void {
   fc.assert(
-    fc.property(queue, (waiting) => check([...waiting], cutFlush(waiting))),
+    fc.property(queue, sessionsInFlight, (waiting, inFlight) =>
+      check([...waiting], cutFlush(waiting, inFlight), inFlight),
+    ),
     { numRuns: 500 },
   )
 }
@@ -66,9 +75,11 @@ describe('the cut of a flush from a queue', () => {
     })
   })
 
-  it('takes something whenever something waits', () => {
-    property((waiting, { taken }) => {
-      expect(taken.length > 0).toBe(waiting.length > 0)
+  it('takes something whenever something waits that is of no session in flight, and nothing else', () => {
+    property((waiting, { taken }, inFlight) => {
+      const isFree = ({ request }: PendingAppend) => !inFlight.has(request.session_id)
+      expect(taken.length > 0).toBe(waiting.some(isFree))
+      expect(taken.every(isFree)).toBe(true)
     })
   })
 
@@ -129,8 +140,8 @@ describe('the cut of a flush from a queue', () => {
     const waiting = Array.from({ length: FLUSH_ENTRIES_MAX }, (_, index) =>
       pend(anEvent({ session_id: `s${index % 7}` })),
     )
-    expect(cutFlush(waiting)).toEqual({ taken: waiting, deferred: [] })
-    expect(cutFlush([...waiting, pend(anEvent())]).deferred).toHaveLength(1)
+    expect(cutFlush(waiting, NONE)).toEqual({ taken: waiting, deferred: [] })
+    expect(cutFlush([...waiting, pend(anEvent())], NONE).deferred).toHaveLength(1)
   })
 
   it('empties any queue, cut after cut', () => {
@@ -139,7 +150,7 @@ describe('the cut of a flush from a queue', () => {
         let rest = waiting
         let cuts = 0
         while (rest.length > 0) {
-          rest = cutFlush(rest).deferred
+          rest = cutFlush(rest, NONE).deferred
           cuts += 1
         }
         expect(cuts).toBeLessThanOrEqual(waiting.length)
@@ -158,7 +169,7 @@ describe('the cut of a flush from a queue', () => {
       }
       return Object.defineProperty({ ...pending }, 'request', { get: looked })
     })
-    expect(cutFlush(watched).taken).toHaveLength(1)
+    expect(cutFlush(watched, NONE).taken).toHaveLength(1)
     // Pairs would be fifty million.
     expect(looks).toBeGreaterThanOrEqual(waiting.length)
     expect(looks).toBeLessThan(10 * waiting.length)

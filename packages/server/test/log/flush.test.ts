@@ -13,7 +13,11 @@ const WAIT_MS = 150
 async function endings(
   database: FakeDatabase,
   requests: AppendRequest[],
-  { waited_ms = 0, onTrouble }: { waited_ms?: number; onTrouble?: OnTrouble } = {},
+  {
+    waited_ms = 0,
+    wait_ms_max = WAIT_MS,
+    onTrouble,
+  }: { waited_ms?: number; wait_ms_max?: number; onTrouble?: OnTrouble } = {},
 ): Promise<Array<'stored' | Error>> {
   const ended: Array<'stored' | Error> = []
   const batch = requests.map((request, index): PendingAppend => {
@@ -30,7 +34,7 @@ async function endings(
       reject: (error) => end(error as Error),
     }
   })
-  await flush(database, batch, { wait_ms_max: WAIT_MS, ...(onTrouble && { onTrouble }) })
+  await flush(database, batch, { wait_ms_max, ...(onTrouble && { onTrouble }) })
   return ended
 }
 
@@ -104,7 +108,7 @@ describe('a connection that is lost', () => {
       if (number < 3) throw away(number === 1)
       return rows
     })
-    expect(names(await endings(database, events(2)))).toEqual(['stored', 'stored'])
+    expect(names(await endings(database, events(2), { wait_ms_max: 2_000 }))).toEqual(['stored', 'stored'])
   })
 })
 
