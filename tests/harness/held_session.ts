@@ -1,5 +1,6 @@
 import { vi } from 'vitest'
-import { queryRows, withConnection } from './sql.ts'
+import { lockWaits } from './lock_waits.ts'
+import { withConnection } from './sql.ts'
 
 /**
  * Holds the head row of a session while `action` runs, so that no append to it can commit, and lets go
@@ -21,13 +22,8 @@ export async function whileSessionIsHeld<T>(
     const waiting = (appends = 1) =>
       vi.waitFor(
         async () => {
-          const blocked = await queryRows(
-            databaseUrl,
-            `SELECT pid FROM pg_stat_activity
-             WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%session_heads%'`,
-          )
-          if (blocked.length < appends)
-            throw new Error(`${blocked.length} of ${appends} appends wait for the held session`)
+          const blocked = await lockWaits(databaseUrl, '%session_heads%')
+          if (blocked < appends) throw new Error(`${blocked} of ${appends} appends wait for the held session`)
         },
         { timeout: 10_000, interval: 20 },
       )

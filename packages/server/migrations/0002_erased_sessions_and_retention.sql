@@ -18,7 +18,10 @@ CREATE TABLE erased_sessions (
 DO $citus$
 BEGIN
   IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
-    PERFORM create_distributed_table('erased_sessions', 'project_id', colocate_with => 'users');
+    -- Where the other tables are on one machine still, `annals distribute` moves this one with them.
+    IF EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'users'::regclass) THEN
+      PERFORM create_distributed_table('erased_sessions', 'project_id', colocate_with => 'users');
+    END IF;
   END IF;
 END
 $citus$;

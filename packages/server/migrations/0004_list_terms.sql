@@ -106,11 +106,14 @@ CREATE TABLE list_terms (
 DO $citus$
 BEGIN
   IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
-    PERFORM create_distributed_function('json_terms(text, jsonb, boolean)');
-    PERFORM create_distributed_function('user_term(text, uuid)');
-    PERFORM create_distributed_function('term_bits(bigint)');
-    PERFORM create_distributed_function('index_terms(text, jsonb, uuid)');
-    PERFORM create_distributed_table('list_terms', 'project_id', colocate_with => 'users');
+    -- Where the other tables are on one machine still, `annals distribute` moves this one with them.
+    IF EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'users'::regclass) THEN
+      PERFORM create_distributed_function('json_terms(text, jsonb, boolean)');
+      PERFORM create_distributed_function('user_term(text, uuid)');
+      PERFORM create_distributed_function('term_bits(bigint)');
+      PERFORM create_distributed_function('index_terms(text, jsonb, uuid)');
+      PERFORM create_distributed_table('list_terms', 'project_id', colocate_with => 'users');
+    END IF;
   END IF;
 END
 $citus$;

@@ -3,7 +3,7 @@ import type { Config } from './config.js'
 import { SILENT_BELL } from './database/bell.js'
 import { type ConnectionTarget, type Database, openDatabase } from './database/database.js'
 import { describeError } from './database/database_errors.js'
-import { REQUEST_SETTINGS } from './database/pool_settings.js'
+import { requestSettings } from './database/pool_settings.js'
 import { PostgresBell } from './database/postgres_bell.js'
 import { Pulse } from './database/pulse.js'
 import { Heartbeat } from './http/heartbeat.js'
@@ -12,7 +12,7 @@ import { Feed } from './log/feed.js'
 import type { Metrics } from './metrics/metrics.js'
 import { forgetOldKeys } from './resources/forget_old_keys.js'
 import { applyRetention } from './resources/retention.js'
-import { findTracing } from './tracing/tracing.js'
+import { findTracing } from './tracing/find_tracing.js'
 
 /** Part of the wait for the database after which one that answers nothing counts as away. */
 const PULSE_SHARE = 0.8
@@ -42,7 +42,7 @@ export function openPools(
     pulse,
     wait_ms_max,
     statement_ms_max,
-    settings: REQUEST_SETTINGS,
+    settings: requestSettings(target),
     onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),
     onFailure: (error: unknown) => metrics.statementFailed(error),
   }
@@ -55,7 +55,7 @@ export function openPools(
 }
 
 /** The log as it is written, followed and traced. */
-export function openLog(
+export async function openLog(
   config: Config,
   database: Database,
   appendDatabase: Database,
@@ -63,7 +63,7 @@ export function openLog(
   metrics: Metrics,
   undo: Undo,
 ) {
-  const tracing = findTracing()
+  const tracing = await findTracing()
   undo.push(() => tracing?.close())
   const bell = listening ? new PostgresBell(listening) : SILENT_BELL
   undo.push(() => bell.close())

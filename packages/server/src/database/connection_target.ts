@@ -3,7 +3,7 @@ import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
 import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
-import { isPooled } from './pooler.js'
+import { traitsOf } from './server_traits.js'
 
 /** Where the database is, and how to leave it. */
 export interface DatabaseLocation {
@@ -23,10 +23,11 @@ export async function locateDatabase(
 ): Promise<DatabaseLocation> {
   if (config.database_url !== undefined) {
     const connectionString = config.database_url
-    const pooled = await isPooled({ connectionString })
+    const traits = await traitsOf({ connectionString })
+    const { pooled } = traits
     const direct = config.database_direct_url ?? (pooled ? undefined : connectionString)
     return {
-      target: { connectionString, pooled },
+      target: { connectionString, ...traits },
       listening: direct === undefined ? undefined : { connectionString: direct },
       description: `${describeUrl(connectionString)}${pooled ? ', through a pooler' : ''}`,
       release: async () => {},

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { AnnalsError } from '../errors.js'
 import { isConnectionLoss, isRefusedCommit, isTransient, isUnavailable } from './database_errors.js'
 import { type Pulse, SILENCE } from './pulse.js'
+import type { ServerTraits } from './server_traits.js'
 import type { Statement } from './statement.js'
 
 /** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
@@ -29,7 +30,7 @@ export interface Database extends Queryable {
 }
 
 export type ConnectionTarget =
-  | { connectionString: string; pooled?: boolean }
+  | ({ connectionString: string } & Partial<ServerTraits>)
   | { host: string; port: number; database: string; user: string }
 
 export interface DatabaseOptions {

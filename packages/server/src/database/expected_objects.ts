@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { migrationStatements } from './migration_statements.js'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
@@ -26,7 +27,7 @@ const DROPPED_TABLE = /^DROP TABLE (?:IF EXISTS )?(\w+)/
  */
 export function expectedObjects(): ExpectedObject[] {
   const objects = new Map<string, string>()
-  for (const statement of migrationStatements()) {
+  for (const statement of allStatements()) {
     const [created] = CREATED.flatMap((pattern) => pattern.exec(statement)?.[1] ?? [])
     if (created) objects.set(created, statement)
     const [dropped] = DROPPED.flatMap((pattern) => pattern.exec(statement)?.[1] ?? [])
@@ -39,15 +40,13 @@ export function expectedObjects(): ExpectedObject[] {
   return [...objects].map(([name, statement]) => ({ name, statement }))
 }
 
-function migrationStatements(): string[] {
+function allStatements(): string[] {
   return readdirSync(MIGRATIONS_DIR)
     .filter((name) => name.endsWith('.sql'))
     .sort()
     .flatMap((name) =>
-      readFileSync(`${MIGRATIONS_DIR}${name}`, 'utf8')
-        .replace(/--.*$/gm, '')
-        .replace(/^DO (\$\w*\$)[\s\S]*?\1;/gm, '')
-        .split(/;\s*$/m)
-        .map((statement) => statement.trim().replace(/\s+/g, ' ')),
+      migrationStatements(readFileSync(`${MIGRATIONS_DIR}${name}`, 'utf8')).map((statement) =>
+        statement.replace(/--.*$/gm, '').trim().replace(/\s+/g, ' '),
+      ),
     )
 }

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { isTransient, isUndefinedTable, isUniqueViolation, sqlStateOf } from './database_errors.js'
+import { migrationStatements } from './migration_statements.js'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
 const SERVER_VERSION_MIN = 15
@@ -163,7 +164,9 @@ async function apply(
         'INSERT INTO schema_migrations (version, name) VALUES ($1, $2) ON CONFLICT (version) DO NOTHING',
         [migration.version, migration.name],
       )
-      if (rowCount === 1) await client.query(readFileSync(migration.file, 'utf8'))
+      if (rowCount === 1)
+        for (const statement of migrationStatements(readFileSync(migration.file, 'utf8')))
+          await client.query(statement)
       end()
       await client.query('COMMIT')
       return rowCount === 1

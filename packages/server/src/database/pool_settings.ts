@@ -1,3 +1,5 @@
+import type { ConnectionTarget } from './database.js'
+
 /**
  * How PostgreSQL plans for the connections that serve requests. Every such statement is written so that it has one
  * good plan, by keys, whatever its parameters and however much there is:
@@ -19,4 +21,10 @@ export const REQUEST_SETTINGS = {
   enable_material: 'off',
   jit: 'off',
   max_parallel_workers_per_gather: '0',
+}
+
+/** The same on a target's server. Citus sends a statement to one machine by its project: it must know which when it plans. */
+export function requestSettings(target: ConnectionTarget): Record<string, string> {
+  const isDistributed = 'distributed' in target && target.distributed === true
+  return isDistributed ? { ...REQUEST_SETTINGS, plan_cache_mode: 'force_custom_plan' } : REQUEST_SETTINGS
 }

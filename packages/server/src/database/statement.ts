@@ -15,7 +15,7 @@ export function prepared(name: string, text: string): Statement {
   return { name, text, prepared: true }
 }
 
-/** A statement that is planned anew for the parameters of each call. */
+/** A statement that is planned anew for each call, and for its parameters where the connection's settings let it. */
 export function planned(name: string, text: string): Statement {
   return { name, text, prepared: false }
 }

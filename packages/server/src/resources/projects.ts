@@ -15,8 +15,8 @@ import {
 } from '../database/queries/projects.js'
 import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
+import type { Scope } from '../tokens/scope.js'
 import { hashToken, mintToken } from '../tokens/token.js'
-import type { Scope } from '../tokens/token_directory.js'
 
 /** A project as JSON, and the secret of its first token, which is nowhere else. */
 export interface NewProject {

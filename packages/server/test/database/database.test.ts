@@ -5,7 +5,7 @@ import { Appender } from '../../src/log/appender.ts'
 import { anEvent } from '../log/requests.ts'
 import { type FakePostgres, type OnMessage, startFakePostgres } from './fake_postgres.ts'
 
-const WAIT_MS = 300
+const WAIT_MS = 1_500
 const WRITE = planned('write', 'DELETE FROM anything')
 const READ = planned('read', 'SELECT pg_sleep(60)')
 

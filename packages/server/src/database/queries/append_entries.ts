@@ -51,7 +51,7 @@ const REMEMBER = `remembered AS (
 )`
 
 const FOUND = `SELECT string_agg(coalesce(d.last_seq::text, ''), ',' ORDER BY d.ord) AS last_seqs,
-  string_agg(CASE WHEN d.at > now() THEN ${timestampText('d.at')} ELSE '' END, ',' ORDER BY d.ord) AS times,
+  string_agg(CASE WHEN d.at <> now() THEN ${timestampText('d.at')} ELSE '' END, ',' ORDER BY d.ord) AS times,
   string_agg(coalesce(d.last_message_id::text, ''), ',' ORDER BY d.ord) AS last_message_ids,
   string_agg(CASE WHEN d.disable_task_tracking THEN 't' ELSE 'f' END, '' ORDER BY d.ord) AS untracked,
   ${timestampText('now()')} AS now, NULL AS place, NULL AS data, NULL AS meta
@@ -64,7 +64,8 @@ FROM head d`
  * them, so that two flushes cannot deadlock), numbers the entries behind what it finds there, inserts them, and
  * moves the heads. A session that is unknown, or whose If-Match no longer holds, only stores nothing and hinders
  * nobody. What was stored before under an idempotency key or an id was found by the two statements below; one that
- * another node stores in between ends in a unique violation, and the flush is run again.
+ * another flush stores in between, of this node or of another, ends in a unique violation, and the flush is run again.
+ * Keys are inserted in their order, so that two flushes cannot deadlock over them either.
  *
  * Every cost counts here, since this is what an append costs. So the shape is fixed where a planner would have a
  * choice: heads are found one by one, through LATERAL, in the order given; an entry finds its session by

@@ -8,6 +8,8 @@ function nullableTimestampText(expression: string): string {
   return `CASE WHEN ${expression} IS NOT NULL THEN ${timestampText(expression)} END`
 }
 
+// What is written is turned into JSON by a SELECT around it: Citus takes no function of times or of JSON in RETURNING.
+
 /** A token as it is shown: never its hash, and its secret is not there to show. */
 const API_KEY_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 'name', k.name, 'scopes', k.scopes,
   'created_at', ${timestampText('k.created_at')}, 'expires_at', ${nullableTimestampText('k.expires_at')},
@@ -16,19 +18,26 @@ const API_KEY_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 
 /** No row: the name is taken. Parameters: $1 id, $2 name, $3 its settings as JSON. */
 export const CREATE_PROJECT = prepared(
   'create_project',
-  `INSERT INTO projects AS p (id, name, created_at, retention_days, rate_limit_per_second)
-SELECT $1::uuid, $2::text, now(), ($3::jsonb ->> 'retention_days')::int, ($3::jsonb ->> 'rate_limit_per_second')::int
-ON CONFLICT (name) DO NOTHING RETURNING p.id, ${PROJECT_JSON} AS json`,
+  `WITH p AS (
+  INSERT INTO projects AS n (id, name, created_at, retention_days, rate_limit_per_second)
+  VALUES ($1, $2, now(), ($3::jsonb ->> 'retention_days')::int, ($3::jsonb ->> 'rate_limit_per_second')::int)
+  ON CONFLICT (name) DO NOTHING RETURNING n.*
+)
+SELECT p.id, ${PROJECT_JSON} AS json FROM p`,
 )
 
 /** Sets what the settings name; null takes a setting away. Parameters: $1 id, $2 settings as JSON. */
 export const CHANGE_PROJECT = prepared(
   'change_project',
-  `UPDATE projects AS p SET
-  retention_days = CASE WHEN $2::jsonb ? 'retention_days' THEN ($2::jsonb ->> 'retention_days')::int ELSE p.retention_days END,
-  rate_limit_per_second = CASE WHEN $2::jsonb ? 'rate_limit_per_second' THEN ($2::jsonb ->> 'rate_limit_per_second')::int
-    ELSE p.rate_limit_per_second END
-WHERE p.id = $1 RETURNING ${PROJECT_JSON} AS json`,
+  `WITH p AS (
+  UPDATE projects AS c SET
+    retention_days = CASE WHEN $2::jsonb ? 'retention_days' THEN ($2::jsonb ->> 'retention_days')::int
+      ELSE c.retention_days END,
+    rate_limit_per_second = CASE WHEN $2::jsonb ? 'rate_limit_per_second'
+      THEN ($2::jsonb ->> 'rate_limit_per_second')::int ELSE c.rate_limit_per_second END
+  WHERE c.id = $1 RETURNING c.*
+)
+SELECT ${PROJECT_JSON} AS json FROM p`,
 )
 
 /** Projects whose sessions are deleted after a while. */
@@ -55,8 +64,11 @@ ORDER BY (p.name = $1) DESC LIMIT 1`,
 /** Parameters: $1 id, $2 project, $3 SHA-256 of the token, $4 name, $5 scopes, $6 origin, $7 expiry or null. */
 export const CREATE_API_KEY = prepared(
   'create_api_key',
-  `INSERT INTO api_keys AS k (id, project_id, token_hash, name, scopes, origin, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, now(), $7) RETURNING ${API_KEY_JSON} AS json`,
+  `WITH k AS (
+  INSERT INTO api_keys AS n (id, project_id, token_hash, name, scopes, origin, created_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, now(), $7) RETURNING n.*
+)
+SELECT ${API_KEY_JSON} AS json FROM k`,
 )
 
 /** Codes to sign in with are no keys to whoever lists them. Parameters: $1 project. */
@@ -69,8 +81,10 @@ WHERE k.project_id = $1 AND k.origin <> 'sign_in_code' ORDER BY k.created_at, k.
 /** Revokes once: a key that is revoked keeps its time. Parameters: $1 project, $2 id. */
 export const REVOKE_API_KEY = prepared(
   'revoke_api_key',
-  `UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, now()) WHERE k.project_id = $1 AND k.id = $2
-RETURNING ${API_KEY_JSON} AS json`,
+  `WITH k AS (
+  UPDATE api_keys AS r SET revoked_at = least(r.revoked_at, now()) WHERE r.project_id = $1 AND r.id = $2 RETURNING r.*
+)
+SELECT ${API_KEY_JSON} AS json FROM k`,
 )
 
 /**

@@ -21,6 +21,6 @@ RETURNING k.project_id`,
 /** Ends a key that the console was given, as its tab signs out. Parameters: $1 project, $2 the key's SHA-256. */
 export const END_CONSOLE_KEY = prepared(
   'end_console_key',
-  `UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, now())
+  `UPDATE api_keys AS k SET revoked_at = least(k.revoked_at, now())
 WHERE k.project_id = $1 AND k.token_hash = $2 AND k.origin = 'console' RETURNING k.id`,
 )

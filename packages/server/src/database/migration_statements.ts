@@ -1,0 +1,14 @@
+/** What a semicolon may stand in without ending a statement: comments, strings, and texts between dollars. */
+const WHOLE = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|(\$\w*\$)[\s\S]*?\1|;/g
+
+/** The statements of a migration, with the comments before them. A cluster takes one of them a call. */
+export function migrationStatements(sql: string): string[] {
+  const statements: string[] = []
+  let start = 0
+  for (const { 0: text, index } of sql.matchAll(WHOLE)) {
+    if (text !== ';') continue
+    statements.push(sql.slice(start, index).trim())
+    start = index + 1
+  }
+  return statements
+}
