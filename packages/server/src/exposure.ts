@@ -1,14 +1,14 @@
+import { isIP } from 'node:net'
 import { deflateRawSync } from 'node:zlib'
 import type { Config } from './config.js'
 
-const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/i
 /** Bytes that a token must have when what repeats in it is taken out: 32 random hexadecimal digits keep about all. */
 const TOKEN_BYTES_MIN = 24
 
 /** What an operator should know of how far a service is open, in sentences; none when it is as it should be. */
 export function exposureWarnings(config: Config): string[] {
   const warnings: string[] = []
-  if (!LOOPBACK.test(config.host) && config.behind_tls !== 'true') {
+  if (!isLoopback(config.host) && config.behind_tls !== 'true') {
     warnings.push(
       `HOST ${config.host} can be reached from other machines, and API keys would cross the network in the clear. Put a proxy that speaks TLS in front and set ANNALS_BEHIND_TLS=true, or set HOST=127.0.0.1.`,
     )
@@ -23,4 +23,14 @@ export function exposureWarnings(config: Config): string[] {
   if (config.cors_origins === '*')
     warnings.push('ANNALS_CORS_ORIGINS=* lets every web page call the API. Name the origins that need it.')
   return warnings
+}
+
+/** Whether a link may open the console: on a service of one's own, which only its machine can reach. */
+export function signsInByCode(config: Pick<Config, 'host' | 'database_url'>): boolean {
+  return config.database_url === undefined && isLoopback(config.host)
+}
+
+/** Whether a name or an address, without brackets, can mean this machine alone. */
+export function isLoopback(host: string): boolean {
+  return /^localhost$/i.test(host) || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }

@@ -1,18 +1,16 @@
 import { performance } from 'node:perf_hooks'
 import { pino } from 'pino'
 import { type Config, readConfig } from './config.js'
-import { checkEmbeddedConnections, locateDatabase } from './database/connection_target.js'
-import { type Database, openDatabase } from './database/database.js'
+import { locateDatabase } from './database/connection_target.js'
 import { describeError } from './database/database_errors.js'
-import { checkSchema, migrate } from './database/migrator.js'
-import { exposureWarnings } from './exposure.js'
+import { migrate } from './database/migrator.js'
+import { exposureWarnings, signsInByCode } from './exposure.js'
 import { buildApp } from './http/app.js'
 import type { WorkerParts } from './http/app_parts.js'
 import { closeWithin, listen } from './http/listen.js'
-import { signsInByCode } from './http/routes/console.js'
-import { Appender } from './log/appender.js'
 import { Metrics } from './metrics/metrics.js'
 import { openLog, openPools, startHousekeeping, type Undo } from './parts.js'
+import type { PreparedDatabase } from './prepare_database.js'
 import { ensureDefaultProject } from './resources/projects.js'
 import { createSignInCode } from './resources/sign_in.js'
 import { TokenDirectory } from './tokens/token_directory.js'
@@ -25,64 +23,18 @@ import { TokenDirectory } from './tokens/token_directory.js'
 const LOG_BUFFER = { sync: true, minLength: 4_096, periodicFlush: 50 }
 
 /** A service that runs. */
-export interface Service {
+export interface Service extends Omit<PreparedDatabase, 'release'> {
   /** Where it listens, such as http://127.0.0.1:8029. */
   url: string
-  /** Where its data is, for a person. */
-  database: string
-  /** The default project's first API key, where this start made it. */
-  api_key: string | undefined
-  /** Opens the console once, where that is allowed. */
-  sign_in_code: string | undefined
   /** ms from the process's start until it could serve. */
   ready_after_ms: number
   /** Takes no more requests, answers those that it took, and leaves the database. Idempotent. */
   stop(): Promise<void>
 }
 
-/** A database that is ready for services: migrated, with a default project. */
-export type PreparedDatabase = Pick<Service, 'database' | 'api_key' | 'sign_in_code'> & {
-  release(): Promise<void>
-}
-
-/**
- * Does for several processes what each would do by itself, and keeps the database running for them until it is
- * released. @throws StartError also when the embedded server has not enough connections for so many processes
- */
-export async function prepareDatabase(
-  config: Config,
-  onProgress: (sentence: string) => void,
-  processes: number,
-): Promise<PreparedDatabase> {
-  checkEmbeddedConnections(config, processes)
-  for (const warning of exposureWarnings(config)) onProgress(`Warning: ${warning}`)
-  const location = await locateDatabase(config, onProgress)
-  try {
-    await migrate(location.target, onProgress)
-    const { database_wait_ms_max: wait_ms_max, statement_ms_max } = config
-    const database = openDatabase({
-      target: location.target,
-      connections_max: 1,
-      wait_ms_max,
-      statement_ms_max,
-    })
-    try {
-      const api_key = await ensureDefaultProject(database, config.api_key)
-      const sign_in_code = signsInByCode(config) ? await createSignInCode(database) : undefined
-      const release = () => location.release()
-      return { database: location.description, api_key, sign_in_code, release }
-    } finally {
-      await database.close()
-    }
-  } catch (error) {
-    await location.release()
-    throw error
-  }
-}
-
 /**
  * Constructs the service: configuration → database → log → HTTP → listen, and in reverse when it stops. Only
- * this file and parts.ts construct. With `worker`, it is one of several processes, for which the database has been
+ * this file and parts.ts construct a service. With `worker`, it is one of several processes, for which the database has been
  * prepared.
  * @throws StartError with a sentence for the operator
  */
@@ -109,7 +61,7 @@ export async function startService(
     const metrics = new Metrics()
     const { database, appendDatabase } = openPools(config, location.target, logger, metrics, undo)
     const api_key = worker ? undefined : await ensureDefaultProject(database, config.api_key)
-    const log = openLog(config, database, appendDatabase, location.listening, metrics, undo)
+    const log = await openLog(config, database, appendDatabase, location.listening, metrics, undo)
     startHousekeeping(config, database, logger, undo)
 
     let serving = true
@@ -124,13 +76,7 @@ export async function startService(
       worker,
       isServing: () => serving,
     })
-    undo.push(() =>
-      closeWithin(
-        config.drain_ms_max,
-        () => app.close(),
-        () => app.server.closeAllConnections(),
-      ),
-    )
+    undo.push(() => closeWithin(config.drain_ms_max, app))
     for (const warning of worker ? [] : exposureWarnings(config)) {
       logger.warn(warning)
       onProgress(`Warning: ${warning}`)
@@ -153,42 +99,6 @@ export async function startService(
   } catch (error) {
     await unwind()
     throw error
-  }
-}
-
-/** How a command works with the database, where it is not as a request does. */
-export interface WorkOptions {
-  wait_ms_max?: number
-  statement_ms_max?: number
-  /** Settings of PostgreSQL for the command's connections. */
-  settings?: Record<string, string>
-  /** `check`: the schema must be this version's already; `any`: whatever it is. By default it is migrated. */
-  schema?: 'check' | 'any'
-}
-
-/** Runs a command's work on the configured database, migrated, and leaves it as it was found. */
-export async function withDatabase<T>(
-  config: Config,
-  onProgress: (sentence: string) => void,
-  work: (database: Database, appender: Appender) => Promise<T>,
-  { schema, ...options }: WorkOptions = {},
-): Promise<T> {
-  const location = await locateDatabase(config, onProgress)
-  try {
-    if (schema === undefined) await migrate(location.target, onProgress)
-    else if (schema === 'check') await checkSchema(location.target)
-    const { database_wait_ms_max, statement_ms_max } = config
-    const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }
-    const database = openDatabase({ target: location.target, connections_max: 2, ...bounds })
-    const appender = new Appender({ ...config, ...bounds, queue_wait_ms_max: undefined, database })
-    try {
-      return await work(database, appender)
-    } finally {
-      appender.close()
-      await database.close()
-    }
-  } finally {
-    await location.release()
   }
 }
 

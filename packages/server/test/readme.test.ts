@@ -99,17 +99,3 @@ function anchorsOf(page: string): string[] {
       .replace(/\s/g, '-'),
   )
 }
-
-describe('what Node is given to serve with', () => {
-  it('is the same however the service is started', () => {
-    const places = [
-      ['package.json', / node (--\S+) packages/],
-      ['deploy/annals.service', /\/node (--\S+) packages/],
-      ['Dockerfile', /"node", "(--\S+)"/],
-      ['packages/server/src/workers/primary.ts', /NODE_FLAGS = \['(--\S+)'\]/],
-    ] as const
-    const given = places.map(([file, pattern]) => pattern.exec(read(file))?.[1])
-    expect(new Set(given).size).toBe(1)
-    expect(given[0]).toMatch(/^--/)
-  })
-})

@@ -1,6 +1,6 @@
 import { diagnose, type OpenDatabase } from '../doctor/diagnose.js'
 import type { Diagnosis, State } from '../doctor/diagnosis.js'
-import { withDatabase } from '../main.js'
+import { workOnDatabase } from '../work_on_database.js'
 import type { DoctorOptions } from './doctor.js'
 import { EXIT_CODES } from './exit_codes.js'
 import { painter } from './terminal/paint.js'
@@ -9,7 +9,7 @@ import { tellProgress } from './with_database.js'
 
 /** What the service has as well; a diagnosis must end even if a catalogue is large. */
 const open: OpenDatabase = (config, work) =>
-  withDatabase(config, tellProgress, work, { schema: 'any', wait_ms_max: 10_000, statement_ms_max: 60_000 })
+  workOnDatabase(config, tellProgress, work, { schema: 'any', wait_ms_max: 10_000, statement_ms_max: 60_000 })
 
 /** Diagnoses, prints what was found, and sets the exit code. */
 export async function runDoctor(options: DoctorOptions): Promise<void> {

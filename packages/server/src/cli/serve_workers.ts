@@ -1,6 +1,6 @@
 import type { Config } from '../config.js'
 import { StartError } from '../errors.js'
-import { prepareDatabase, startService } from '../main.js'
+import { prepareDatabase } from '../prepare_database.js'
 import { FirstWorkerFailed, findFreePort, Workers } from '../workers/primary.js'
 import { findPrimary } from '../workers/worker.js'
 import type { Running } from './serve.js'
@@ -48,12 +48,15 @@ export async function serveAsWorker(config: Config, stopping: Promise<string>): 
   const primary = findPrimary()
   if (!primary)
     throw new StartError('--worker is for processes that `annals serve --workers` starts. Use that one.')
-  const service = await startService(config, tellProgress, primary).catch((error) => {
-    primary.leave()
-    throw error
-  })
+  const service = await import('../main.js')
+    .then(({ startService }) => startService(config, tellProgress, primary))
+    .catch((error) => {
+      void primary.leave()
+      throw error
+    })
   primary.tellReady(service.url)
   await Promise.race([primary.ending, stopping])
   await service.stop()
+  await primary.leave()
   process.exit(0)
 }

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { parseId } from '../ids.js'
 import { findProject, issueToken, listTokens, revokeToken } from '../resources/projects.js'
-import { SCOPES, type Scope } from '../tokens/token_directory.js'
+import { SCOPES, type Scope } from '../tokens/scope.js'
 import { printTable } from './print_table.js'
 import { withDatabase } from './with_database.js'
 

@@ -12,16 +12,16 @@ export function tellProgress(sentence: string): void {
 
 /** Runs a command's work on the database that the environment names. */
 export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
-  const main = await import('../main.js')
-  return main.withDatabase(readConfig(process.env), tellProgress, work)
+  const { workOnDatabase } = await import('../work_on_database.js')
+  return workOnDatabase(readConfig(process.env), tellProgress, work)
 }
 
 /** The same for long work, which may also append to logs. */
 export async function withDatabaseForLong<T>(
   work: (database: Database, appender: Appender) => Promise<T>,
 ): Promise<T> {
-  const main = await import('../main.js')
-  return main.withDatabase(readConfig(process.env), tellProgress, work, LONG_WORK)
+  const { workOnDatabase } = await import('../work_on_database.js')
+  return workOnDatabase(readConfig(process.env), tellProgress, work, LONG_WORK)
 }
 
 /**
@@ -40,7 +40,7 @@ const READ_SETTINGS = {
 
 /** The same for long work that only reads; the schema stays as it is, and must be this version's. */
 export async function withDatabaseToRead<T>(work: (database: Database) => Promise<T>): Promise<T> {
-  const main = await import('../main.js')
+  const { workOnDatabase } = await import('../work_on_database.js')
   const options = { ...LONG_WORK, settings: READ_SETTINGS, schema: 'check' } as const
-  return main.withDatabase(readConfig(process.env), tellProgress, work, options)
+  return workOnDatabase(readConfig(process.env), tellProgress, work, options)
 }

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static } from '#typebox'
 import { BATCH_ENTRIES_MAX, ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { EventData, EventType, Seq } from './event.js'
 import { Message, MessageBlob, MessageFormat, MessageMeta } from './message.js'

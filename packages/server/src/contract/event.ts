@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static } from '#typebox'
 import { ENTRY_PAGE_LIMIT_DEFAULT, EVENT_TYPE_LENGTH_MAX, IDEMPOTENCY_KEY_LENGTH_MAX } from '../limits.js'
 import { JsonObject, pageQuery, Strict, Timestamp, Uuid } from './schema.js'
 

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static } from '#typebox'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import { Seq } from './event.js'
 import { MESSAGE_FORMATS } from './message_format.js'

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static } from '#typebox'
 import { RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 import { Name, Nullable, Strict, Timestamp, Uuid } from './schema.js'
 

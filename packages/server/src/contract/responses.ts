@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox'
+import Type, { type TSchema } from '#typebox'
 import { type ErrorName, retryAfterOf, statusOf } from '../errors.js'
 import { Success } from './schema.js'
 

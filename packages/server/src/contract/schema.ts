@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox'
+import Type, { type TSchema } from '#typebox'
 import { NAME_LENGTH_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
 
 /** Building blocks that the resources share. */

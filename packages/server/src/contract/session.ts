@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static } from '#typebox'
 import { JsonObject, Nullable, pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from './schema.js'
 
 const Configs = (description: string) =>

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type from '#typebox'
 import { pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from './schema.js'
 
 export const User = Type.Object(

@@ -30,6 +30,11 @@ import { shedAppends } from './shed_appends.js'
 import { traceRequests } from './trace_requests.js'
 import { validateRequests } from './validate.js'
 
+// Fastify loads Ajv and a serializer of its own unless it is given others at once; ours are set below.
+const notOurs = () => (): never => {
+  throw new Error('a schema was compiled before validateRequests and describeApi')
+}
+
 /** The service as an HTTP application, not yet listening. */
 export async function buildApp(parts: AppParts): Promise<AppServer> {
   const { config, logger } = parts
@@ -39,6 +44,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
     bodyLimit: config.body_bytes_max,
     ...connectionLimits(config),
     clientErrorHandler: refuseConnections(logger),
+    schemaController: { compilersFactory: { buildValidator: notOurs, buildSerializer: notOurs } },
     routerOptions: { maxParamLength: 1_024 },
     requestIdHeader: false,
     genReqId: requestIdOf,

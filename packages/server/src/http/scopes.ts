@@ -1,4 +1,4 @@
-import type { Scope } from '../tokens/token_directory.js'
+import type { Scope } from '../tokens/scope.js'
 import type { AppServer } from './app_parts.js'
 
 /**

@@ -1,5 +1,4 @@
-import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile, type TSchema } from '#typebox'
 import { AnnalsError } from '../errors.js'
 import { parseId } from '../ids.js'
 import type { AppServer } from './app_parts.js'

@@ -3,9 +3,6 @@ import type { Queryable } from '../database/database.js'
 import { FIND_API_KEY } from '../database/queries/projects.js'
 import { hashToken, isMistyped, isSameToken } from './token.js'
 
-export const SCOPES = ['read', 'write'] as const
-export type Scope = (typeof SCOPES)[number]
-
 /** What a valid token opens. */
 export interface Grant {
   key_id: string

@@ -28,8 +28,8 @@ export interface RequestTrace {
 
 const UNTRACED: RequestTrace = { enter: (next) => next(), end: () => {} }
 
-/** Gives the tracing where the process was started with an OpenTelemetry SDK of the user's; undefined otherwise. */
-export function findTracing(): Tracing | undefined {
+/** Gives the tracing where a tracer is registered; undefined otherwise. */
+export function registeredTracing(): Tracing | undefined {
   const provider = trace.getTracerProvider()
   // The API puts a proxy before what is registered, which has no tracer to give as long as nothing is.
   const proxy = provider as Partial<{ getDelegateTracer: typeof provider.getTracer }>

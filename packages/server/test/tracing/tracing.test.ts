@@ -2,7 +2,8 @@ import { trace } from '@opentelemetry/api'
 import { NodeTracerProvider, type SpanProcessor } from '@opentelemetry/sdk-trace-node'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { PendingAppend } from '../../src/log/pending_append.js'
-import { findTracing } from '../../src/tracing/tracing.js'
+import { findTracing } from '../../src/tracing/find_tracing.js'
+import { registeredTracing } from '../../src/tracing/tracing.js'
 
 const broken: SpanProcessor = {
   onStart: () => {
@@ -26,20 +27,20 @@ const pending = (origin: unknown): PendingAppend => ({
 afterEach(() => trace.disable())
 
 describe('tracing', () => {
-  it('is not there unless the process has an SDK', () => {
-    expect(findTracing()).toBeUndefined()
+  it('is not there unless the process has an SDK', async () => {
+    expect(await findTracing()).toBeUndefined()
     new NodeTracerProvider().register()
-    expect(findTracing()).toBeDefined()
+    expect(await findTracing()).toBeDefined()
   })
 
   it('loses spans and nothing else when a part of the SDK fails', async () => {
     const provider = new NodeTracerProvider()
     provider.register()
     const outside = trace.getTracer('test').startSpan('request')
-    const origin = trace.setSpan(findTracing()!.origin(), outside)
+    const origin = trace.setSpan(registeredTracing()!.origin(), outside)
     trace.disable()
     new NodeTracerProvider({ spanProcessors: [broken] }).register()
-    const tracing = findTracing()!
+    const tracing = registeredTracing()!
 
     const done: string[] = []
     const request = tracing.request('POST', '/route', 'id', {})
@@ -53,9 +54,9 @@ describe('tracing', () => {
 
   it('has a flush carried out once, though the flush itself fails', async () => {
     new NodeTracerProvider().register()
-    const origin = trace.setSpan(findTracing()!.origin(), trace.getTracer('test').startSpan('request'))
+    const origin = trace.setSpan(registeredTracing()!.origin(), trace.getTracer('test').startSpan('request'))
     let runs = 0
-    const flush = findTracing()!.flush([pending(origin)], async () => {
+    const flush = registeredTracing()!.flush([pending(origin)], async () => {
       runs += 1
       throw new Error('the flush failed')
     })

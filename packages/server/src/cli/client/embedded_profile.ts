@@ -2,6 +2,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../config.js'
+import { isLoopback } from '../../exposure.js'
 import { keptAddress } from '../service_address.js'
 import { tell } from '../terminal/output.js'
 import { withDatabase } from '../with_database.js'
@@ -51,7 +52,7 @@ export async function embeddedProfile(
 
 function isOnThisMachine(url: string): boolean {
   const hostname = URL.canParse(url) ? new URL(url).hostname : ''
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
+  return isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
 /** A directory that was removed and made again has the same name and another identity. */

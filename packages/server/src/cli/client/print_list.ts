@@ -1,7 +1,7 @@
 import type { List } from '@annals/client'
 import { type Command, Option } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
-import { showProgress, type Unit } from '../progress.js'
+import type { Unit } from '../progress.js'
 import { commandLine } from '../terminal/command_name.js'
 import { type Output, tell } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
@@ -53,7 +53,7 @@ export async function printList<Item>(
   const { tableLines } = await import('../terminal/table.js')
   // Who watches the rows themselves needs no count of them.
   const is_watched = process.stderr.isTTY && !process.stdout.isTTY
-  const progress = is_watched ? showProgress('Listing', unit, 0) : undefined
+  const progress = is_watched ? (await import('../progress.js')).showProgress('Listing', unit, 0) : undefined
   const interruption = interruptible()
   let left = options.all ? Number.POSITIVE_INFINITY : options.limit
   let printed = 0

@@ -6,7 +6,6 @@ import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
 import { confirm } from './confirm.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
-import { eraseUser } from './erase_user.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 
 type Options = OutputOptions & ConnectionOptions
@@ -75,6 +74,7 @@ Example:
       const what = `This erases ${identifier} with ${countsOf(counts)} at ${url}.`
       await confirm(what, identifier, options.yes)
       const work = async (signal: AbortSignal) => {
+        const { eraseUser } = await import('./erase_user.js')
         const erased = await eraseUser(annals, identifier, counts.sessions_count, signal)
         if (output.json) return output.value(erased)
         const { sessions, entries, learning_spaces } = erased.deleted

@@ -4,7 +4,6 @@ import { readConfig } from '../../config.js'
 import { AnnalsError } from '../../errors.js'
 import { type ConnectionOptions, connect, isConnectionGiven, withConnection } from '../client/connection.js'
 import { runLongWork } from '../long_work.js'
-import { showProgress } from '../progress.js'
 import { commandName } from '../terminal/command_name.js'
 import { painter } from '../terminal/paint.js'
 import { withDatabaseForLong } from '../with_database.js'
@@ -65,6 +64,7 @@ async function loadHere({ project = 'default' }: Options, signal: AbortSignal): 
 async function loadThere(options: Options, signal: AbortSignal): Promise<void> {
   const { readDemo } = await import('./demo_document.js')
   const { postDemo } = await import('./post_demo.js')
+  const { showProgress } = await import('../progress.js')
   const demo = await readDemo()
   const { annals, url } = await connect(options, 5)
   const total = demo.sessions.reduce((sum, { entries }) => sum + entries.length, 0)

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type from '#typebox'
 import { responses } from '../../contract/responses.js'
 import { Empty, NoQuery } from '../../contract/schema.js'
 import { ConfigsBody, MergedConfigs, SessionParams } from '../../contract/session.js'

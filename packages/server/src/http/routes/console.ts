@@ -1,11 +1,11 @@
 import { createReadStream, existsSync, readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import serveFiles from '@fastify/static'
 import type { FastifyReply } from 'fastify'
-import Type from 'typebox'
+import Type from '#typebox'
 import { NoQuery, Strict } from '../../contract/schema.js'
 import { AnnalsError } from '../../errors.js'
+import { isLoopback, signsInByCode } from '../../exposure.js'
 import { exchangeSignInCode } from '../../resources/sign_in.js'
 import { answer } from '../answer.js'
 import type { AppParts, AppServer } from '../app_parts.js'
@@ -80,11 +80,6 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
   )
 }
 
-/** Whether a link may open the console: on a service of one's own, which only its machine can reach. */
-export function signsInByCode(config: { host: string; database_url: string | undefined }): boolean {
-  return config.database_url === undefined && isLoopback(config.host)
-}
-
 /** Exchanges the code of the link that the start printed for an API key. */
 function signInRoute(app: AppServer, { database }: AppParts): void {
   const body = Strict({ code: Type.String({ minLength: 1, maxLength: 128 }) })
@@ -100,10 +95,6 @@ function signInRoute(app: AppServer, { database }: AppParts): void {
       return answer(reply.header('cache-control', 'no-store'), JSON.stringify({ token }))
     },
   )
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 function protect(reply: FastifyReply): FastifyReply {

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type from '#typebox'
 import { NoQuery, Strict, UserIdentifier } from '../../contract/schema.js'
 import { AnnalsError } from '../../errors.js'
 import { parseId } from '../../ids.js'

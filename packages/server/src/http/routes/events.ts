@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type from '#typebox'
 import { AddEventBody, AppendHeaders, ListEventsQuery } from '../../contract/event.js'
 import { responses } from '../../contract/responses.js'
 import { NoQuery, PageOf } from '../../contract/schema.js'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type from '#typebox'
 import { IdempotencyHeaders } from '../../contract/event.js'
 import {
   CreateLearningSpaceBody,

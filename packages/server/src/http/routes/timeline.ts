@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type from '#typebox'
 import { AppendEntriesBody, AppendedEntries, TailHeaders, TimelineQuery } from '../../contract/entry.js'
 import { AppendHeaders } from '../../contract/event.js'
 import { responses, streamResponse } from '../../contract/responses.js'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type from '#typebox'
 import { responses } from '../../contract/responses.js'
 import { NoQuery, PageOf } from '../../contract/schema.js'
 import { ErasedUser, ListUsersQuery, ResourceCounts, UserParams } from '../../contract/user.js'

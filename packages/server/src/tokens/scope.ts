@@ -1,0 +1,3 @@
+/** What a token allows. */
+export const SCOPES = ['read', 'write'] as const
+export type Scope = (typeof SCOPES)[number]

@@ -1,0 +1,41 @@
+import type { Config } from './config.js'
+import { locateDatabase } from './database/connection_target.js'
+import { type Database, openDatabase } from './database/database.js'
+import { checkSchema, migrate } from './database/migrator.js'
+import { Appender } from './log/appender.js'
+
+/** How a command works with the database, where it is not as a request does. */
+export interface WorkOptions {
+  wait_ms_max?: number
+  statement_ms_max?: number
+  /** Settings of PostgreSQL for the command's connections. */
+  settings?: Record<string, string>
+  /** `check`: the schema must be this version's already; `any`: whatever it is. By default it is migrated. */
+  schema?: 'check' | 'any'
+}
+
+/** Runs a command's work on the configured database, migrated, and leaves it as it was found. */
+export async function workOnDatabase<T>(
+  config: Config,
+  onProgress: (sentence: string) => void,
+  work: (database: Database, appender: Appender) => Promise<T>,
+  { schema, ...options }: WorkOptions = {},
+): Promise<T> {
+  const location = await locateDatabase(config, onProgress)
+  try {
+    if (schema === undefined) await migrate(location.target, onProgress)
+    else if (schema === 'check') await checkSchema(location.target)
+    const { database_wait_ms_max, statement_ms_max } = config
+    const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }
+    const database = openDatabase({ target: location.target, connections_max: 2, ...bounds })
+    const appender = new Appender({ ...config, ...bounds, queue_wait_ms_max: undefined, database })
+    try {
+      return await work(database, appender)
+    } finally {
+      appender.close()
+      await database.close()
+    }
+  } finally {
+    await location.release()
+  }
+}

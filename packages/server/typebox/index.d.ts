@@ -1,0 +1,2 @@
+export { default, type Static, type TSchema } from 'typebox'
+export { Compile } from 'typebox/compile'

@@ -1,0 +1,2 @@
+export { default } from 'typebox'
+export { Compile } from 'typebox/compile'
