@@ -89,6 +89,24 @@ describe('SIGTERM', () => {
     expect(Date.now() - startedAt).toBeLessThan(SHUTDOWN_MS_MAX)
   })
 
+  it('is not held up by a kept connection that got its last answer meanwhile', async () => {
+    const node = await service.startNode({ ANNALS_DRAIN_MS_MAX: '60000', ANNALS_COMMIT_MS_MAX: '60000' })
+    const project = await service.newProject()
+    const client = await service.newClient({ token: project.token, node })
+    const { id } = expectOk(await client.createSession({}), 201)
+    await whileSessionIsHeld(service.databaseUrl, project.id, id, async ({ waiting, release }) => {
+      const append = client.appendEvent(id, { type: 'note', data: {} })
+      await waiting()
+      const stopped = node.stop()
+      await refusesConnections(node.url)
+      const startedAt = Date.now()
+      await release()
+      expectOk(await append)
+      expect((await stopped).code).toBe(0)
+      expect(Date.now() - startedAt).toBeLessThan(SHUTDOWN_MS_MAX)
+    })
+  })
+
   it('stops accepting, answers every request that was accepted, and exits 0 within ten seconds', async () => {
     const project = await service.newProject()
     const api = await service.newClient({ token: project.token })

@@ -7,6 +7,7 @@ import type { AppServer } from './app_parts.js'
  * end: Node's own, 511, is soon full.
  */
 const BACKLOG = 4_096
+const SWEEP_MS = 50
 
 /** Listens and gives the URL. @throws StartError when the address cannot be had */
 export async function listen(app: AppServer, config: { host: string; port: number }): Promise<string> {
@@ -32,12 +33,15 @@ export async function listen(app: AppServer, config: { host: string; port: numbe
   }
 }
 
-/** Waits for `close`; when that takes too long, `cut`s what is still open. */
-export async function closeWithin(ms: number, close: () => Promise<unknown>, cut: () => void): Promise<void> {
-  const timer = setTimeout(cut, ms)
+/** Answers what was accepted and closes; when that takes too long, cuts what is still open. */
+export async function closeWithin(ms: number, app: AppServer): Promise<void> {
+  const cut = setTimeout(() => app.server.closeAllConnections(), ms)
+  // Closing ends the connections that are idle by then. One that is kept after its last answer would be waited for.
+  const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS)
   try {
-    await close()
+    await app.close()
   } finally {
-    clearTimeout(timer)
+    clearTimeout(cut)
+    clearInterval(sweep)
   }
 }

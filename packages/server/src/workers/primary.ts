@@ -29,13 +29,6 @@ export class FirstWorkerFailed extends Error {
 }
 
 /**
- * What Node is given to serve with; `npm start`, the Dockerfile and the unit of systemd have the same. Young objects may
- * take up to 96 MB instead of 48: large batches wait for their commits among them, and with less room the collector
- * copies them so often that it takes a fifth of the time.
- */
-const NODE_FLAGS = ['--max-semi-space-size=32']
-
-/**
  * Processes that share a port, and the one that starts them. Each of `count` places goes round:
  *
  *   starting ── it says that it is ready ──▶ serving ── it ends ──▶ waiting (longer each time) ──▶ starting
@@ -48,8 +41,7 @@ export class Workers {
   private places: Promise<void>[] = []
 
   constructor(private readonly options: WorkersOptions) {
-    // Those of whoever started this process come last, and win.
-    cluster.setupPrimary({ args: options.args, execArgv: [...NODE_FLAGS, ...process.execArgv] })
+    cluster.setupPrimary({ args: options.args })
     cluster.on('message', (worker, message) => this.hear(worker, message))
   }
 

@@ -7,8 +7,11 @@ export interface Primary {
   /** Resolves with why this worker shall end: its primary said so, or is gone. */
   readonly ending: Promise<string>
   tellReady(url: string): void
-  /** Takes leave of the primary, so that this process can end. */
-  leave(): void
+  /**
+   * Takes leave of the primary, so that this process can end: resolves when it hands over no connection any more. One
+   * that it had handed to a process that just ends would stay open with nobody to answer.
+   */
+  leave(): Promise<void>
   /** What this worker's registry holds becomes part of `metricsOfAll`. */
   shareMetrics(registry: Registry): void
   /** The metrics of all workers, added up, as text; undefined when not all of them answered. */
@@ -44,7 +47,12 @@ export function findPrimary(): Primary | undefined {
   return {
     ending,
     tellReady: (url) => tell({ annals: 'ready', url }),
-    leave: () => worker.disconnect(),
+    leave: () =>
+      new Promise((resolve) => {
+        if (!worker.isConnected()) return resolve()
+        worker.once('disconnect', resolve)
+        worker.disconnect()
+      }),
     shareMetrics: (registry) => {
       AggregatorRegistry.setRegistries(registry)
       new AggregatorRegistry()
