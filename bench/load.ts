@@ -1,8 +1,6 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { forkedAsBatch } from './batch_policy.ts'
 import { type CpuOf, type CpuUsed, measureCpu } from './cpu.ts'
-import { BenchFailure } from './failure.ts'
+import { orderOf } from './other_process.ts'
 import type { Service } from './service.ts'
 
 /** A request of a load. The body is sent as it is. */
@@ -51,17 +49,17 @@ export interface LoadCpu {
 export interface LoadOrder extends Omit<LoadOptions, 'services' | 'cpu_of'> {
   targets: Array<{ url: string; token: string }>
 }
-export type LoadReport = (Omit<LoadResult, 'per_second' | 'cpu'> & { cpu_us: number }) | { failure: string }
+export type LoadMeasured = Omit<LoadResult, 'per_second' | 'cpu'> & { cpu_us: number }
 
 /** Puts load on the service from a process of its own, and measures what it takes. */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { services, cpu_of, ...order } = options
   const targets = services.map(({ url, token }) => ({ url, token }))
   const stopMeasuring = await measureCpu({ services, ...cpu_of })
-  const report = await inProcess({ ...order, targets })
+  const carriedOut: LoadOrder = { ...order, targets }
+  const module = new URL('./load_process.js', import.meta.url)
+  const { cpu_us, ...result } = await orderOf<LoadMeasured>(module, carriedOut, forkedAsBatch())
   const used = await stopMeasuring()
-  if ('failure' in report) throw new BenchFailure(`The load failed: ${report.failure}`)
-  const { cpu_us, ...result } = report
   const cpu = used && cpuOf(used, cpu_us, result.requests)
   return { ...result, per_second: result.requests / result.seconds, ...(cpu && { cpu }) }
 }
@@ -81,16 +79,4 @@ function cpuOf(used: CpuUsed, generator_us: number, requests: number): LoadCpu {
     idle_share: share(capacity_us - machine_us),
     others_share: share(Math.max(machine_us - service_us - postgres_us - generator_us, 0)),
   }
-}
-
-async function inProcess(order: LoadOrder): Promise<LoadReport> {
-  const child = fork(new URL('./load_process.js', import.meta.url), [], forkedAsBatch())
-  const ended = once(child, 'exit').then(
-    ([code]): LoadReport => ({ failure: `its process ended with ${code}` }),
-  )
-  const reported = once(child, 'message').then(([report]) => report as LoadReport)
-  child.send(order)
-  const report = await Promise.race([reported, ended])
-  child.kill()
-  return report
 }

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
-import type { LoadOrder, LoadReport } from './load.ts'
+import type { LoadMeasured, LoadOrder } from './load.ts'
+import { carryOut } from './other_process.ts'
 import { percentile } from './statistics.ts'
 
 /*
@@ -8,13 +9,9 @@ import { percentile } from './statistics.ts'
  * the next request, since it shares the processors with what it measures.
  */
 
-process.once('message', (order: LoadOrder) => {
-  void run(order)
-    .catch((error: Error): LoadReport => ({ failure: error.message }))
-    .then((report) => process.send!(report))
-})
+carryOut(run)
 
-async function run(order: LoadOrder): Promise<LoadReport> {
+async function run(order: LoadOrder): Promise<LoadMeasured> {
   const { targets, connections, seconds, status } = order
   const requests = targets.map((target) => order.requests.map((request) => encode(request, target)))
   const latencies: number[] = []

@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { createInterface } from 'node:readline'
 import { BenchFailure } from './failure.ts'
-import { ANNALS_BIN, ROOT } from './root.ts'
+import { ANNALS_BIN } from './root.ts'
 
 const READY_MS_MAX = 60_000
 
@@ -58,7 +57,7 @@ export async function startService(env: Record<string, string>): Promise<Service
 function launch(env: Record<string, string>, stderr: 'ignore' | 'inherit'): ChildProcess {
   const { PATH = '', HOME = '/' } = process.env
   const ours = { PATH, HOME, PORT: '0', ANNALS_API_KEY: token, ANNALS_ADMIN_TOKEN: admin_token, ...env }
-  const child = spawn(process.execPath, [...nodeFlags(), ANNALS_BIN, 'serve'], {
+  const child = spawn(process.execPath, [ANNALS_BIN, 'serve'], {
     env: ours,
     cwd: tmpdir(),
     stdio: ['ignore', 'pipe', stderr],
@@ -66,12 +65,6 @@ function launch(env: Record<string, string>, stderr: 'ignore' | 'inherit'): Chil
   children.add(child)
   child.once('exit', () => children.delete(child))
   return child
-}
-
-/** What `npm start` gives to Node. */
-function nodeFlags(): string[] {
-  const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
-  return scripts.start.match(/(?<= )--[a-z-]+=\S+/g)
 }
 
 async function readyUrl(child: ChildProcess): Promise<string | undefined> {

@@ -16,13 +16,17 @@ const TABLE = [
   'CREATE SEQUENCE yardstick_seq CACHE 1000',
 ]
 
+const COLUMNS = 'project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data'
 // pgbench sends :i and :data as parameters, since the protocol is `prepared`.
 const ROW = `('00000000-0000-7000-8000-000000000000', ('00000000-0000-7000-8000-' || lpad(:i, 12, '0'))::uuid,
   nextval('yardstick_seq'), now(), now(), gen_random_uuid(), 270, 0, 'event', 'tool_call', :data::jsonb)`
 
+/** One row of it as a statement of its own: its session's number, and its data. */
+export const YARDSTICK_INSERT = `INSERT INTO yardstick (${COLUMNS}) VALUES ${ROW.replace(':i', '$1').replace(':data', '$2')}`
+
 function script(rows: number): string {
   return `\\set i random(1, 1000)
-INSERT INTO yardstick (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
+INSERT INTO yardstick (${COLUMNS})
 VALUES ${Array.from({ length: rows }, () => ROW).join(',\n')};
 `
 }
@@ -40,7 +44,7 @@ export type Yardstick = (rows: number, clients: number, seconds: number) => Prom
 
 /** Prepares the yardstick's table. Gives undefined where pgbench is missing. */
 export async function prepareYardstick(
-  ctx: BenchContext,
+  { directory }: Pick<BenchContext, 'directory'>,
   database: BenchDatabase,
 ): Promise<Yardstick | undefined> {
   const pgbench = await findPgbench()
@@ -48,7 +52,6 @@ export async function prepareYardstick(
   for (const statement of TABLE) await database.query(statement)
   const variables = { data: JSON.stringify(toolCall(0).data) }
   return async (rows, clients, seconds) => {
-    const { directory } = ctx
     const options = { url: database.url, clients, seconds, script: script(rows), directory, variables }
     // pgbench is a child of this process, which does nothing else meanwhile.
     const stopMeasuring = await measureCpu({ services: [process], database })

@@ -14,6 +14,9 @@ export interface Seen {
   /** Of each round. */
   alone: Answers[]
   beside: Answers[]
+  /** Of the same without Annals, where that could be measured. */
+  bareAlone: Answers[]
+  bareBeside: Answers[]
   before: OfferResult[]
   after: OfferResult[]
   crowd: OfferResult[]
@@ -91,14 +94,11 @@ function ofMemoryAndIdleConnections(seen: Seen): Line[] {
   ]
 }
 
-function ofTheQuietTenant({ alone, beside, probed, quietly, waited }: Seen): Line[] {
-  const p99s = (rounds: Answers[]) => rounds.map(({ p99_ms }) => p99_ms)
-  const alone_ms = p99s(alone)
-  const beside_ms = p99s(beside)
+function ofTheQuietTenant({ alone, beside, bareAlone, bareBeside, probed, quietly, waited }: Seen): Line[] {
+  const bare = bareAlone.length > 0 ? aloneAndBeside('bare INSERTs', bareAlone, bareBeside) : []
   return [
-    { name: `quiet tenant alone, p99 (${spread(alone_ms)})`, unit: 'ms', value: median(alone_ms) },
-    { name: `beside one at full speed, p99 (${spread(beside_ms)})`, unit: 'ms', value: median(beside_ms) },
-    { name: 'ratio of the two', unit: '×', value: median(beside_ms) / median(alone_ms), at_most: 2 },
+    ...aloneAndBeside('quiet tenant', alone, beside, 2),
+    ...bare,
     {
       name: 'the probers’ own wait for a processor in the overload, p99',
       unit: 'ms',
@@ -110,6 +110,23 @@ function ofTheQuietTenant({ alone, beside, probed, quietly, waited }: Seen): Lin
       name: 'quiet tenant in the overload, refused',
       unit: '%',
       value: 100 * (1 - quietly.answers['200']!.requests / quietly.sent),
+    },
+  ]
+}
+
+/** Whoever wants little: alone, beside somebody at full speed, and how many times as long it takes then. */
+function aloneAndBeside(who: string, alone: Answers[], beside: Answers[], at_most?: number): Line[] {
+  const p99s = (rounds: Answers[]) => rounds.map(({ p99_ms }) => p99_ms)
+  const alone_ms = p99s(alone)
+  const beside_ms = p99s(beside)
+  return [
+    { name: `${who} alone, p99 (${spread(alone_ms)})`, unit: 'ms', value: median(alone_ms) },
+    { name: `… beside full speed, p99 (${spread(beside_ms)})`, unit: 'ms', value: median(beside_ms) },
+    {
+      name: '… ratio of the two',
+      unit: '×',
+      value: median(beside_ms) / median(alone_ms),
+      ...(at_most !== undefined && { at_most }),
     },
   ]
 }

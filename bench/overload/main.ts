@@ -5,8 +5,9 @@ import { parseArgs } from 'node:util'
 import { BenchFailure } from '../failure.ts'
 import { PostgresServer } from '../postgres.ts'
 import { startService } from '../service.ts'
+import { bareInserts } from './bare_inserts.ts'
 import { lines } from './figures.ts'
-import { measure } from './measure.ts'
+import { measure, PROBES_PER_SECOND } from './measure.ts'
 import { report } from './report.ts'
 import { createTenants } from './tenants.ts'
 
@@ -77,11 +78,14 @@ async function main(): Promise<void> {
     steps.push(() => server.stop())
     const database = await server.createDatabase()
     steps.push(() => database.drop())
+    const apart = await server.createDatabase()
+    steps.push(() => apart.drop())
+    const bare = await bareInserts(apart, directory, PROBES_PER_SECOND)
     const service = await startService({ DATABASE_URL: database.url })
     steps.push(() => service.stop())
     const crowd = await createTenants(service, given.tenants)
     const [quiet] = await createTenants(service, 1)
-    const figures = lines(await measure({ ...given, service, database, crowd, quiet: quiet! }))
+    const figures = lines(await measure({ ...given, service, database, crowd, quiet: quiet!, bare }))
     process.stdout.write(report(figures))
     if (figures.some(({ value, at_most }) => at_most !== undefined && !(value <= at_most)))
       process.exitCode = 1

@@ -4,15 +4,17 @@ import { measureCpu } from '../cpu.ts'
 import { runLoad } from '../load.ts'
 import { residentMegabytes } from '../memory.ts'
 import type { Service } from '../service.ts'
+import type { BareInserts } from './bare_inserts.ts'
 import type { Seen } from './figures.ts'
 import { offer } from './offer.ts'
+import { AHEAD } from './probing.ts'
 import { type Tenant, together } from './tenants.ts'
 
 /** Connections that measure what it can take, and that a tenant at full speed has. */
 const FULL_SPEED = 64
-const PROBES_PER_SECOND = 50
-/** A prober is ahead of the load for a processor, where it may: its own waiting is no latency of the service. */
-const PROBER = { connections: 64, priority: -10 }
+/** What a prober asks. */
+export const PROBES_PER_SECOND = 50
+const PROBER = { connections: 64, priority: AHEAD }
 /** How often a quiet tenant is looked at alone and beside a busy one: a checkpoint falls into some of its turns. */
 const QUIET_ROUNDS = 5
 /** How often a connection that is hardly used is used: before the service would close it. */
@@ -28,6 +30,8 @@ export interface Scene {
   /** The tenants that the overload comes from, and one that wants little. */
   crowd: Tenant[]
   quiet: Tenant
+  /** The same without Annals, where that can be measured. */
+  bare: BareInserts | undefined
   /** How long the overload lasts, and how many connections it comes over. */
   seconds: number
   connections: number
@@ -91,16 +95,24 @@ function loadsOf({ service, crowd }: Scene) {
   return { fullSpeed, probe, usual }
 }
 
-async function quietAloneAndBeside({ quiet }: Scene, { probe, fullSpeed }: Loads, seconds: number) {
-  say(`a quiet tenant alone, and beside one at full speed, ${seconds} s each, ${QUIET_ROUNDS} times`)
+async function quietAloneAndBeside({ quiet, bare }: Scene, { probe, fullSpeed }: Loads, seconds: number) {
+  say(
+    `a quiet tenant alone, and beside one at full speed, ${seconds} s each, ${QUIET_ROUNDS} times; bare INSERTs likewise`,
+  )
   const alone = []
   const beside = []
+  const bareAlone = []
+  const bareBeside = []
   for (let round = 0; round < QUIET_ROUNDS; round += 1) {
     alone.push((await probe([quiet], seconds)).answers['200']!)
     const [probed] = await Promise.all([probe([quiet], seconds), fullSpeed(seconds)])
     beside.push(probed.answers['200']!)
+    if (!bare) continue
+    bareAlone.push(await bare.probe(seconds))
+    const [inserted] = await Promise.all([bare.probe(seconds), bare.fullSpeed(FULL_SPEED, seconds)])
+    bareBeside.push(inserted)
   }
-  return { alone, beside }
+  return { alone, beside, bareAlone, bareBeside }
 }
 
 async function amongIdleConnections(scene: Scene, { probe }: Loads, seconds: number) {

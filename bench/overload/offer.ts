@@ -1,7 +1,5 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { BenchFailure } from '../failure.ts'
 import type { LoadRequest } from '../load.ts'
+import { orderOf } from '../other_process.ts'
 import type { Service } from '../service.ts'
 
 /** Requests that come when they come, whether or not earlier ones are answered. */
@@ -42,18 +40,10 @@ export interface OfferResult {
 export interface OfferOrder extends Omit<Offer, 'services' | 'priority'> {
   urls: string[]
 }
-export type OfferReport = OfferResult | { failure: string }
 
 /** Offers from a process of its own. */
-export async function offer({ services, priority = 0, ...rest }: Offer): Promise<OfferResult> {
-  const child = fork(new URL('./offer_process.js', import.meta.url), [String(priority)])
-  const ended = once(child, 'exit').then(
-    ([code]): OfferReport => ({ failure: `its process ended with ${code}` }),
-  )
-  const reported = once(child, 'message').then(([report]) => report as OfferReport)
-  child.send({ ...rest, urls: services.map(({ url }) => url) } satisfies OfferOrder)
-  const report = await Promise.race([reported, ended])
-  child.kill()
-  if ('failure' in report) throw new BenchFailure(`The load failed: ${report.failure}`)
-  return report
+export function offer({ services, priority = 0, ...rest }: Offer): Promise<OfferResult> {
+  const order: OfferOrder = { ...rest, urls: services.map(({ url }) => url) }
+  const module = new URL('./offer_process.js', import.meta.url)
+  return orderOf(module, order, { args: [String(priority)] })
 }

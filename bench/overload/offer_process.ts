@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net'
-import { setPriority } from 'node:os'
+import { carryOut } from '../other_process.ts'
 import { percentile } from '../statistics.ts'
-import type { Answers, OfferOrder, OfferReport } from './offer.ts'
+import type { OfferOrder, OfferResult } from './offer.ts'
+import { summed, takePriority } from './probing.ts'
 
 /*
  * The process that offers requests at a rate, on plain sockets. Nothing is ever sent ahead on a connection: an answer
@@ -10,19 +11,11 @@ import type { Answers, OfferOrder, OfferReport } from './offer.ts'
 
 const TICK_MS = 1
 
-try {
-  setPriority(Number(process.argv[2] ?? 0))
-} catch {
-  // Only root may raise it. The figures then include that the prober waited for a processor.
-}
+takePriority(Number(process.argv[2] ?? 0))
 
-process.on('message', (order: OfferOrder) => {
-  void run(order)
-    .catch((error: Error): OfferReport => ({ failure: error.message }))
-    .then((report) => process.send!(report))
-})
+carryOut(run)
 
-async function run(order: OfferOrder): Promise<OfferReport> {
+async function run(order: OfferOrder): Promise<OfferResult> {
   const { urls, connections, seconds, per_second } = order
   const requests = order.tokens.map((token, at) => encode(order, token, at))
   const seen = new Map<string, number[]>()
@@ -62,16 +55,6 @@ async function run(order: OfferOrder): Promise<OfferReport> {
     answers: Object.fromEntries([...seen].sort().map(([status, latencies]) => [status, summed(latencies)])),
     cpu_us: used.user + used.system,
     late_p99_ms: percentile(Float64Array.from(late).sort(), 0.99),
-  }
-}
-
-function summed(latencies: number[]): Answers {
-  const sorted = Float64Array.from(latencies).sort()
-  return {
-    requests: sorted.length,
-    p50_ms: percentile(sorted, 0.5),
-    p99_ms: percentile(sorted, 0.99),
-    max_ms: percentile(sorted, 1),
   }
 }
 

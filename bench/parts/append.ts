@@ -20,7 +20,7 @@ export const append: Part = {
     const one = await ctx.startService(database)
     const other = await ctx.startService(database)
     // As docs/scale.md recommends where processes share processors that are all busy.
-    const gather = { ANNALS_GATHER_MS_MAX: '4' }
+    const gather = { ANNALS_GATHER_MS_MAX: '8' }
     const two = [await ctx.startService(database, gather), await ctx.startService(database, gather)]
     // Patient, since one by one 64 can take longer than it would have them wait.
     const alone = { ANNALS_GROUP_COMMIT: 'off', ANNALS_QUEUE_WAIT_MS_MAX: '60000' }

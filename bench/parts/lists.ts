@@ -1,6 +1,6 @@
 import { BenchFailure } from '../failure.ts'
 import { type LoadResult, runLoad } from '../load.ts'
-import { type LoadedSessions, loadSessions } from '../load_sessions.ts'
+import { loadSessions } from '../load_sessions.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
 import type { Service } from '../service.ts'
 import { callApi, openProject } from '../sessions.ts'
@@ -54,7 +54,7 @@ export const lists: Part = {
     for (const size of ctx.quick ? (['huge'] as const) : (['huge', 'small'] as const)) {
       const project = await openProject(service, loaded[size].id)
       const measure = measurerOf(ctx, project, database)
-      if (size === 'huge') figures.push(...(await unfiltered(project, loaded, measure)))
+      figures.push(...(await unfiltered(size, project, loaded[size].sessions, measure)))
       for (const [name, query] of Object.entries(QUESTIONS))
         figures.push(...latencies(`${size}: ${name}`, await measure(`${size}: ${name}`, query)))
       for (const [name, query] of Object.entries(WORST)) {
@@ -94,18 +94,23 @@ function measurerOf(ctx: BenchContext, service: Service, database: { url: string
 }
 
 /** First pages and ones far behind, in both directions, and how much more the latter take. */
-async function unfiltered(service: Service, { huge }: LoadedSessions, measure: Measure): Promise<Figure[]> {
-  const far = Math.min(10_000, Math.floor(huge.sessions / PAGE / 2))
+async function unfiltered(
+  size: 'huge' | 'small',
+  service: Service,
+  sessions: number,
+  measure: Measure,
+): Promise<Figure[]> {
+  const far = Math.min(10_000, Math.floor(sessions / PAGE / 2))
   const figures: Figure[] = []
   for (const time_desc of [false, true]) {
     const direction = time_desc ? 'newest first' : 'oldest first'
     const cursor = await walkTo(service, far * PAGE, time_desc)
-    const first = await measure(`huge: page 1, ${direction}`, { time_desc })
-    const behind = await measure(`huge: page ${far}, ${direction}`, { time_desc, cursor })
-    figures.push(...latencies(`huge: page 1, ${direction}`, first))
-    figures.push(...latencies(`huge: page ${far.toLocaleString('en-US')}, ${direction}`, behind))
+    const first = await measure(`${size}: page 1, ${direction}`, { time_desc })
+    const behind = await measure(`${size}: page ${far}, ${direction}`, { time_desc, cursor })
+    figures.push(...latencies(`${size}: page 1, ${direction}`, first))
+    figures.push(...latencies(`${size}: page ${far.toLocaleString('en-US')}, ${direction}`, behind))
     figures.push({
-      name: `page ${far.toLocaleString('en-US')} ÷ page 1, ${direction}`,
+      name: `${size === 'huge' ? '' : `${size}: `}page ${far.toLocaleString('en-US')} ÷ page 1, ${direction}`,
       unit: 'ratio',
       better: 'lower',
       values: behind.map(({ p50_ms }, round) => p50_ms / first[round]!.p50_ms),
