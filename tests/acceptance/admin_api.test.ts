@@ -3,8 +3,9 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { startServer } from '../harness/annals_process.ts'
 import { expectError, expectOk, NOBODYS_ID, TIMESTAMP, UUID } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
+import { lockWaits } from '../harness/lock_waits.ts'
 import { useService } from '../harness/service.ts'
-import { queryRows, withConnection } from '../harness/sql.ts'
+import { withConnection } from '../harness/sql.ts'
 import { type IssuedToken, issueToken } from '../harness/tokens.ts'
 
 interface NewProject {
@@ -61,10 +62,8 @@ describe('a token for a project that is being erased', () => {
       await connection.query('SELECT id FROM projects WHERE id = $1 FOR UPDATE', [project.id])
       const issuing = admin.request('POST', `${PROJECTS}/${project.id}/tokens`, { body: { name: 'late' } })
       await vi.waitFor(async () => {
-        const waiting = `SELECT pid FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%api_keys%'`
-        expect(await queryRows(service.databaseUrl, waiting)).toHaveLength(1)
-      })
+        expect(await lockWaits(service.databaseUrl, '%api_keys%')).toBe(1)
+      }, 15_000)
       await connection.query('DELETE FROM api_keys WHERE project_id = $1', [project.id])
       await connection.query('DELETE FROM projects WHERE id = $1', [project.id])
       await connection.query('COMMIT')

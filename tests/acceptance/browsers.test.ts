@@ -121,10 +121,12 @@ describe('the start', () => {
   it('warns where other machines can reach it in the clear: in the log and for who started it', async () => {
     const node = await service.startNode({ HOST: '0.0.0.0' })
     // The log is written behind the start.
-    await vi.waitFor(() =>
-      expect(linesOf(node).map((line) => (line.startsWith('{') ? 'log' : line.slice(0, 8)))).toEqual(
-        expect.arrayContaining(['log', 'Warning:']),
-      ),
+    await vi.waitFor(
+      () =>
+        expect(linesOf(node).map((line) => (line.startsWith('{') ? 'log' : line.slice(0, 8)))).toEqual(
+          expect.arrayContaining(['log', 'Warning:']),
+        ),
+      { timeout: 15_000 },
     )
     const behind = await service.startNode({ HOST: '0.0.0.0', ANNALS_BEHIND_TLS: 'true' })
     expect(linesOf(behind)).toEqual([])
@@ -133,7 +135,9 @@ describe('the start', () => {
   it('warns of an admin token that can be guessed, without telling it', async () => {
     const token = 'secret'.repeat(8)
     const node = await service.startNode({ ANNALS_ADMIN_TOKEN: token })
-    await vi.waitFor(() => expect(node.logLines.join('\n')).toContain('ANNALS_ADMIN_TOKEN'))
+    await vi.waitFor(() => expect(node.logLines.join('\n')).toContain('ANNALS_ADMIN_TOKEN'), {
+      timeout: 15_000,
+    })
     expect(node.logLines.join('\n')).not.toContain(token)
   })
 })

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { ApiClient, SessionEvent } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
@@ -48,9 +49,7 @@ describe('kill -9 of a node in the middle of 16 appenders', () => {
       const appenders = Array.from({ length: APPENDERS }, (_, index) =>
         appendUntilDeath(client, id, index, acknowledged),
       )
-      while (acknowledged.length < ACKNOWLEDGED_BEFORE_KILL) {
-        await new Promise((resolve) => setImmediate(resolve))
-      }
+      while (acknowledged.length < ACKNOWLEDGED_BEFORE_KILL) await sleep(5)
       await doomed.kill()
       const unanswered = await Promise.all(appenders)
 

@@ -73,7 +73,7 @@ async function appendSome(api: ApiClient, sessionId: string, count: number) {
   return (await Promise.all(calls)).map((answer) => expectOk(answer))
 }
 
-describe('the embedded PostgreSQL', () => {
+describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
   it('keeps what was stored from one start to the next, and stops with its service', async () => {
     const first = await start()
     const session = expectOk(await first.api.createSession({ user: 'ada' }), 201)

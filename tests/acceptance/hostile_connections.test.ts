@@ -172,8 +172,9 @@ describe('a caller who leaves in the middle of a body', () => {
     await closed
     const lines = () =>
       hasty.logLines.map((line) => JSON.parse(line) as { request_id?: string; level: number })
-    await vi.waitFor(() =>
-      expect(lines().some(({ request_id }) => request_id === `left-${leave}`)).toBe(true),
+    await vi.waitFor(
+      () => expect(lines().some(({ request_id }) => request_id === `left-${leave}`)).toBe(true),
+      { timeout: 15_000 },
     )
     expect(lines().filter(({ level }) => level > 30)).toEqual([])
     expect(await sessions()).toBe(before)

@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { ANNALS_BIN } from '../harness/annals_process.ts'
 import { countEntries, insertLargeLog, useTransfers } from '../harness/exports.ts'
 import { useService } from '../harness/service.ts'
-import { queryRows } from '../harness/sql.ts'
+import { execute, queryRows } from '../harness/sql.ts'
 
 const service = useService()
 const annals = useTransfers(service)
@@ -52,6 +52,12 @@ describe('an import that is interrupted', () => {
       child.kill(signal)
       const { code, stderr } = await ended
       if (signal === 'SIGTERM') expect({ code, stderr }).toMatchObject({ code: 130, stderr: /run the same/i })
+      // PostgreSQL may still be at the last transaction, which has locked the head.
+      await execute(
+        service.databaseUrl,
+        'SELECT FROM session_heads WHERE project_id = $1 AND session_id = $2 FOR UPDATE',
+        [target.id, session],
+      )
       const [log] = await queryRows<Record<string, string>>(
         service.databaseUrl,
         `SELECT h.last_seq, (SELECT max(e.seq) FROM entries e WHERE e.project_id = $1 AND e.session_id = $2) AS max_seq,

@@ -91,8 +91,9 @@ describe('a text that would be SQL, a line of a log or a header', () => {
   it('has written no line of the log and no field of one', async () => {
     await api.request('GET', '/api/v1/ping', { headers: { 'X-Request-Id': 'last-of-injections' } })
     const lines = () => service.node.logLines.map((line) => JSON.parse(line) as Record<string, unknown>)
-    await vi.waitFor(() =>
-      expect(lines().some(({ request_id }) => request_id === 'last-of-injections')).toBe(true),
+    await vi.waitFor(
+      () => expect(lines().some(({ request_id }) => request_id === 'last-of-injections')).toBe(true),
+      { timeout: 15_000 },
     )
     expect(lines().filter((line) => 'injected' in line || line.level === 60)).toEqual([])
     expect(service.node.logLines.join('\n')).not.toContain('\u001b')

@@ -61,7 +61,7 @@ describe('/metrics', () => {
   it('tells that the database is away, what that cost, and that it is back', async () => {
     const proxy = await proxyDatabase(service.databaseUrl)
     try {
-      const node = await service.startNode({ DATABASE_URL: proxy.url, ANNALS_DATABASE_WAIT_MS_MAX: '300' })
+      const node = await service.startNode({ DATABASE_URL: proxy.url, ANNALS_DATABASE_WAIT_MS_MAX: '1500' })
       const api = await service.newClient({ node })
       const { id } = expectOk(await api.createSession({}), 201)
       await proxy.refuse()

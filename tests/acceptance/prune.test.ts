@@ -5,12 +5,14 @@ import type { ApiClient } from '../harness/api_client.ts'
 import { openTail } from '../harness/event_stream.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { whileSessionIsHeld } from '../harness/held_session.ts'
+import { lockWaits } from '../harness/lock_waits.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog, sessionLog } from '../harness/session_log.ts'
 import { execute, queryRows, withConnection } from '../harness/sql.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
-const service = useService()
+/** Appends are held, and none of them is to be hung up. */
+const service = useService({ ANNALS_COMMIT_MS_MAX: '60000' })
 let project: Project
 let api: ApiClient
 
@@ -130,9 +132,12 @@ describe('annals prune', () => {
       const append = sessionLog(api, touched!).addEvent()
       await held.waiting()
       const pruning = prune('--older-than', '90d')
-      await vi.waitFor(async () => expect(await waitingStatements('%h.updated_at < $3%')).toBe(1), {
-        timeout: 15_000,
-      })
+      await vi.waitFor(
+        async () => expect(await lockWaits(service.databaseUrl, '%h.updated_at < $3%')).toBe(1),
+        {
+          timeout: 15_000,
+        },
+      )
       await held.release()
       return { append, pruning }
     })
@@ -187,7 +192,7 @@ describe('annals prune', () => {
       const { child, exited } = startAnnals(['prune', '--project', project.name, '--older-than', '90d'], {
         DATABASE_URL: service.databaseUrl,
       })
-      const waits = async () => expect(await waitingStatements('%DELETE FROM entries%')).toBe(1)
+      const waits = async () => expect(await lockWaits(service.databaseUrl, '%DELETE FROM entries%')).toBe(1)
       await vi.waitFor(waits, { timeout: 15_000 })
       child.kill('SIGINT')
       await holder.query('ROLLBACK')
@@ -211,14 +216,3 @@ describe('annals prune', () => {
     await tail.whenEnded(8_000)
   })
 })
-
-/** How many statements whose text is like this wait for a lock. */
-async function waitingStatements(pattern: string): Promise<number> {
-  const rows = await queryRows(
-    service.databaseUrl,
-    `SELECT pid FROM pg_stat_activity
-     WHERE datname = current_database() AND pid <> pg_backend_pid() AND wait_event_type = 'Lock' AND query LIKE $1`,
-    [pattern],
-  )
-  return rows.length
-}

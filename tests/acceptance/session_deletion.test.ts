@@ -83,7 +83,9 @@ describe('a session with more entries than are deleted at once', () => {
     tails.push(tail)
     const deletion = await whileEntryIsHeld(log.id, 2_500, async () => {
       const under_way = api.deleteSession(log.id)
-      await vi.waitFor(async () => expectError(await api.getSession(log.id), 404, 'session_not_found'))
+      await vi.waitFor(async () => expectError(await api.getSession(log.id), 404, 'session_not_found'), {
+        timeout: 15_000,
+      })
       expectError(await log.addEvent(), 404, 'session_not_found')
       expectError(await log.timeline(), 404, 'session_not_found')
       expectError(await log.copy(), 404, 'session_not_found')
@@ -109,7 +111,9 @@ describe('a session with more entries than are deleted at once', () => {
     const client = await service.newClient({ token: project.token, node: doomed })
     await whileEntryIsHeld(log.id, 2_500, async () => {
       const cut_off = client.deleteSession(log.id).catch(() => 'cut off')
-      await vi.waitFor(async () => expect((await rowsOf(log.id)).erased_sessions).toBe(1))
+      await vi.waitFor(async () => expect((await rowsOf(log.id)).erased_sessions).toBe(1), {
+        timeout: 15_000,
+      })
       await doomed.kill()
       expect(await cut_off).toBe('cut off')
       expect((await rowsOf(log.id)).entries).toBeGreaterThan(0)

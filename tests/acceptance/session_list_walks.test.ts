@@ -54,6 +54,7 @@ describe('a walk through 1,000 sessions with one created_at', () => {
       const seenOnce = new Set(seen)
       expect(stayed.filter((id) => !seenOnce.has(id))).toEqual([])
     },
+    120_000,
   )
 })
 

@@ -13,7 +13,7 @@ describe('a live tail ends', () => {
     const open = [await tails.open(), await tails.open({ node: tails.second })]
     for (const tail of open) await tail.received(1)
     expectOk(await tails.api.deleteSession(tails.log.id))
-    for (const tail of open) await tail.whenEnded(6_000)
+    for (const tail of open) await tail.whenEnded(15_000)
   })
 
   it('within six seconds of the revocation of its token, at each node, and leaves others open', async () => {
@@ -25,18 +25,19 @@ describe('a live tail ends', () => {
     expectOk(
       await service.adminClient().request('DELETE', `/admin/v1/projects/${tails.project.id}/tokens/${id}`),
     )
-    await Promise.all(open.map((tail) => tail.whenEnded(7_000)))
+    // Six, and what a slow machine takes.
+    await Promise.all(open.map((tail) => tail.whenEnded(8_000)))
     expectOk(await tails.log.addEvent())
     await other.received(2)
     expect(other.ended).toBe(false)
   })
 
   it('when its token expires', async () => {
-    const expires_at = new Date(Date.now() + 3_000).toISOString()
+    const expires_at = new Date(Date.now() + 8_000).toISOString()
     const { token } = await issueToken(service.adminClient(), tails.project.id, { name: 'short', expires_at })
     const tail = await tails.open({ token })
     expect(tail.status).toBe(200)
-    await tail.whenEnded(10_000)
+    await tail.whenEnded(20_000)
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at))
   })
 

@@ -115,7 +115,7 @@ describe("traces by the user's own OpenTelemetry", () => {
       const found = named(await allSpans(), 'append commit').filter(({ links }) => ids.has(links[0]!))
       expect(found.flatMap(({ links }) => links).sort()).toEqual([...ids].sort())
       return found
-    })
+    }, 15_000)
     expect(commits.length).toBeLessThan(requests.length)
     for (const wait of waits) {
       const [commit] = commits.filter(({ span_id }) => span_id === wait.links[0])
@@ -139,7 +139,7 @@ describe("traces by the user's own OpenTelemetry", () => {
   it('marks what failed for want of the database, and says what the commit met', async () => {
     const proxy = await proxyDatabase(service.databaseUrl)
     try {
-      const env = { ...TRACED, SPANS_FILE: file, ANNALS_DATABASE_WAIT_MS_MAX: '300' }
+      const env = { ...TRACED, SPANS_FILE: file, ANNALS_DATABASE_WAIT_MS_MAX: '1500' }
       const node = await service.startNode({ ...env, DATABASE_URL: proxy.url })
       const caller = await service.newClient({ node })
       const ownLog = await newSessionLog(caller)
@@ -177,7 +177,10 @@ describe("traces by the user's own OpenTelemetry", () => {
     expectOk(await log.timeline({ limit: 7 }))
     await api.request('DELETE', '/api/v1/user/alice-the-user')
     await spansOf(trace_id, (found) => found.length === 3)
-    await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toContain('DELETE /api/v1/user/'))
+    await vi.waitFor(
+      async () => expect(await readFile(file, 'utf8')).toContain('DELETE /api/v1/user/'),
+      15_000,
+    )
     const text = await readFile(file, 'utf8')
     expect(text).not.toMatch(/sk-annals|admin-token|payload-of-the-test|alice-the-user|limit=/)
     expect(text).not.toContain(log.id)

@@ -16,6 +16,8 @@ let api: ApiClient
 let tab: Tab
 let run: FailedRun
 
+const firstSession = (page: Tab['page']) => page.getByRole('link', { name: /^Session / }).first()
+
 beforeAll(async () => {
   if (!CHROMIUM) return
   project = await service.newProject()
@@ -45,6 +47,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     await expect.poll(() => new URL(page.url()).searchParams.get('filter')).toMatch(/^\{"reward":0/)
     expect(new URL(page.url()).searchParams.get('user')).toBe(run.user)
     await page.locator('.filter-json', { hasText: '{"reward":0}' }).waitFor()
+    await expect.poll(() => firstSession(page).getAttribute('href')).toContain(run.session.id)
     await page.getByRole('row').nth(1).getByRole('link').click()
     await page.getByRole('heading', { name: run.session.id }).waitFor()
     await page.getByRole('navigation', { name: 'Tool calls and events' }).getByRole('button').nth(2).click()
@@ -63,14 +66,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     await page.getByRole('button', { name: 'Sign in' }).click()
     await expect.poll(() => page.getByRole('combobox', { name: 'User' }).inputValue()).toBe(run.user)
     await page.locator('.filter-json', { hasText: '{"reward":0}' }).waitFor()
-    await expect
-      .poll(() =>
-        page
-          .getByRole('link', { name: /^Session / })
-          .first()
-          .getAttribute('href'),
-      )
-      .toContain(run.session.id)
+    await expect.poll(() => firstSession(page).getAttribute('href')).toContain(run.session.id)
     await page.getByRole('row').nth(1).locator('time').last().click()
     await page.getByRole('heading', { name: run.session.id }).waitFor()
   })
@@ -94,10 +90,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     expect(await page.getByText('compared with their type').count()).toBe(0)
     await page.getByRole('button', { name: run.user, exact: true }).click()
     await expect.poll(() => page.getByRole('combobox', { name: 'User' }).inputValue()).toBe(run.user)
-    await page
-      .getByRole('link', { name: /^Session / })
-      .first()
-      .waitFor()
+    await firstSession(page).waitFor()
   })
 
   it('says that the service does not answer, for as long as it does not', async () => {

@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { chmod, chown, lstat, mkdir, readdir, rm, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded_postgres.js'
 import { IS_ROOT, installElsewhere, NOBODY, PACKAGE, processesIn, query, Trial } from './trial.js'
+
+vi.setConfig({ testTimeout: 120_000 })
 
 let trial: Trial
 let home: string

@@ -2,9 +2,11 @@ import { spawn } from 'node:child_process'
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded_postgres.js'
 import { eventually, IS_ROOT, processesIn, query, Trial } from './trial.js'
+
+vi.setConfig({ testTimeout: 120_000 })
 
 let trial: Trial
 let home: string

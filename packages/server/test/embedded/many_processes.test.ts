@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded_postgres.js'
 import { processesIn, query, Trial } from './trial.js'
+
+vi.setConfig({ testTimeout: 120_000 })
 
 let trial: Trial
 let home: string
@@ -76,4 +78,4 @@ test('six processes that come and go at random moments can each query, and none 
   await last.release()
   expect(await processesIn(home)).toEqual([])
   expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).not.toMatch(/PANIC|not properly shut down/)
-}, 60_000)
+})
