@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { ANNALS_BIN } from '../harness/annals_process.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
+import { execute } from '../harness/sql.ts'
 
 /** The `script` of util-linux gives a command a terminal of its own; that of other systems takes other options. */
 const hasScript = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux') ?? false
@@ -53,6 +54,27 @@ describe.runIf(hasScript)('on a terminal', () => {
     expect(await plain.exited).toBe(0)
     expect(plain.screen()).toContain(`${id}  lena`)
     expect(plain.screen()).not.toContain('\u001b[')
+  })
+
+  it('pruning shows a bar from the first session to the last', async () => {
+    const project = await service.newProject()
+    const api = await service.newClient({ token: project.token })
+    for (let n = 0; n < 3; n += 1) expectOk(await api.createSession({}), 201)
+    for (const set of ['sessions SET created_at', 'session_heads SET updated_at'])
+      await execute(
+        service.databaseUrl,
+        `UPDATE ${set} = now() - interval '100 days' WHERE project_id = $1`,
+        [project.id],
+      )
+    const prune = ['prune', '--older-than', '90d', '--project', project.name]
+    const looking = onTerminal([...prune, '--dry-run'], { DATABASE_URL: service.databaseUrl })
+    expect(await looking.exited).toBe(0)
+    expect(looking.screen()).toMatch(/Looking \[.+\] 100 % \| 3 of 3 sessions/)
+    const pruning = onTerminal(prune, { DATABASE_URL: service.databaseUrl })
+    expect(await pruning.exited).toBe(0)
+    expect(pruning.screen()).toMatch(/Pruning \[.+\] 0 % \| 0 of 3 sessions/)
+    expect(pruning.screen()).toMatch(/Pruning \[.+\] 100 % \| 3 of 3 sessions/)
+    expect(pruning.screen()).toContain('Deleted 3 sessions with 0 entries')
   })
 
   it('login takes the key without showing it', async () => {
