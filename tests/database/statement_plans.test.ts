@@ -31,7 +31,7 @@ for (const table of TENANT_TABLES.filter((name) => name !== 'list_terms'))
 
 /** What is planned when the first append comes, and not again before the tables are analyzed, a minute or more later. */
 const HOT = [
-  ...['append_entries', 'append_entries_and_keys', 'find_append_keys', 'find_known_appends'],
+  ...['append_entries', 'append_entries_and_keys', 'append_events', 'find_append_keys', 'find_known_appends'],
   'read_appended_entries',
 ]
 

@@ -8,6 +8,7 @@ import { exposureWarnings, signsInByCode } from './exposure.js'
 import { buildApp } from './http/app.js'
 import type { WorkerParts } from './http/app_parts.js'
 import { closeWithin, listen } from './http/listen.js'
+import { LineBuffer } from './line_buffer.js'
 import { Metrics } from './metrics/metrics.js'
 import { openLog, openPools, startHousekeeping, type Undo } from './parts.js'
 import type { PreparedDatabase } from './prepare_database.js'
@@ -15,12 +16,9 @@ import { ensureDefaultProject } from './resources/projects.js'
 import { createSignInCode } from './resources/sign_in.js'
 import { TokenDirectory } from './tokens/token_directory.js'
 
-/**
- * Lines of the log are written together, since each write is a call of the system: at so many bytes, or after so many
- * ms. Synchronously: of asynchronous writes one is under way at a time, and gets its turn once a turn of the event loop,
- * so that a loop that is busy writes less than it is given, and keeps the rest.
- */
-const LOG_BUFFER = { sync: true, minLength: 4_096, periodicFlush: 50 }
+// Synchronously: of asynchronous writes one is under way at a time, and gets its turn once a turn of the event loop, so
+// that a loop that is busy writes less than it is given, and keeps the rest.
+const LOG_DESTINATION = { dest: 2, sync: true }
 
 /** A service that runs. */
 export interface Service extends Omit<PreparedDatabase, 'release'> {
@@ -43,9 +41,9 @@ export async function startService(
   onProgress: (sentence: string) => void,
   worker?: WorkerParts,
 ): Promise<Service> {
-  const destination = pino.destination({ dest: 2, ...LOG_BUFFER })
-  const logger = pino({ level: config.log_level, base: { pid: process.pid } }, destination)
-  const undo: Undo = [keepLogWhole(destination)]
+  const lines = new LineBuffer(pino.destination(LOG_DESTINATION))
+  const logger = pino({ level: config.log_level, base: { pid: process.pid } }, lines)
+  const undo: Undo = [keepLogWhole(lines)]
   const unwind = async () => {
     for (const step of undo.splice(0).reverse()) {
       // One part that fails to stop must not keep the others running.
@@ -122,8 +120,8 @@ export async function describeApiAsJson(): Promise<string> {
 }
 
 /** Has the last lines written however the process ends, as far as it can still do anything. */
-function keepLogWhole(destination: ReturnType<typeof pino.destination>): () => void {
-  const flush = () => destination.flushSync()
+function keepLogWhole(lines: LineBuffer): () => void {
+  const flush = () => lines.flush()
   process.once('exit', flush)
   return () => {
     process.off('exit', flush)

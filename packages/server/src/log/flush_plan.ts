@@ -1,6 +1,6 @@
 import { plainArray, textArray } from '../database/array_literal.js'
 import type { Parameter } from '../database/database.js'
-import { APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS } from '../database/queries/append_entries.js'
+import { APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS, APPEND_EVENTS } from '../database/queries/append_entries.js'
 import type { Statement } from '../database/statement.js'
 import type { AppendedEntry, AppendRequest, IdempotencyKey } from './append_request.js'
 
@@ -67,10 +67,13 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
       }
     }
   })
-  const parameters = [project_id, ...sessionParameters(parts), ...entryParameters(added)]
-  if (wantedBack.length === 0 && !open.some(({ request }) => request.idempotency)) {
-    return { statement: APPEND_ENTRIES, parameters, added, placed }
+  const isPlain = wantedBack.length === 0 && !open.some(({ request }) => request.idempotency)
+  if (isPlain && parts.every(isOfEvents)) {
+    const parameters = [project_id, ...sessionsOfEvents(parts), ...eventParameters(added)]
+    return { statement: APPEND_EVENTS, parameters, added, placed }
   }
+  const parameters = [project_id, ...sessionParameters(parts), ...entryParameters(added)]
+  if (isPlain) return { statement: APPEND_ENTRIES, parameters, added, placed }
   parameters.push(...keyParameters(placed), plainArray(wantedBack))
   return { statement: APPEND_ENTRIES_AND_KEYS, parameters, added, placed }
 }
@@ -121,6 +124,26 @@ function place(
   return { entry, session, behind: part.new_entries, known_seq, parent_id, is_first_message }
 }
 
+/** Whether all that a session gets are new events, whatever its head is. */
+function isOfEvents({ has_messages, if_match, new_entries }: SessionPart): boolean {
+  return !has_messages && if_match === null && new_entries > 0
+}
+
+function sessionsOfEvents(parts: SessionPart[]): string[] {
+  return [plainArray(parts.map((part) => part.session_id)), plainArray(parts.map((part) => part.new_entries))]
+}
+
+function eventParameters(added: Place[]): string[] {
+  return [
+    plainArray(added.map((one) => one.session + 1)),
+    plainArray(added.map((one) => one.behind)),
+    plainArray(added.map((one) => one.entry.id)),
+    plainArray(added.map((one) => one.entry.bytes)),
+    textArray(added.map((one) => one.entry.type)),
+    dataParameter(added),
+  ]
+}
+
 function sessionParameters(parts: SessionPart[]): string[] {
   return [
     plainArray(parts.map((part) => part.session_id)),
@@ -148,9 +171,13 @@ function entryParameters(added: Place[]): string[] {
     textArray(added.map((one) => one.entry.type)),
     optionalArray(roles, textArray),
     optionalArray(formats, textArray),
-    `[${added.map((one) => one.entry.data).join(',')}]`,
+    dataParameter(added),
     metas.every(isNull) ? '[]' : `[${metas.map((meta) => meta ?? 'null').join(',')}]`,
   ]
+}
+
+function dataParameter(added: Place[]): string {
+  return `[${added.map((one) => one.entry.data).join(',')}]`
 }
 
 /** Without any value, an empty array says the same, since `unnest` fills up with nulls. Most flushes have no messages. */

@@ -9,6 +9,11 @@ import { VERSION } from '../version.js'
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const ENTRIES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
 
+/** One line of a histogram. */
+interface Series {
+  observe(seconds: number): void
+}
+
 /** What metrics look at when somebody asks for them. */
 export interface MetricSources {
   appender: Pick<Appender, 'load'>
@@ -31,8 +36,8 @@ export class Metrics {
     SECONDS,
     ['route', 'method', 'status'],
   )
-  /** Kept by one string, since looking labels up costs more than counting. */
-  private readonly series = new Map<string, { observe(seconds: number): void }>()
+  /** By route, method and status, since looking labels up costs more than counting, and so does joining them. */
+  private readonly series = new Map<string, Map<string, Map<number, Series>>>()
   private readonly errors = this.counter(
     'annals_errors_total',
     'Requests that failed, by name of the error.',
@@ -108,10 +113,16 @@ export class Metrics {
 
   /** A request was answered. `route` is a pattern, never a path: ids would make a series each. */
   answered(route: string, method: string, status: number, ms: number): void {
-    const name = `${method} ${route} ${status}`
-    const known = this.series.get(name) ?? this.requests.labels(route, method, String(status))
-    this.series.set(name, known)
+    const known = this.series.get(route)?.get(method)?.get(status) ?? this.newSeries(route, method, status)
     known.observe(ms / 1000)
+  }
+
+  private newSeries(route: string, method: string, status: number): Series {
+    const ofRoute = this.series.get(route) ?? new Map<string, Map<number, Series>>()
+    const ofMethod = ofRoute.get(method) ?? new Map<number, Series>()
+    const series = this.requests.labels(route, method, String(status))
+    this.series.set(route, ofRoute.set(method, ofMethod.set(status, series)))
+    return series
   }
 
   failed(error: string): void {

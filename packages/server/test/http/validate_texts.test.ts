@@ -97,7 +97,8 @@ describe('headers', () => {
 
   it('that the operation does not know stay as they are', () => {
     const input = { host: 'x', 'set-cookie': ['a', 'b'], constructor: 'x', 'if-match': '"7"' }
-    expect(validatorOf(schema, 'headers')(input)).toEqual({ value: input })
+    // It gives nothing back that would take their place.
+    expect(validatorOf(schema, 'headers')(input)).toBe(true)
   })
 
   it.each(['', '7', '"07"', '"-1"', '*', 'W/"7"', '"1", "2"', '"1.5"', `"${'9'.repeat(17)}"`])(

@@ -1,5 +1,9 @@
 import type { Database, Parameter, Row } from '../../src/database/database.ts'
-import { APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS } from '../../src/database/queries/append_entries.ts'
+import {
+  APPEND_ENTRIES,
+  APPEND_ENTRIES_AND_KEYS,
+  APPEND_EVENTS,
+} from '../../src/database/queries/append_entries.ts'
 import type { Statement } from '../../src/database/statement.ts'
 
 /** One flush as the database got it. */
@@ -26,12 +30,12 @@ export class FakeDatabase implements Database {
   ) {}
 
   async query(statement: Statement, parameters: readonly Parameter[], onSent?: () => void): Promise<Row[]> {
-    if (statement !== APPEND_ENTRIES && statement !== APPEND_ENTRIES_AND_KEYS) {
+    if (![APPEND_EVENTS, APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS].includes(statement)) {
       await this.lookUp()
       return []
     }
     onSent?.()
-    const flush = readFlush(parameters)
+    const flush = readFlush(statement, parameters)
     this.flushes.push(flush)
     this.inFlight += 1
     this.inFlightMax = Math.max(this.inFlightMax, this.inFlight)
@@ -53,14 +57,16 @@ export class FakeDatabase implements Database {
   }
 }
 
-function readFlush(parameters: readonly Parameter[]): Flush {
+/** Where the statements have what is read here; see them for the rest. */
+function readFlush(statement: Statement, parameters: readonly Parameter[]): Flush {
+  const isOfEvents = statement === APPEND_EVENTS
   const session_ids = elements(parameters[1])
-  const if_matches = elements(parameters[2])
-  const places = elements(parameters[7])
+  const if_matches = isOfEvents ? [] : elements(parameters[2])
+  const places = elements(parameters[isOfEvents ? 3 : 7])
   return {
     project_id: parameters[0] as string,
     session_ids: places.map((place) => session_ids[Number(place) - 1]!),
-    bodies: JSON.parse(parameters[18] as string) as unknown[],
+    bodies: JSON.parse(parameters[isOfEvents ? 8 : 18] as string) as unknown[],
     rows: [
       {
         last_seqs: session_ids

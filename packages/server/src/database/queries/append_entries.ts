@@ -105,6 +105,45 @@ SELECT NULL, NULL, NULL, NULL, NULL, w.place::text, ($19::jsonb -> (w.place - 1)
 FROM unnest($28::int[]) AS w(place)`,
 )
 
+/**
+ * The same for a flush of events alone, without conditions, keys and ids of its callers', which is what most flushes are:
+ * nothing of the heads need be known before they are moved, so it moves them at once and numbers the entries by what
+ * they were moved to. It locks them in the same order, and costs an eighth less than APPEND_ENTRIES.
+ *
+ * Parameters: $1 project. One element a session: $2 session, $3 number of new events. One element an event: $4 place of
+ * its session (from 1), $5 place behind the head (from 1), $6 id, $7 bytes, $8 type, $9 data as a JSON array.
+ *
+ * Rows: one, as of APPEND_ENTRIES, without what only messages need. `times` is empty where all are `now`.
+ */
+export const APPEND_EVENTS = prepared(
+  'append_events',
+  `WITH moved AS (
+  UPDATE session_heads AS h
+  SET last_seq = h.last_seq + g.new_events, updated_at = greatest(now(), h.updated_at)
+  FROM unnest($2::uuid[], $3::int[]) WITH ORDINALITY AS g(session_id, new_events, ord)
+  WHERE g.ord > 0 AND g.new_events > 0 AND h.project_id = $1 AND h.session_id = ANY (ARRAY[g.session_id])
+  RETURNING g.ord, h.last_seq - g.new_events AS last_seq, h.updated_at AS at
+), found AS MATERIALIZED (
+  SELECT array_agg(m.last_seq ORDER BY o.ord) AS seqs, array_agg(m.at ORDER BY o.ord) AS times
+  FROM generate_series(1, cardinality($2::uuid[])) AS o(ord) LEFT JOIN moved m ON m.ord = o.ord
+), inserted AS (
+  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
+  SELECT $1, ($2::uuid[])[i.place], f.seqs[i.place] + i.behind, f.times[i.place], f.times[i.place], i.id, i.bytes, 0,
+    'event', i.type, i.data
+  FROM found f, ROWS FROM (
+    unnest($4::int[], $5::int[], $6::uuid[], $7::int[], $8::text[]), jsonb_array_elements($9::jsonb)
+  ) AS i (place, behind, id, bytes, type, data)
+  WHERE f.seqs[i.place] IS NOT NULL
+)
+SELECT array_to_string(f.seqs, ',', '') AS last_seqs,
+  CASE WHEN now() = ALL (f.times) THEN '' ELSE (
+    SELECT string_agg(CASE WHEN t.at <> now() THEN ${timestampText('t.at')} ELSE '' END, ',' ORDER BY t.ord)
+    FROM unnest(f.times) WITH ORDINALITY AS t(at, ord)
+  ) END AS times,
+  '' AS last_message_ids, '' AS untracked, ${timestampText('now()')} AS now, NULL AS place, NULL AS data, NULL AS meta
+FROM found f`,
+)
+
 /** What was answered to idempotency keys. Parameters: $1 project, $2 keys. */
 export const FIND_APPEND_KEYS = prepared(
   'find_append_keys',
