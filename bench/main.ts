@@ -11,6 +11,7 @@ import { append } from './parts/append.ts'
 import { batch } from './parts/batch.ts'
 import { foreignIds } from './parts/foreign_ids.ts'
 import { growth } from './parts/growth.ts'
+import { indexes } from './parts/indexes.ts'
 import { lists } from './parts/lists.ts'
 import { memory } from './parts/memory.ts'
 import { reads } from './parts/reads.ts'
@@ -23,7 +24,19 @@ import { ROOT } from './root.ts'
 import { describeMachine, textTable } from './table.ts'
 
 /** In the order in which they run and stand in the table. */
-const PARTS: Part[] = [append, batch, lists, timeline, tail, memory, reads, start, growth, foreignIds]
+const PARTS: Part[] = [
+  append,
+  batch,
+  lists,
+  timeline,
+  tail,
+  memory,
+  reads,
+  start,
+  growth,
+  indexes,
+  foreignIds,
+]
 
 const USAGE = `Measures Annals on real PostgreSQL, over real HTTP, and prints each figure beside its yardstick.
 

@@ -10,7 +10,7 @@ export interface Part {
   run(ctx: BenchContext): Promise<Figure[]>
 }
 
-export type Unit = 'ratio' | 'ms' | 's' | 'MB' | '/s'
+export type Unit = 'ratio' | 'µs' | 'ms' | 's' | 'MB' | '/s' | 'bytes of WAL'
 
 /** One line of the table. */
 export interface Figure {
