@@ -44,7 +44,7 @@ Usage: npm run bench -- [options] [part …]
 
 ${PARTS.map(({ name, describe }) => `  ${name.padEnd(17)}${describe}`).join('\n')}
 
-  --quick          little data and short runs, to see that everything works; two minutes
+  --quick          little data and short runs, to see that everything works; a minute or two
   --full           also what takes long: 10 million entries
   --rounds <n>     rounds of each measurement, of which the table shows the median (3)
   --seconds <n>    length of each measured run (10)
@@ -121,7 +121,7 @@ async function measure(parts: Part[], values: ReturnType<typeof readArguments>['
     quick,
     full,
     rounds: Math.round(positive(values.rounds, 'rounds', quick ? 1 : 3)),
-    seconds: positive(values.seconds, 'seconds', quick ? 1 : 10),
+    seconds: positive(values.seconds, 'seconds', quick ? 0.5 : 10),
   }
   const directory = await mkdtemp(join(tmpdir(), 'annals-bench-'))
   const options: Options = { ...lengths, directory }

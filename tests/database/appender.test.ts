@@ -6,7 +6,7 @@ import type { AppendRequest } from '../../packages/server/src/log/append_request
 import type { Appender } from '../../packages/server/src/log/appender.ts'
 import { whileSessionIsHeld } from '../harness/held_session.ts'
 import { startRelay } from './connection_relay.ts'
-import { batchRequest, eventRequest, useLog } from './log_fixture.ts'
+import { batchRequest, ending, eventRequest, useLog } from './log_fixture.ts'
 
 const log = useLog()
 let nodes: Appender[]
@@ -18,15 +18,6 @@ beforeAll(async () => {
   project = await log.newProject()
   session = await log.newSession(project)
 })
-
-/** How an append ended: its seqs, or the name of its error. */
-async function ending(node: Appender, request: AppendRequest): Promise<number[] | string> {
-  try {
-    return (await node.append(request)).entries.map((entry) => entry.seq)
-  } catch (error) {
-    return (error as { error?: string }).error ?? (error as Error).name
-  }
-}
 
 describe('what fails in a flush', () => {
   it('fails alone when its session is unknown', async () => {

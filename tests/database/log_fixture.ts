@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
 import { type Database, openDatabase } from '../../packages/server/src/database/database.ts'
+import { requestSettings } from '../../packages/server/src/database/pool_settings.ts'
+import { traitsOf } from '../../packages/server/src/database/server_traits.ts'
 import type { AppendedEntry, AppendRequest } from '../../packages/server/src/log/append_request.ts'
 import { Appender, type AppenderOptions } from '../../packages/server/src/log/appender.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
@@ -17,7 +19,7 @@ export interface StoredEntry {
 /** A database with appenders on it, as several nodes would have, for the tests of one file. */
 export interface LogFixture {
   readonly url: string
-  /** An appender with connections of its own, as one node has. */
+  /** An appender with connections of its own, as one node has; the second as one behind a pooler, and so on by turns. */
   newNode(options?: Partial<AppenderOptions>, url?: string): Appender
   newProject(): Promise<string>
   newSession(project_id: string, session_id?: string): Promise<string>
@@ -27,11 +29,13 @@ export interface LogFixture {
 /** Registers the hooks that make a database before, and remove it after, the tests of the calling file. */
 export function useLog(): LogFixture {
   let testDatabase: TestDatabase | undefined
+  let settings: Record<string, string> = {}
   let pool: pg.Pool | undefined
   const databases: Database[] = []
   const appenders: Appender[] = []
   beforeAll(async () => {
     testDatabase = await createTestDatabase()
+    settings = await settingsFor(testDatabase.url)
     pool = new pg.Pool({ connectionString: testDatabase.url, max: 4 })
     pool.on('error', () => {})
   })
@@ -47,12 +51,8 @@ export function useLog(): LogFixture {
       return testDatabase!.url
     },
     newNode: (options = {}, url = testDatabase!.url) => {
-      const database = openDatabase({
-        target: { connectionString: url },
-        connections_max: 2,
-        wait_ms_max: 5_000,
-        statement_ms_max: 20_000,
-      })
+      // Every other one as behind a pooler.
+      const database = openAs(url, databases.length % 2 === 0 ? settings : undefined)
       databases.push(database)
       const limits = { queue_requests_max: 10_000, queue_bytes_max: 1e8, flushes_max: 2, wait_ms_max: 10_000 }
       const appender = new Appender({ database, ...limits, ...options })
@@ -94,6 +94,20 @@ export function useLog(): LogFixture {
   }
 }
 
+function openAs(connectionString: string, settings: Record<string, string> | undefined): Database {
+  return openDatabase({
+    target: { connectionString },
+    connections_max: 2,
+    wait_ms_max: 5_000,
+    statement_ms_max: 20_000,
+    ...(settings && { settings }),
+  })
+}
+
+async function settingsFor(connectionString: string): Promise<Record<string, string>> {
+  return requestSettings({ connectionString, ...(await traitsOf({ connectionString })) })
+}
+
 /** A request to append one event that can be told from every other by its mark. */
 export function eventRequest(
   project_id: string,
@@ -127,5 +141,14 @@ function anEntry(data: string, given?: string): AppendedEntry {
     tokens: 0,
     data,
     meta: null,
+  }
+}
+
+/** How an append ended: its seqs, or the name of its error. */
+export async function ending(node: Appender, request: AppendRequest): Promise<number[] | string> {
+  try {
+    return (await node.append(request)).entries.map((entry) => entry.seq)
+  } catch (error) {
+    return (error as { error?: string }).error ?? (error as Error).name
   }
 }

@@ -23,15 +23,14 @@ export function OverTimeChart({ view }: { view: SessionsView }) {
   // Its place is kept while it is read, so that what is below does not move away from under the pointer.
   if (!data) return <div className="over-time" aria-hidden="true" />
   if (data.sessions === 0) return null
-  const counted =
-    data.sessions >= COUNTED_MAX
-      ? `the newest ${countText(data.sessions)} sessions`
-      : `${countText(data.sessions)} sessions`
+  const noun = data.sessions === 1 ? 'session' : 'sessions'
+  const isCut = data.sessions >= COUNTED_MAX
+  const counted = `${isCut ? 'the newest ' : ''}${countText(data.sessions)} ${noun}`
   return (
     <figure className="over-time">
       <figcaption>
-        <b className="mono">{countText(data.sessions)}</b>{' '}
-        {data.sessions >= COUNTED_MAX ? 'newest sessions' : 'sessions'}, by {widthText(data.seconds)}
+        <b className="mono">{countText(data.sessions)}</b> {isCut ? `newest ${noun}` : noun}, by{' '}
+        {widthText(data.seconds)}
       </figcaption>
       <Chart data={columns} series={series} height={72} label={`Sessions over time: ${counted}`} />
     </figure>

@@ -25,6 +25,8 @@ export interface Database extends Queryable {
   /** Runs `work` in one transaction; repeats it when PostgreSQL asks for that (40001, 40P01). */
   transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>
   close(): Promise<void>
+  /** Statements run as they were planned once, whatever their parameters, under the settings for that. */
+  readonly keepsPlans: boolean
   /** Connections open, idle and waited for. */
   usage(): { total: number; idle: number; waiting: number }
 }
@@ -101,6 +103,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       watched(runOnPool(connections, statement, parameters, onSending)),
     transaction: (work) => watched(transaction(connections, work)),
     close: () => pool.end(),
+    keepsPlans: !pooled && options.settings?.plan_cache_mode === 'force_generic_plan',
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }
 }

@@ -114,7 +114,7 @@ async function append(
   state: FlushState,
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<PendingAppend[]> {
-  const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled)
+  const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled, database.keepsPlans)
   const rows = await database.query(plan.statement, plan.parameters, () => {
     if (state.over) throw new TooLate()
     state.sent = true

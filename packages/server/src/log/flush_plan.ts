@@ -47,9 +47,9 @@ export interface FlushPlan {
 
 /**
  * Numbers the entries of a flush within their sessions. Sessions stand in the order of their ids, which is the order in
- * which every flush locks them; requests keep their order within a session.
+ * which every flush locks them; requests keep their order within a session. `keepsPlans`: as the database does.
  */
-export function planFlush(project_id: string, open: readonly OpenAppend[]): FlushPlan {
+export function planFlush(project_id: string, open: readonly OpenAppend[], keepsPlans: boolean): FlushPlan {
   const parts = partsOf(open)
   const placed = new Map<OpenAppend, Place[]>()
   const added: Place[] = []
@@ -68,7 +68,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     }
   })
   const isPlain = wantedBack.length === 0 && !open.some(({ request }) => request.idempotency)
-  if (isPlain && parts.every(isOfEvents)) {
+  if (isPlain && keepsPlans && parts.every(isOfEvents)) {
     const parameters = [project_id, ...sessionsOfEvents(parts), ...eventParameters(added)]
     return { statement: APPEND_EVENTS, parameters, added, placed }
   }

@@ -20,7 +20,7 @@ export interface FlushResult {
   rewritten: ReadonlyMap<AppendedEntry, Pick<AppendedEntry, 'data' | 'meta'>>
 }
 
-/** Reads the rows of APPEND_ENTRIES. */
+/** Reads the rows of the statement that the plan has. */
 export function readResult(plan: FlushPlan, rows: readonly Row[]): FlushResult {
   const wanted = rows.filter((row) => row.place !== null)
   const rewritten = wanted.map((row) => {
@@ -31,6 +31,17 @@ export function readResult(plan: FlushPlan, rows: readonly Row[]): FlushResult {
 }
 
 function readHeads(row: Row): Array<FoundHead | undefined> {
+  // Only APPEND_EVENTS tells which there are, and only where one is missing.
+  const { places = null } = row
+  if (places === null) return headsOf(row)
+  const heads: Array<FoundHead | undefined> = []
+  if (places === '') return heads
+  const found = headsOf(row)
+  for (const [index, place] of places.split(',').entries()) heads[Number(place) - 1] = found[index]
+  return heads
+}
+
+function headsOf(row: Row): Array<FoundHead | undefined> {
   const last_seqs = row.last_seqs!.split(',')
   const times = row.times!.split(',')
   const last_message_ids = row.last_message_ids!.split(',')

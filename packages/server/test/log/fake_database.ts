@@ -20,6 +20,7 @@ export interface Flush {
 /** A database whose answers a test writes: `answer` is asked for each flush, in order. */
 export class FakeDatabase implements Database {
   readonly flushes: Flush[] = []
+  readonly keepsPlans = true
   inFlight = 0
   inFlightMax = 0
 
