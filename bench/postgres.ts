@@ -53,8 +53,8 @@ export class PostgresServer {
     })
   }
 
-  /** A new database, migrated by the service's own command. */
-  async createDatabase(): Promise<BenchDatabase> {
+  /** A new database, migrated by the service's own command, or by that of another build. */
+  async createDatabase(bin = ANNALS_BIN): Promise<BenchDatabase> {
     const name = `annals_bench_${randomBytes(6).toString('hex')}`
     await withConnection(this.url, (connection) => connection.query(`CREATE DATABASE ${name}`))
     const url = withDatabaseName(this.url, name)
@@ -65,7 +65,7 @@ export class PostgresServer {
     }
     try {
       const env = { ...process.env, DATABASE_URL: url }
-      await promisify(execFile)(process.execPath, [ANNALS_BIN, 'migrate'], { env })
+      await promisify(execFile)(process.execPath, [bin, 'migrate'], { env })
     } catch (error) {
       await drop()
       throw error

@@ -31,19 +31,20 @@ const token = `sk-bench-${randomBytes(24).toString('base64url')}`
 const admin_token = `admin-${randomBytes(24).toString('base64url')}`
 
 /**
- * Starts `annals serve` as `npm start` does, with its default settings and `env`, and nothing of this process's own environment. It logs
- * as it does by default, into nothing: what formatting and writing a line costs is in the figures.
+ * Starts `annals serve` as `npm start` does, with its default settings and `env`, and nothing of this process's own
+ * environment. It logs as it does by default, into nothing: what formatting and writing a line costs is in the figures.
+ * `bin` is the command of another build, to compare with.
  */
-export async function startService(env: Record<string, string>): Promise<Service> {
+export async function startService(env: Record<string, string>, bin = ANNALS_BIN): Promise<Service> {
   const began = performance.now()
-  const child = launch(env, 'ignore')
+  const child = launch(bin, env, 'ignore')
   const exited = once(child, 'exit')
   const timer = setTimeout(() => child.kill('SIGKILL'), READY_MS_MAX)
   const url = await readyUrl(child)
   clearTimeout(timer)
   if (url === undefined || (await fetch(`${url}/ready`)).status !== 200) {
     child.kill('SIGKILL')
-    await tellWhy(env)
+    await tellWhy(bin, env)
     throw new BenchFailure('The service did not start.')
   }
   const ready_after_ms = performance.now() - began
@@ -54,10 +55,10 @@ export async function startService(env: Record<string, string>): Promise<Service
   return { url, pid: child.pid!, token, admin_token, ready_after_ms, stop }
 }
 
-function launch(env: Record<string, string>, stderr: 'ignore' | 'inherit'): ChildProcess {
+function launch(bin: string, env: Record<string, string>, stderr: 'ignore' | 'inherit'): ChildProcess {
   const { PATH = '', HOME = '/' } = process.env
   const ours = { PATH, HOME, PORT: '0', ANNALS_API_KEY: token, ANNALS_ADMIN_TOKEN: admin_token, ...env }
-  const child = spawn(process.execPath, [ANNALS_BIN, 'serve'], {
+  const child = spawn(process.execPath, [bin, 'serve'], {
     env: ours,
     cwd: tmpdir(),
     stdio: ['ignore', 'pipe', stderr],
@@ -79,8 +80,8 @@ async function readyUrl(child: ChildProcess): Promise<string | undefined> {
 }
 
 /** A second try, whose words reach the person who started the benchmark. */
-async function tellWhy(env: Record<string, string>): Promise<void> {
-  const child = launch(env, 'inherit')
+async function tellWhy(bin: string, env: Record<string, string>): Promise<void> {
+  const child = launch(bin, env, 'inherit')
   const timer = setTimeout(() => child.kill('SIGTERM'), 5_000)
   await once(child, 'exit')
   clearTimeout(timer)

@@ -1,0 +1,60 @@
+import type { LoadOptions } from '../load.ts'
+import { loadLongSession } from '../long_session.ts'
+import type { Service } from '../service.ts'
+import { appendsTo, callApi, createSessions, toolCall } from '../sessions.ts'
+
+/** A load that both builds are put under. */
+export type Load = Pick<LoadOptions, 'connections' | 'requests' | 'status'>
+
+const LONG_SESSION_ENTRIES = 10_000
+const LISTED_SESSIONS = 5_000
+const BATCH_ENTRIES = 100
+
+const get = (path: string) => ({ method: 'GET', path })
+
+/** Fills the service with the same data each time, and gives the loads by name. */
+export async function prepareLoads(service: Service): Promise<Record<string, Load>> {
+  const sessions = await createSessions(service, 1_000)
+  const [long = ''] = await createSessions(service, 1)
+  await loadLongSession(service, long, LONG_SESSION_ENTRIES)
+  await createUsersSessions(service)
+  const batches = sessions.slice(0, 200).map((session, index) => {
+    const entries = Array.from({ length: BATCH_ENTRIES }, (_, at) => ({
+      kind: 'event',
+      ...toolCall(index + at),
+    }))
+    return { method: 'POST', path: `/api/v1/session/${session}/entries`, body: JSON.stringify({ entries }) }
+  })
+  const message = { blob: { role: 'user', content: 'Where is my flight? It left an hour ago, they say.' } }
+  const messages = sessions.map((session) => ({
+    method: 'POST',
+    path: `/api/v1/session/${session}/messages`,
+    body: JSON.stringify(message),
+  }))
+  const log = `/api/v1/session/${long}`
+  const read = (path: string) => ({ connections: 8, status: 200, requests: [get(path)] })
+  return {
+    'append, 1,000 sessions, 64 connections': { connections: 64, status: 200, requests: appendsTo(sessions) },
+    'append, one session': { connections: 64, status: 200, requests: appendsTo(sessions.slice(0, 1)) },
+    'append, 4 connections': { connections: 4, status: 200, requests: appendsTo(sessions) },
+    messages: { connections: 64, status: 201, requests: messages },
+    [`batches of ${BATCH_ENTRIES}`]: { connections: 16, status: 201, requests: batches },
+    'list, first page': read('/api/v1/session?time_desc=true'),
+    'list of a user': read('/api/v1/session?user=user-7&time_desc=true'),
+    'list by a value': read(`/api/v1/session?filter_by_configs=${encodeURIComponent('{"agent":"a-3"}')}`),
+    'last 50 entries': read(`${log}/timeline?limit=50&time_desc=true`),
+    '200 messages in their own format': read(`${log}/messages?limit=200`),
+    '200 messages in another format': read(`${log}/messages?limit=200&format=gemini`),
+    'a session': read(log),
+  }
+}
+
+async function createUsersSessions(service: Service): Promise<void> {
+  for (let from = 0; from < LISTED_SESSIONS; from += 50) {
+    const made = Array.from({ length: 50 }, (_, at) => {
+      const body = JSON.stringify({ user: `user-${at}`, configs: { agent: `a-${at % 10}`, env: 'airline' } })
+      return callApi(service, { method: 'POST', path: '/api/v1/session', body })
+    })
+    await Promise.all(made)
+  }
+}

@@ -1,0 +1,137 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { BenchFailure } from '../failure.ts'
+import { type LoadResult, runLoad } from '../load.ts'
+import { residentMegabytes } from '../memory.ts'
+import { type BenchDatabase, PostgresServer } from '../postgres.ts'
+import { ANNALS_BIN } from '../root.ts'
+import { interleave, ratios } from '../rounds.ts'
+import { type Service, startService } from '../service.ts'
+import { median } from '../statistics.ts'
+import { type Load, prepareLoads } from './loads.ts'
+
+const USAGE = `Measures this build beside another one, in turns of a few seconds, on the same PostgreSQL.
+
+Usage: npm run bench:compare -- --base <folder> [options] [load …]
+
+  --base <folder>    another clone of this repository, built (npm ci)
+  --turns <n>        turns of each build for each load (9)
+  --seconds <n>      length of a turn (3)
+  --at-least <n>     ends with code 1 if a median ratio of throughput is lower (0.98)
+  --help             this text
+
+A load is named by a part of its name; by default all run. A ratio is this build ÷ the other: of requests a second
+(higher is better) and of CPU time a request, PostgreSQL's included (lower is better, and steadier on a machine that
+others use too).
+`
+
+/** A build under test, with a database of its own. */
+interface Build {
+  service: Service
+  database: BenchDatabase
+  loads: Record<string, Load>
+}
+
+await main().catch((error: unknown) => {
+  process.stderr.write(`compare: ${error instanceof BenchFailure ? error.message : (error as Error).stack}\n`)
+  process.exit(2)
+})
+
+function options() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      base: { type: 'string' },
+      turns: { type: 'string', default: '9' },
+      seconds: { type: 'string', default: '3' },
+      'at-least': { type: 'string', default: '0.98' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const [turns, seconds, at_least] = [values.turns, values.seconds, values['at-least']].map(Number)
+  if (!(turns! >= 1 && seconds! > 0 && at_least! >= 0))
+    throw new BenchFailure(`--turns, --seconds and --at-least take numbers.\n\n${USAGE}`)
+  return { ...values, turns: Math.round(turns!), seconds: seconds!, at_least: at_least!, wanted: positionals }
+}
+
+async function main(): Promise<void> {
+  const given = options()
+  if (given.help) {
+    process.stdout.write(USAGE)
+    return
+  }
+  if (!given.base) throw new BenchFailure(`Name the other build with --base.\n\n${USAGE}`)
+  const directory = await mkdtemp(join(tmpdir(), 'annals-compare-'))
+  const steps: Array<() => unknown> = [() => rm(directory, { recursive: true, force: true })]
+  const end = async () => {
+    for (const step of steps.splice(0).reverse()) await step()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void end().finally(() => process.exit(130)))
+  try {
+    const server = await PostgresServer.start(process.env.DATABASE_URL || undefined, directory)
+    steps.push(() => server.stop())
+    const ours = await openBuild(server, ANNALS_BIN, steps)
+    const other = await openBuild(server, resolve(given.base, 'packages/server/bin/annals.js'), steps)
+    await compare(ours, other, given)
+  } finally {
+    await end()
+  }
+}
+
+async function openBuild(server: PostgresServer, bin: string, steps: Array<() => unknown>): Promise<Build> {
+  const database = await server.createDatabase(bin)
+  steps.push(() => database.drop())
+  const service = await startService({ DATABASE_URL: database.url }, bin)
+  steps.push(() => service.stop())
+  return { service, database, loads: await prepareLoads(service) }
+}
+
+async function compare(ours: Build, other: Build, given: ReturnType<typeof options>): Promise<void> {
+  const { turns, seconds, at_least, wanted } = given
+  const names = Object.keys(ours.loads).filter(
+    (name) => wanted.length === 0 || wanted.some((part) => name.includes(part)),
+  )
+  if (names.length === 0)
+    throw new BenchFailure(`No load has such a name: ${Object.keys(ours.loads).join('; ')}`)
+  process.stdout.write(`${'load'.padEnd(40)}  ratio  lowest to highest    CPU  this build /s\n`)
+  for (const name of names) {
+    const run = ({ service, database, loads }: Build, length: number) =>
+      runLoad({ ...loads[name]!, services: [service], seconds: length, cpu_of: { database } })
+    for (const build of [ours, other]) await run(build, Math.min(seconds, 2))
+    const runs = await interleave(
+      turns,
+      { ours: () => run(ours, seconds), other: () => run(other, seconds) },
+      () => {},
+    )
+    const row = rowOf(name, runs.ours!, runs.other!)
+    process.stdout.write(`${row.text}\n`)
+    if (row.ratio < at_least) process.exitCode = 1
+  }
+  const [own_mb, other_mb] = await Promise.all(
+    [ours, other].map(({ service }) => residentMegabytes(service.pid)),
+  )
+  process.stdout.write(`memory at the end: ${own_mb} MB, the other build ${other_mb} MB\n`)
+}
+
+function rowOf(name: string, ours: LoadResult[], other: LoadResult[]): { text: string; ratio: number } {
+  const rates = (runs: LoadResult[]) => runs.map(({ per_second }) => per_second)
+  const cpu = (runs: LoadResult[]) => runs.flatMap(({ cpu }) => (cpu ? cpu.service_us + cpu.postgres_us : []))
+  const of_rates = ratios(rates(ours), rates(other))
+  const of_cpu = ratios(cpu(ours), cpu(other))
+  const ratio = median(of_rates)
+  const [lowest, highest] = [Math.min(...of_rates), Math.max(...of_rates)].map((value) => value.toFixed(2))
+  const cpu_text = of_cpu.length > 0 ? median(of_cpu).toFixed(2) : '-'
+  const columns = [
+    name.padEnd(40),
+    ratio.toFixed(2).padStart(5),
+    `${lowest} to ${highest}`.padStart(18),
+    cpu_text.padStart(5),
+    Math.round(median(rates(ours)))
+      .toString()
+      .padStart(10),
+  ]
+  return { text: columns.join('  '), ratio }
+}
