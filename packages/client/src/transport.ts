@@ -54,7 +54,7 @@ export class Transport {
     if (protocol !== 'http:' && protocol !== 'https:')
       throw new TypeError('url must begin with http:// or https://')
     if (!options.token) throw new TypeError("token is missing: give the project's API key")
-    this.#url = `${(options.url ?? URL_DEFAULT).replace(/\/+$/, '')}/api/v1`
+    this.#url = `${(options.url ?? URL_DEFAULT).replace(/(?<!\/)\/+$/, '')}/api/v1`
     this.#headers = new Headers({ accept: 'application/json', authorization: `Bearer ${options.token}` })
     this.#timeout_ms = options.timeout_ms ?? TIMEOUT_MS_DEFAULT
     this.#attempt_timeout_ms = options.attempt_timeout_ms

@@ -11,7 +11,7 @@ export function readMetrics(text: string): Sample[] {
     const match = /^([a-z_:][\w:]*)(?:\{(.*)\})? (\S+)$/i.exec(line)
     if (!match) return []
     const labels = Object.fromEntries(
-      [...(match[2] ?? '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, value]) => [key, value]),
+      [...(match[2] ?? '').matchAll(/\b(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, value]) => [key, value]),
     )
     return [
       { name: match[1]!, labels, value: match[3] === '+Inf' ? Number.POSITIVE_INFINITY : Number(match[3]) },

@@ -21,7 +21,7 @@ export function parseExactly(text: string): unknown {
   if (!/\d{16}|\.\d{15}/.test(text)) return JSON.parse(text)
   return JSON.parse(text, function keep(_key, value: unknown, context?: { source?: string }) {
     if (typeof value !== 'number' || context?.source === undefined) return value
-    const digits = context.source.replace(/[eE].*$/, '').replace(/^-?0*\.?0*|\D/g, '')
+    const digits = context.source.split(/e/i, 1)[0]!.replace(/^-?0*\.?0*|\D/g, '')
     return digits.length > DIGITS_KEPT ? new ExactNumber(context.source) : value
   } as (key: string, value: unknown) => unknown)
 }

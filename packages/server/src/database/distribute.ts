@@ -6,6 +6,7 @@ import type { ConnectionTarget } from './database.js'
 import { cancelOnAbort, connect } from './migrator.js'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
+// recheck: it reads our own migrations, which are short and not a caller's.
 const STEP = /PERFORM (create_(?:reference_table|distributed_table|distributed_function)\('(\w+)[^;]*\));/g
 
 /** What makes a table, or a function that statements call, known to all machines of a cluster. */

@@ -18,6 +18,7 @@ const DROPPED = [
   /^DROP INDEX (?:CONCURRENTLY )?(?:IF EXISTS )?(\w+)/,
   /^ALTER TABLE (?:ONLY )?\w+ DROP CONSTRAINT (?:IF EXISTS )?(\w+)/,
 ]
+// recheck: it reads our own migrations, which are short and not a caller's.
 const PRIMARY_KEY = /^CREATE TABLE (?:IF NOT EXISTS )?(\w+) \([\s\S]*?\bPRIMARY KEY (\([^)]*\))/
 const DROPPED_TABLE = /^DROP TABLE (?:IF EXISTS )?(\w+)/
 

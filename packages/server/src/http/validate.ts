@@ -27,6 +27,8 @@ interface SchemaView {
   at?: { path: string; schema: SchemaView }
 }
 
+const PLACE_LENGTH_MAX = 200
+
 /** Where a value came from, and how a place in it is called in a message. */
 type Part = 'body' | 'querystring' | 'params' | 'headers'
 
@@ -214,18 +216,20 @@ function suggest(schema: SchemaView): string {
 }
 
 function placeOf(part: Part, path: string): string {
-  const name = visible(part === 'body' ? path : path.replace(/^\//, '')) || '""'
-  const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name
-  if (part === 'querystring') return `query parameter ${shown}`
-  if (part === 'headers') return `header ${shown}`
-  if (part === 'params') return `path parameter ${shown}`
-  return shown
+  // Cut before it is looked at: a caller's name may be as long as a body.
+  const named = part !== 'body' && path.startsWith('/') ? path.slice(1) : path
+  const shown = named === '' ? '""' : visible(named.slice(0, PLACE_LENGTH_MAX))
+  const name = named.length > PLACE_LENGTH_MAX ? `${shown}…` : shown
+  if (part === 'querystring') return `query parameter ${name}`
+  if (part === 'headers') return `header ${name}`
+  if (part === 'params') return `path parameter ${name}`
+  return name
 }
 
 /** A caller's name with what no one would see, or what would change how the rest is read, written out. */
 function visible(name: string): string {
   return name.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\p{Z}+|\p{Z}+$/gu,
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|^\p{Z}|\p{Z}$/gu,
     (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
   )
 }

@@ -56,6 +56,13 @@ describe('query parameters', () => {
       expect(refuse({ [name]: 'x' })).toContain(`Query parameter ${shown} is not a parameter here`)
   })
 
+  it('with names of any length are refused in a sentence, and in no time', () => {
+    const message = refuse({ [`a${' '.repeat(300_000)}b`]: 'x' })
+    expect(message).toBe(
+      `Query parameter a${' '.repeat(198)}\\u0020… is not a parameter here; it takes limit, time_desc, user.`,
+    )
+  })
+
   it('with the character U+0000 are refused by name', () => {
     expect(refuse({ user: 'a\0' })).toMatch(/^Query parameter user contains the character U\+0000/)
   })

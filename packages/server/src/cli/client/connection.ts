@@ -126,6 +126,6 @@ function storedProfile(name: string, url: string | undefined): Profile {
 }
 
 function isSame(one: string, other: string): boolean {
-  const bare = (url: string) => url.replace(/\/+$/, '')
+  const bare = (url: string) => url.replace(/(?<!\/)\/+$/, '')
   return bare(one) === bare(other)
 }

@@ -44,5 +44,5 @@ function valueTaken(option: Option): TreeOption['value'] {
 
 /** The first sentence, on one line. */
 function sentence(description: string): string {
-  return description.replace(/\s+/g, ' ').replace(/[.:;] .*$|\.$/, '')
+  return description.replace(/\s+/g, ' ').split(/[.:;] |\.$/, 1)[0]!
 }

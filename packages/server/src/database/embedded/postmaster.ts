@@ -23,7 +23,7 @@ const FAST_STOP_MS = 60_000
 const IMMEDIATE_STOP_MS = 10_000
 
 // What PostgreSQL says while another one, or what is left of it, holds PGDATA.
-const STILL_HELD = /lock file ".*" already exists|pre-existing shared memory block/
+const STILL_HELD = /lock file "[^"]*" already exists|pre-existing shared memory block/
 
 /** The server of one data directory, as those that start and stop it see it. */
 export interface Place {
