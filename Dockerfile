@@ -10,6 +10,7 @@ WORKDIR /annals
 COPY package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
 COPY packages/console/package.json packages/console/
+COPY packages/messages/package.json packages/messages/
 COPY packages/server/package.json packages/server/
 
 # Without scripts, since the workspace's own would build what is not there yet.
@@ -31,6 +32,7 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=8029 ANNALS_DATA_DIR=/data
 WORKDIR /annals
 COPY --from=dependencies /annals ./
 COPY --from=build /annals/packages/client/dist packages/client/dist
+COPY --from=build /annals/packages/messages/dist packages/messages/dist
 COPY --from=build /annals/packages/server/dist packages/server/dist
 COPY packages/server/bin packages/server/bin
 COPY packages/server/demo packages/server/demo

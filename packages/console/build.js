@@ -19,6 +19,7 @@ const SOURCES = [
   'build.js',
   'src',
   '../client/dist',
+  '../messages/dist',
   '../../package-lock.json',
 ]
 /** What makes the page and is not in it. */

@@ -17,11 +17,6 @@ export const OBJECT_BYTES_MAX = 64 * 1024
  * comma and colon, hence the room).
  */
 export const MERGED_BYTES_MAX = 2 * OBJECT_BYTES_MAX
-/**
- * Levels of nesting in a JSON body. PostgreSQL's own limit depends on its stack size (about 6,000 levels with
- * the default 2 MB), so ours stands well below any server's.
- */
-export const JSON_DEPTH_MAX = 1_000
 /** Digits that jsonb's numeric holds before and behind the decimal point (PostgreSQL manual, table 8.2). */
 export const NUMBER_INTEGER_DIGITS_MAX = 131_072
 export const NUMBER_FRACTION_DIGITS_MAX = 16_383

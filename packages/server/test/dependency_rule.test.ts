@@ -26,7 +26,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   exposure: ['config', ...BASICS],
   contract: BASICS,
   json: BASICS,
-  messages: ['contract', 'json', ...BASICS],
+  messages: BASICS,
   database: ['config', ...BASICS],
   tokens: ['database', ...BASICS],
   log: ['database', 'json', 'messages', ...BASICS],

@@ -1,7 +1,7 @@
+import { MESSAGE_FORMATS } from '@annals/messages'
 import Type, { type Static } from '#typebox'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import { Seq } from './event.js'
-import { MESSAGE_FORMATS } from './message_format.js'
 import { JsonObject, Nullable, pageQuery, Strict, Timestamp, Uuid } from './schema.js'
 
 export const MessageFormat = Type.Union(

@@ -1,10 +1,10 @@
+import { parseJson } from '@annals/messages/json'
 import type { AppendEntriesBody } from '../contract/entry.js'
 import { AnnalsError } from '../errors.js'
 import { newId } from '../ids.js'
 import { elementSlices, memberSlice, memberTexts } from '../json/slices.js'
 import type { AppendedEntry } from '../log/append_request.js'
 import { messageEntry } from '../messages/message_entry.js'
-import { parseJson } from '../messages/message_format.js'
 import { checkObjectBytes } from './json_parameters.js'
 
 /** What an event is stored with. `bytes`: of the JSON that it came in, as it will be written. */

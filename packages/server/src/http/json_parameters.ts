@@ -1,7 +1,7 @@
+import { parseJson, writeJson } from '@annals/messages/json'
 import { AnnalsError } from '../errors.js'
 import { isJsonObject, isRefusal, readJson } from '../json/read_json.js'
 import { OBJECT_BYTES_MAX } from '../limits.js'
-import { parseJson, writeJson } from '../messages/exact_json.js'
 
 /**
  * Reads a containment filter from the query string: a JSON object, as text for PostgreSQL. An empty object

@@ -1,8 +1,7 @@
-import type { MessageFormatName } from '../contract/message_format.js'
+import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import type { Queryable } from '../database/database.js'
 import type { EntryPage, EntryView } from '../database/queries/read_entries.js'
 import { type ReadEntry, readLog } from '../log/read_log.js'
-import { StoredRenderer, type StoredText } from '../messages/stored_renderer.js'
 import type { Cursors } from './cursor.js'
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER
@@ -16,7 +15,7 @@ const KEPT_LENGTH_MAX = 1024 * 1024
 export interface MessagePageRequest {
   project_id: string
   session_id: string
-  format: MessageFormatName
+  format: MessageFormat
   /** undefined: the whole session. */
   limit: number | undefined
   time_desc: boolean
@@ -187,7 +186,7 @@ class MessageWalk {
 }
 
 function toStored({ id, parent_id, format, json }: ReadEntry): StoredText {
-  return { id: id!, parent_id: parent_id ?? null, format: format as MessageFormatName, blob: json }
+  return { id: id!, parent_id: parent_id ?? null, format: format as MessageFormat, blob: json }
 }
 
 async function* joined(

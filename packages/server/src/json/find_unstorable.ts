@@ -1,10 +1,5 @@
-import {
-  JSON_DEPTH_MAX,
-  NUMBER_EXPANSION_MAX,
-  NUMBER_FRACTION_DIGITS_MAX,
-  NUMBER_INTEGER_DIGITS_MAX,
-} from '../limits.js'
-import { endOfString } from './end_of_string.js'
+import { endOfString, JSON_DEPTH_MAX } from '@annals/messages/json'
+import { NUMBER_EXPANSION_MAX, NUMBER_FRACTION_DIGITS_MAX, NUMBER_INTEGER_DIGITS_MAX } from '../limits.js'
 
 /** A place in a JSON text, as a JSON pointer (RFC 6901), and why PostgreSQL's jsonb cannot hold what is there. */
 export interface Unstorable {
@@ -16,20 +11,6 @@ const NUMBER = /-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?/y
 const POINTER_LENGTH_MAX = 200
 /** PostgreSQL's numeric_in reads no exponent of this size, not even a zero's. */
 const EXPONENT_MAX = 1_073_741_823
-
-/** Whether brackets nest deeper than `depth_max` in a JSON text. Brackets inside strings do not count. */
-export function nestsTooDeep(text: string, depth_max: number): boolean {
-  if (text.length <= depth_max) return false
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === 0x22) at = endOfString(text, at) - 1
-    else if (code === 0x5b || code === 0x7b) {
-      if (++depth > depth_max) return true
-    } else if (code === 0x5d || code === 0x7d) depth--
-  }
-  return false
-}
 
 /** An open array (its element's index) or object (its member's key, undefined while a key is expected). */
 interface Level {

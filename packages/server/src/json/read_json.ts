@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { JSON_DEPTH_MAX, NUMBER_FRACTION_DIGITS_MAX } from '../limits.js'
-import { inspect, nestsTooDeep, type Unstorable } from './find_unstorable.js'
+import { JSON_DEPTH_MAX, nestsTooDeep } from '@annals/messages/json'
+import { NUMBER_FRACTION_DIGITS_MAX } from '../limits.js'
+import { inspect, type Unstorable } from './find_unstorable.js'
 
 /** A JSON text and what JavaScript makes of it. The text is what is stored; the value is what is checked. */
 export interface JsonText {

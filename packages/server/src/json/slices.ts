@@ -1,4 +1,4 @@
-import { endOfString } from './end_of_string.js'
+import { endOfString } from '@annals/messages/json'
 
 /**
  * Pieces of a JSON text as they were sent. What is stored and answered is cut out of the body by these, so that no

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
-import { countedText } from './message_format.js'
-import type { Part } from './parts.js'
+import { countedText, type Part } from '@annals/messages'
 
 type Encoding = {
   countTokens(text: string, options: { allowedSpecial: Set<string>; disallowedSpecial: Set<string> }): number

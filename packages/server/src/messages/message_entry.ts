@@ -1,8 +1,6 @@
-import type { MessageFormatName } from '../contract/message_format.js'
+import { InvalidMessage, type MessageFormat, type Part, readMessage } from '@annals/messages'
 import { AnnalsError } from '../errors.js'
 import { countTokens } from './count_tokens.js'
-import { InvalidMessage, readMessage } from './message_format.js'
-import type { Part } from './parts.js'
 
 /** What a message is stored and answered with, beside its blob. */
 export interface MessageEntry {
@@ -17,7 +15,7 @@ export interface MessageEntry {
  * @throws AnnalsError invalid_request, naming the field
  */
 export function messageEntry(
-  format: MessageFormatName,
+  format: MessageFormat,
   blob: unknown,
   id: string,
   pointer: string,

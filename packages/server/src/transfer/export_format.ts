@@ -1,7 +1,7 @@
+import { MESSAGE_FORMATS } from '@annals/messages'
 import { StartError } from '../errors.js'
 import { isJsonObject, isRefusal, readJson } from '../json/read_json.js'
 import { USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
-import { MESSAGE_FORMATS } from '../messages/message_format.js'
 
 /**
  * The format of an export: JSON lines, each an object that says in `kind` what it is, between a header and a

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { InvalidMessage, type Part, readMessage } from '@annals/messages'
 import { isJsonObject } from '../json/read_json.js'
 import { OBJECT_BYTES_MAX, USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
-import { InvalidMessage, type Part, readMessage } from '../messages/message_format.js'
 import { readLine, wrongLine } from './export_format.js'
 import { rawItems, rawMembers } from './raw_json.js'
 

@@ -1,4 +1,4 @@
-import { endOfString } from '../json/end_of_string.js'
+import { endOfString } from '@annals/messages/json'
 
 /**
  * Parts of a JSON text as text. What is taken out of a line to be stored elsewhere keeps its spelling so, every

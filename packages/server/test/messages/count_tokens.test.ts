@@ -1,6 +1,6 @@
+import { readMessage } from '@annals/messages'
 import { describe, expect, it } from 'vitest'
 import { countTokens } from '../../src/messages/count_tokens.ts'
-import { readMessage } from '../../src/messages/message_format.ts'
 
 const count = (content: string) => countTokens(readMessage('openai', { role: 'user', content }).parts)
 

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
+import { parseJson } from '@annals/messages/json'
 import { InvalidArgumentError } from 'commander'
 import { parseId } from '../../ids.js'
 import { isJsonObject } from '../../json/read_json.js'
-import { parseJson } from '../../messages/message_format.js'
 import { UsageError } from '../run_command.js'
 import { momentOf } from '../terminal/times.js'
 

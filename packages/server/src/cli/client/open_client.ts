@@ -1,5 +1,5 @@
 import { Annals, AnnalsError } from '@annals/client'
-import { parseJson, writeJson } from '../../messages/message_format.js'
+import { parseJson, writeJson } from '@annals/messages/json'
 import { UsageError } from '../run_command.js'
 
 /** With these, no connection was made, and nothing was sent. */

@@ -1,7 +1,7 @@
 import { type Annals, AnnalsError as Refusal, type Session } from '@annals/client'
+import { writeJson } from '@annals/messages/json'
 import { type Command, Option } from 'commander'
 import { AnnalsError } from '../../errors.js'
-import { writeJson } from '../../messages/message_format.js'
 import { UsageError } from '../run_command.js'
 import { commandLine } from '../terminal/command_name.js'
 import { parseObject, parseUuid } from './arguments.js'

@@ -1,5 +1,5 @@
+import { writeJson } from '@annals/messages/json'
 import type { Command } from 'commander'
-import { writeJson } from '../../messages/message_format.js'
 import { type Paint, painter } from './paint.js'
 import { visibleJson } from './visible.js'
 

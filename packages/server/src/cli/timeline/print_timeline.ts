@@ -1,5 +1,5 @@
 import type { Annals, TimelineItem } from '@annals/client'
-import { parseJson } from '../../messages/message_format.js'
+import { parseJson } from '@annals/messages/json'
 import { type Output, tell } from '../terminal/output.js'
 import { type Entry, TimelineReader } from './read_timeline.js'
 import { TimelineText } from './timeline_text.js'

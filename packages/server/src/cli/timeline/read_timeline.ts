@@ -1,5 +1,6 @@
 import type { TimelineItem, TimelineMessage } from '@annals/client'
-import { ConversationRenderer, type Part, writeJson } from '../../messages/message_format.js'
+import { ConversationRenderer, type Part } from '@annals/messages'
+import { writeJson } from '@annals/messages/json'
 import { looksLikeError, type ToolCall, ToolCalls, type ToolResult } from './tool_calls.js'
 
 /** A piece of an entry, as a person looks at it. */

@@ -1,4 +1,4 @@
-import { parseJson, writeJson } from '../../messages/message_format.js'
+import { parseJson, writeJson } from '@annals/messages/json'
 import type { Paint, Style } from '../terminal/paint.js'
 import { cutTo, linesOf, padTo, widthOf } from '../terminal/text.js'
 import { clockOf, dayOf, durationOf } from '../terminal/times.js'

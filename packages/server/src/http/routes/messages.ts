@@ -1,3 +1,5 @@
+import { type MessageFormat, type Part, readMessage } from '@annals/messages'
+import { parseJson, writeJson } from '@annals/messages/json'
 import Type from '#typebox'
 import { AppendHeaders } from '../../contract/event.js'
 import {
@@ -9,7 +11,6 @@ import {
   PatchMetaBody,
   TokenCounts,
 } from '../../contract/message.js'
-import type { MessageFormatName } from '../../contract/message_format.js'
 import { responses } from '../../contract/responses.js'
 import { NoQuery } from '../../contract/schema.js'
 import { SessionParams } from '../../contract/session.js'
@@ -18,8 +19,6 @@ import { memberTexts } from '../../json/slices.js'
 import type { AppendAnswer } from '../../log/append_request.js'
 import { readLastSeq } from '../../log/read_log.js'
 import { messageEntry } from '../../messages/message_entry.js'
-import { parseJson, readMessage, writeJson } from '../../messages/message_format.js'
-import type { Part } from '../../messages/parts.js'
 import { countSessionTokens, mergeMessageMeta } from '../../resources/messages.js'
 import { answer } from '../answer.js'
 import { answerChunks } from '../answer_chunks.js'
@@ -72,7 +71,7 @@ function addRoute(app: AppServer, { appender }: AppParts): void {
       const id = newId()
       const members = memberTexts(request.bodyText)
       const blob = parseJson(members.get('blob')!)
-      const { role, parts, tokens } = messageEntry(format as MessageFormatName, blob, id, '/blob')
+      const { role, parts, tokens } = messageEntry(format as MessageFormat, blob, id, '/blob')
       const bytes = request.bodyBytes
       releaseBody(request)
       const outcome = await appender.append({
@@ -93,7 +92,7 @@ function addRoute(app: AppServer, { appender }: AppParts): void {
 function withParts(entry: AppendAnswer, parts: Part[]): string {
   const { blob, format, json, id } = entry
   if (blob === undefined) return `{"parts":${writeJson(parts)},${json.slice(1)}`
-  const own = readMessage(format as MessageFormatName, parseJson(blob), { id: id! })
+  const own = readMessage(format as MessageFormat, parseJson(blob), { id: id! })
   return `{"parts":${writeJson(own.parts)},${json.slice(1)}`
 }
 
@@ -131,7 +130,7 @@ function listRoute(app: AppServer, { database }: AppParts): void {
         with_events,
         from,
         last_seq,
-        format: format as MessageFormatName,
+        format: format as MessageFormat,
       }
       return answerChunks(reply, messagePage(database, page, cursors))
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countedText, readMessage } from '../../src/messages/message_format.js'
+import { countedText, readMessage } from '../src/index.js'
 import { part, refusalOf } from './refusal_of.js'
 import { derivedId, messageId } from './stored_run.js'
 

@@ -1,4 +1,4 @@
 /** The message formats that are taken and given. `acontext` is the neutral form `{ role, parts }`. */
 export const MESSAGE_FORMATS = ['openai', 'anthropic', 'gemini', 'acontext'] as const
 
-export type MessageFormatName = (typeof MESSAGE_FORMATS)[number]
+export type MessageFormat = (typeof MESSAGE_FORMATS)[number]

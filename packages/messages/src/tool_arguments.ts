@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from './blob_fields.js'
-import { parseJson, writeJson } from './exact_json.js'
+import { parseJson, writeJson } from './json/exact_json.js'
 
 /**
  * OpenAI keeps a call's arguments as the text that the model wrote; Anthropic and Gemini keep an object. Text

@@ -1,5 +1,6 @@
-import { type Part, parseJson, writeJson } from '../../src/messages/message_format.js'
-import { NO_CONTENT } from '../../src/messages/turns.js'
+import type { Part } from '../src/index.js'
+import { parseJson, writeJson } from '../src/json/index.js'
+import { NO_CONTENT } from '../src/turns.js'
 
 /** What a conversation says, whatever its format: each kind by itself, in order. */
 export interface Said {

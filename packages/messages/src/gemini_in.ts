@@ -7,8 +7,8 @@ import {
   optionalTextAt,
 } from './blob_fields.js'
 import type { CallIds } from './call_ids.js'
-import { writeJson } from './exact_json.js'
 import { FOREIGN_SIGNATURE } from './gemini_out.js'
+import { writeJson } from './json/exact_json.js'
 import { audioFormat, mediaTypeOf } from './media.js'
 import { type MediaMeta, type NeutralMessage, type Part, part, type ToolCallMeta } from './parts.js'
 import { argumentsAsText } from './tool_arguments.js'

@@ -2,7 +2,7 @@ import type { MessageParam } from '@anthropic-ai/sdk/resources/messages'
 import type { Content } from '@google/genai'
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import { describe, expectTypeOf, it } from 'vitest'
-import type { AnthropicMessage, GeminiMessage, OpenAiMessage } from '../../src/messages/message_format.js'
+import type { AnthropicMessage, GeminiMessage, OpenAiMessage } from '../src/index.js'
 
 // The compiler makes these checks (`npm run types`); when the tests run, nothing of the SDKs is loaded.
 describe('what the renderers write', () => {

@@ -1,4 +1,4 @@
-import { ExactNumber } from './exact_json.js'
+import { ExactNumber } from './json/exact_json.js'
 
 /** A JSON object. */
 export type JsonObject = Record<string, unknown>

@@ -1,6 +1,5 @@
-import { endOfString } from '../json/end_of_string.js'
-import { nestsTooDeep } from '../json/find_unstorable.js'
-import { JSON_DEPTH_MAX } from '../limits.js'
+import { endOfString } from './end_of_string.js'
+import { JSON_DEPTH_MAX, nestsTooDeep } from './nesting.js'
 
 /**
  * JSON whose numbers keep their value. Ids of 18 and 19 digits are common in tool arguments and do not fit a

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
-import type { MessageFormat } from '../../src/messages/message_format.js'
+import type { MessageFormat } from '../src/index.js'
 
 /**
  * What a provider accepts in a request, as strictly as its SDK's types and its API's documented rules put it:

@@ -10,7 +10,7 @@ import {
   textAt,
 } from './blob_fields.js'
 import type { CallIds } from './call_ids.js'
-import { writeJson } from './exact_json.js'
+import { writeJson } from './json/exact_json.js'
 import { isEmptyFile, parseDataUrl } from './media.js'
 import {
   type AudioMeta,

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ExactNumber } from '../../src/messages/exact_json.js'
-import { parseJson, writeJson } from '../../src/messages/message_format.js'
+import { ExactNumber, parseJson, writeJson } from '../../src/json/index.js'
 
 describe('exact JSON', () => {
   it.each([

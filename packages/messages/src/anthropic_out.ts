@@ -1,4 +1,5 @@
-import { bytesOf, fileBytes, fileName, mediaTypeOf, publicUrl, textOfBase64 } from './media.js'
+import { textOfBase64 } from './base64.js'
+import { bytesOf, fileBytes, fileName, mediaTypeOf, publicUrl } from './media.js'
 import type { CacheControl, FilePart, ImagePart, NeutralMessage, Part, ToolResultPart } from './parts.js'
 import { argumentsAsObject } from './tool_arguments.js'
 import { NO_CONTENT, turnsOf } from './turns.js'

@@ -1,3 +1,4 @@
+import { base64OfText } from './base64.js'
 import type { AudioMeta, FileMeta, FilePart, MediaMeta } from './parts.js'
 
 /** Bytes in base64, and what they are. */
@@ -43,7 +44,7 @@ export function parseDataUrl(url: string): MediaBytes | null {
     return { media_type: media_type || 'text/plain', data: body }
   }
   try {
-    return { media_type: media_type || 'text/plain', data: base64(decodeURIComponent(body)) }
+    return { media_type: media_type || 'text/plain', data: base64OfText(decodeURIComponent(body)) }
   } catch {
     return null // a stray percent sign
   }
@@ -51,14 +52,6 @@ export function parseDataUrl(url: string): MediaBytes | null {
 
 export function dataUrl(bytes: MediaBytes): string {
   return `data:${bytes.media_type};base64,${bytes.data}`
-}
-
-export function base64(text: string): string {
-  return Buffer.from(text, 'utf8').toString('base64')
-}
-
-export function textOfBase64(data: string): string {
-  return Buffer.from(data, 'base64').toString('utf8')
 }
 
 /** Gemini's file store answers only the key that filled it. */
@@ -73,7 +66,7 @@ export function publicUrl(meta: MediaMeta): string | null {
 /** The bytes that a part holds, or null where it only points at them. `fallback` is their type if none is told. */
 export function bytesOf(meta: MediaMeta, fallback: string): MediaBytes | null {
   if (meta.data !== undefined) {
-    const data = meta.type === 'text' ? base64(meta.data) : meta.data
+    const data = meta.type === 'text' ? base64OfText(meta.data) : meta.data
     return { media_type: meta.media_type || fallback, data }
   }
   return meta.url === undefined ? null : parseDataUrl(meta.url)

@@ -1,4 +1,4 @@
-import { InvalidMessage, type MessageFormat, readMessage } from '../../src/messages/message_format.js'
+import { InvalidMessage, type MessageFormat, readMessage } from '../src/index.js'
 
 /** The place and the reason that a blob is refused for, or null where it is accepted. */
 export function refusalOf(format: MessageFormat, blob: unknown): string | null {

@@ -1,11 +1,12 @@
-import type { MessageFormatName } from '../contract/message_format.js'
-import { ConversationRenderer, parseJson, writeJson } from './message_format.js'
+import type { MessageFormat } from './formats.js'
+import { parseJson, writeJson } from './json/exact_json.js'
+import { ConversationRenderer } from './message_format.js'
 
 /** A message as it is stored: its blob as JSON text. */
 export interface StoredText {
   id: string
   parent_id: string | null
-  format: MessageFormatName
+  format: MessageFormat
   blob: string
 }
 
@@ -13,7 +14,7 @@ export interface StoredText {
 export class StoredRenderer {
   private readonly conversation: ConversationRenderer
 
-  constructor(private readonly format: MessageFormatName) {
+  constructor(private readonly format: MessageFormat) {
     this.conversation = new ConversationRenderer(format)
   }
 

@@ -1,5 +1,4 @@
-import type { MessageFormat, StoredMessage } from '../../src/messages/message_format.js'
-import { renderMessages } from '../../src/messages/message_format.js'
+import { ConversationRenderer, type MessageFormat, type StoredMessage } from '../src/index.js'
 
 /** Blobs of one format as the consecutive messages of a session. */
 export function storedAs(format: MessageFormat, blobs: readonly unknown[]): StoredMessage[] {
@@ -18,6 +17,15 @@ export function messageId(nth: number): string {
 /** The id that the n-th call without one in the message of that number gets. */
 export function derivedId(message: number, nth: number): string {
   return `call_${messageId(message).replaceAll('-', '')}_${nth}`
+}
+
+/** The messages that a run becomes in a format, each with the stored message that it comes from. */
+export function renderMessages(
+  stored: readonly StoredMessage[],
+  format: MessageFormat,
+): { index: number; message: unknown }[] {
+  const renderer = new ConversationRenderer(format)
+  return stored.flatMap((message, index) => renderer.render(message).map((message) => ({ index, message })))
 }
 
 /** The messages that a run becomes in a format. */

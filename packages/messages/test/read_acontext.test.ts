@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readMessage } from '../../src/messages/message_format.js'
+import { readMessage } from '../src/index.js'
 import { part, refusalOf } from './refusal_of.js'
 
 const read = (...parts: object[]) => readMessage('acontext', { role: 'user', parts }).parts

@@ -6,12 +6,11 @@ import {
   type MessageFormat,
   type Part,
   readMessage,
-  renderMessages,
   type StoredMessage,
-} from '../../src/messages/message_format.js'
+} from '../src/index.js'
 import { MESSAGES } from './arbitrary_messages.js'
 import { isValidFor } from './message_schemas.js'
-import { messageId, rendered, storedAs } from './stored_run.js'
+import { messageId, rendered, renderMessages, storedAs } from './stored_run.js'
 import { whatWasSaid } from './what_was_said.js'
 
 const RUNS = { numRuns: 200 }

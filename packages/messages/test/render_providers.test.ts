@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { writeJson } from '../../src/messages/message_format.js'
+import { writeJson } from '../src/json/index.js'
 import { converted } from './stored_run.js'
 
 const PNG = { media_type: 'image/png', data: 'aGk=' }

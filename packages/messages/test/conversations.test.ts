@@ -1,13 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  ConversationRenderer,
-  MESSAGE_FORMATS,
-  type MessageFormat,
-  renderMessages,
-} from '../../src/messages/message_format.js'
+import { MESSAGE_FORMATS, type MessageFormat } from '../src/index.js'
 import { callArguments, text } from './arbitrary_values.js'
-import { rendered, storedAs } from './stored_run.js'
+import { rendered, renderMessages, storedAs } from './stored_run.js'
 
 /** One exchange: what the user says, the calls that it leads to, and their results. */
 interface Exchange {
@@ -159,16 +154,12 @@ describe.each(PAIRS)('a conversation stored as %s and read as %s', (from, to) =>
     )
   })
 
-  it('is the same streamed message by message, and names the message that each item comes from', () => {
+  it('gives at least one item for each message', () => {
     fc.assert(
       fc.property(conversation, (exchanges) => {
         const stored = storedAs(from, TOLD[from](exchanges))
-        const renderer = new ConversationRenderer(to)
-        const streamed = stored.flatMap((message, index) =>
-          renderer.render(message).map((message) => ({ index, message })),
-        )
-        expect(renderMessages(stored, to)).toEqual(streamed)
-        expect([...new Set(streamed.map(({ index }) => index))]).toEqual(stored.map((_, i) => i))
+        const items = renderMessages(stored, to)
+        expect([...new Set(items.map(({ index }) => index))]).toEqual(stored.map((_, i) => i))
       }),
       { numRuns: 50 },
     )

@@ -1,21 +1,16 @@
-import type { MessageFormatName as MessageFormat } from '../contract/message_format.js'
 import { readAcontext } from './acontext_in.js'
 import { type AcontextMessage, writeAcontext } from './acontext_out.js'
 import { readAnthropic } from './anthropic_in.js'
 import { type AnthropicMessage, writeAnthropic } from './anthropic_out.js'
 import { InvalidMessage } from './blob_fields.js'
 import { CallIds, type MessagePlace } from './call_ids.js'
+import type { MessageFormat } from './formats.js'
 import { readGemini } from './gemini_in.js'
 import { type GeminiMessage, writeGemini } from './gemini_out.js'
 import { readOpenAi } from './openai_in.js'
 import { type OpenAiMessage, writeOpenAi } from './openai_out.js'
 import type { NeutralMessage } from './parts.js'
 
-export { MESSAGE_FORMATS, type MessageFormatName as MessageFormat } from '../contract/message_format.js'
-export { InvalidMessage } from './blob_fields.js'
-export type { MessagePlace } from './call_ids.js'
-export { parseJson, writeJson } from './exact_json.js'
-export { countedText, type NeutralMessage, type Part, type Role } from './parts.js'
 export type { AcontextMessage, AnthropicMessage, GeminiMessage, OpenAiMessage }
 
 /** A message of any format, as the renderers write it. */
@@ -25,12 +20,6 @@ export type ProviderMessage = OpenAiMessage | AnthropicMessage | GeminiMessage |
 export interface StoredMessage extends MessagePlace {
   format: MessageFormat
   blob: unknown
-}
-
-/** A message to answer with, and which of the stored messages it comes from. */
-export interface RenderedMessage {
-  index: number
-  message: unknown
 }
 
 const READERS: Readonly<Record<MessageFormat, (blob: unknown, ids: CallIds) => NeutralMessage>> = {
@@ -84,18 +73,4 @@ export class ConversationRenderer {
       return { role: 'user', provider_role: null, name: null, parts: [] }
     }
   }
-}
-
-/**
- * Renders a run of consecutive stored messages, oldest first, in a format. Each gives at least one message, and
- * `index` says which stored message it comes from, in order: an Anthropic message with three results is three
- * `tool` messages for OpenAI. What a page cuts off from its calls is in `call_ids.ts`; to be sure of it, put the
- * message before the page in front of the run and drop what has its index.
- */
-export function renderMessages(stored: readonly StoredMessage[], format: MessageFormat): RenderedMessage[] {
-  if (stored.every((message) => message.format === format)) {
-    return stored.map(({ blob }, index) => ({ index, message: blob }))
-  }
-  const renderer = new ConversationRenderer(format)
-  return stored.flatMap((message, index) => renderer.render(message).map((message) => ({ index, message })))
 }

@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { MESSAGE_FORMATS, readMessage } from '../../src/messages/message_format.js'
+import { MESSAGE_FORMATS, readMessage } from '../src/index.js'
 import { isValidFor } from './message_schemas.js'
 import { rendered, storedAs } from './stored_run.js'
 import { whatWasSaid } from './what_was_said.js'
 
 /** Runs of a real agent, one JSON object `{ messages }` a line, in OpenAI's format. They are not in this repository. */
-const ROOT = new URL('../../../../', import.meta.url)
+const ROOT = new URL('../../../', import.meta.url)
 const RUNS = fileURLToPath(new URL(process.env.ANNALS_RUNS ?? '../shared/data/airline-runs.jsonl', ROOT))
 
 describe.skipIf(!existsSync(RUNS))(`the recorded runs (skipped unless ANNALS_RUNS names a file)`, () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { MessageFormat } from '../../src/messages/message_format.js'
+import type { MessageFormat } from '../src/index.js'
 import { acontext } from './arbitrary_neutral_messages.js'
 import {
   base64,

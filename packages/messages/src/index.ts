@@ -1,0 +1,15 @@
+export { InvalidMessage } from './blob_fields.js'
+export type { MessagePlace } from './call_ids.js'
+export { MESSAGE_FORMATS, type MessageFormat } from './formats.js'
+export {
+  type AcontextMessage,
+  type AnthropicMessage,
+  ConversationRenderer,
+  type GeminiMessage,
+  type OpenAiMessage,
+  type ProviderMessage,
+  readMessage,
+  type StoredMessage,
+} from './message_format.js'
+export { countedText, type NeutralMessage, type Part, type Role } from './parts.js'
+export { StoredRenderer, type StoredText } from './stored_renderer.js'

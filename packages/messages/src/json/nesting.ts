@@ -1,0 +1,21 @@
+import { endOfString } from './end_of_string.js'
+
+/**
+ * Levels of nesting that a JSON text may have. PostgreSQL's own limit depends on its stack size (about 6,000 levels
+ * with the default 2 MB), so this one stands well below any server's, and below what overflows our own stack.
+ */
+export const JSON_DEPTH_MAX = 1_000
+
+/** Whether brackets nest deeper than `depth_max` in a JSON text. Brackets inside strings do not count. */
+export function nestsTooDeep(text: string, depth_max: number): boolean {
+  if (text.length <= depth_max) return false
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x22) at = endOfString(text, at) - 1
+    else if (code === 0x5b || code === 0x7b) {
+      if (++depth > depth_max) return true
+    } else if (code === 0x5d || code === 0x7d) depth--
+  }
+  return false
+}
