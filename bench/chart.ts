@@ -1,5 +1,5 @@
 import type { MeasuredFigure, Results } from './results.ts'
-import { formatValue } from './table.ts'
+import { formatValue, isHeadline } from './table.ts'
 
 const WIDTH = 860
 const PADDING = 24
@@ -34,8 +34,7 @@ export function drawChart(results: Results): string {
     figures.map((figure) => ({ part, ...figure })),
   )
   const bounded = figures.filter(
-    (figure): figure is Bounded =>
-      figure.value !== undefined && figure.at_least !== undefined && figure.charted !== false,
+    (figure): figure is Bounded => figure.value !== undefined && isHeadline(figure),
   )
   const pieces: string[] = []
   let y = PADDING

@@ -31,7 +31,5 @@ function page(results: Results): string {
 
 ${describeMachine(results)}
 
-${markdownTable(results)}
-
-[benchmarks.json](benchmarks.json) has every round, and what each run took in CPU time.`
+${markdownTable(results)}`
 }

@@ -24,7 +24,7 @@ export interface Figure {
   aim?: number
   /** What a reader must know, or why there are no values. */
   note?: string
-  /** The chart shows the figures that have bounds; false keeps one out. */
+  /** The docs' table and chart show the figures that have bounds; false leaves one to the JSON. */
   charted?: boolean
 }
 

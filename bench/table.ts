@@ -16,10 +16,16 @@ export function textTable(results: Results): string {
   return `${lines.join('\n')}\n`
 }
 
-/** The table for the docs. */
+/** The table for the docs: what the chart shows, too. The JSON has the rest. */
 export function markdownTable(results: Results): string {
   const line = (cells: string[]) => `| ${cells.join(' | ')} |`
-  return [line(HEADINGS), line(HEADINGS.map(() => '---')), ...rowsOf(results).map(line)].join('\n')
+  const rows = rowsOf(results, isHeadline)
+  return [line(HEADINGS), line(HEADINGS.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+/** Whether readers of the docs care: the figure has a bound, and is not one of a hundred variants. */
+export function isHeadline({ at_least, charted }: MeasuredFigure): boolean {
+  return at_least !== undefined && charted !== false
 }
 
 /** The run's circumstances, in a sentence. */
@@ -41,9 +47,9 @@ function describeOthers(parts: PartResult[]): string {
   return `Other programs used up to ${most} % of the processors.${warning}`
 }
 
-function rowsOf({ parts }: Results): string[][] {
+function rowsOf({ parts }: Results, isShown = (_figure: MeasuredFigure) => true): string[][] {
   return Object.entries(parts).flatMap(([part, { figures }]) =>
-    figures.map((figure, index) => [index === 0 ? part : '', ...cells(figure)]),
+    figures.filter(isShown).map((figure, index) => [index === 0 ? part : '', ...cells(figure)]),
   )
 }
 
