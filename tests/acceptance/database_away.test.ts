@@ -4,8 +4,9 @@ import type { ApiClient } from '../harness/api_client.ts'
 import { type DatabaseProxy, proxyDatabase } from '../harness/database_proxy.ts'
 import { databaseNameOf } from '../harness/database_url.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
+import { lockWaits } from '../harness/lock_waits.ts'
 import { useService } from '../harness/service.ts'
-import { execute } from '../harness/sql.ts'
+import { execute, withConnection } from '../harness/sql.ts'
 import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
 
 const WAIT = { ANNALS_DATABASE_WAIT_MS_MAX: '1500' }
@@ -80,6 +81,21 @@ describe('a database that is away', () => {
     // The first to find out are told when the database has been silent for too long, the others at once.
     expectError(await api.getSession(sessionId), 503, 'unavailable')
     await expectUnavailable()
+    await proxy.comeBack()
+    await expectRecovered()
+  })
+
+  it.skipIf(reasonForNoOwnDatabase()).each([
+    ['a list', 'sessions', {}],
+    ['a filtered list', 'list_terms', { filter_by_configs: '{"agent":"a"}' }],
+  ])('is 503 for %s that it breaks off: nothing can be in doubt', async (_what, table, query) => {
+    await withConnection(service.databaseUrl, async (connection) => {
+      await connection.query(`BEGIN; LOCK TABLE ${table}`)
+      const list = api.listSessions(query)
+      await vi.waitFor(async () => expect(await lockWaits(service.databaseUrl, '%')).toBeGreaterThan(0))
+      await proxy.refuse()
+      expectError(await list, 503, 'unavailable')
+    })
     await proxy.comeBack()
     await expectRecovered()
   })

@@ -3,7 +3,7 @@ import { AnnalsError } from '../errors.js'
 import { isConnectionLoss, isRefusedCommit, isTransient, isUnavailable } from './database_errors.js'
 import { type Pulse, SILENCE } from './pulse.js'
 import type { ServerTraits } from './server_traits.js'
-import type { Statement } from './statement.js'
+import { isRead, type Statement } from './statement.js'
 
 /** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
 export type Row = Record<string, string | null>
@@ -190,10 +190,6 @@ async function run(
     if (error instanceof Error) Object.assign(error, { statement: statement.name })
     throw error
   }
-}
-
-function isRead(statement: Statement): boolean {
-  return /^\s*SELECT\b/i.test(statement.text)
 }
 
 async function transaction<T>(

@@ -19,3 +19,13 @@ export function prepared(name: string, text: string): Statement {
 export function planned(name: string, text: string): Statement {
   return { name, text, prepared: false }
 }
+
+const WRITING = /\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!\bFOR\s|\bFOR\sNO\sKEY\s)UPDATE)\b/i
+
+/**
+ * Whether a statement only reads, so that nothing can be in doubt when its answer is lost. A statement that begins
+ * with WITH reads if none of its parts writes; anything else, such as COMMIT, counts as a write.
+ */
+export function isRead({ text }: Statement): boolean {
+  return /^\s*(?:SELECT|WITH)\b/i.test(text) && !WRITING.test(text)
+}

@@ -8,6 +8,8 @@ import { type FakePostgres, type OnMessage, startFakePostgres } from './fake_pos
 const WAIT_MS = 1_500
 const WRITE = planned('write', 'DELETE FROM anything')
 const READ = planned('read', 'SELECT pg_sleep(60)')
+const READ_OF_PARTS = planned('read_of_parts', '\nWITH slept AS (SELECT pg_sleep(60)) SELECT * FROM slept')
+const WRITE_IN_A_PART = planned('write_in_a_part', 'WITH gone AS (DELETE FROM anything RETURNING 1) SELECT 1')
 
 const closings: Array<() => unknown> = []
 afterEach(async () => {
@@ -57,9 +59,14 @@ describe('a database that breaks off', () => {
     })
   })
 
-  it('while it reads leaves nothing in doubt', async () => {
+  it.each([READ, READ_OF_PARTS])('while it reads leaves nothing in doubt: $name', async (read) => {
     const { database } = await openFake((socket) => socket.destroy())
-    expect(await awayOf(database.query(READ, []))).toMatchObject({ error: 'unavailable', in_doubt: false })
+    expect(await awayOf(database.query(read, []))).toMatchObject({ error: 'unavailable', in_doubt: false })
+  })
+
+  it('while a part of a statement writes leaves that in doubt', async () => {
+    const { database } = await openFake((socket) => socket.destroy())
+    expect(await awayOf(database.query(WRITE_IN_A_PART, []))).toMatchObject({ in_doubt: true })
   })
 })
 
