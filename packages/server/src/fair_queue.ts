@@ -1,33 +1,48 @@
 /** What waits, by whose it is: owners take turns, and what belongs to one keeps its order. */
 export class FairQueue<T> {
   /** In the order of turns. */
-  private readonly waitingOf = new Map<unknown, T[]>()
+  private readonly waiting = new Map<unknown, T[]>()
   size = 0
 
   add(owner: unknown, item: T): void {
-    const waiting = this.waitingOf.get(owner)
+    const waiting = this.waiting.get(owner)
     if (waiting) waiting.push(item)
-    else this.waitingOf.set(owner, [item])
+    else this.waiting.set(owner, [item])
     this.size += 1
   }
 
-  /** Takes what is next, undefined when nothing waits. */
-  next(): T | undefined {
-    for (const [owner, waiting] of this.waitingOf) {
+  /** Takes what is next of the owners that may have a turn; undefined when nothing of theirs waits. */
+  next(mayHaveTurn?: (owner: unknown) => boolean): T | undefined {
+    for (const [owner, waiting] of this.waiting) {
+      if (mayHaveTurn && !mayHaveTurn(owner)) continue
       const item = waiting.shift()
       this.size -= 1
       // A Map keeps the order of insertion: who had a turn goes to its end.
-      this.waitingOf.delete(owner)
-      if (waiting.length > 0) this.waitingOf.set(owner, waiting)
+      this.waiting.delete(owner)
+      if (waiting.length > 0) this.waiting.set(owner, waiting)
       return item
     }
     return undefined
   }
 
+  /** Takes out one item that waits. */
+  remove(owner: unknown, item: T): void {
+    const waiting = this.waiting.get(owner)
+    const place = waiting?.indexOf(item) ?? -1
+    if (place < 0) return
+    waiting!.splice(place, 1)
+    this.size -= 1
+    if (waiting!.length === 0) this.waiting.delete(owner)
+  }
+
+  /** How much of an owner waits. */
+  waitingOf(owner: unknown): number {
+    return this.waiting.get(owner)?.length ?? 0
+  }
+
   /** Whether far less waits of an owner than of the others. */
   isQuiet(owner: unknown): boolean {
-    const own = this.waitingOf.get(owner)?.length ?? 0
-    return own < this.size / Math.max(this.waitingOf.size, 1) / 2
+    return this.waitingOf(owner) < this.size / Math.max(this.waiting.size, 1) / 2
   }
 }
 

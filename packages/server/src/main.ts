@@ -10,7 +10,7 @@ import type { WorkerParts } from './http/app_parts.js'
 import { closeWithin, listen } from './http/listen.js'
 import { LineBuffer } from './line_buffer.js'
 import { Metrics } from './metrics/metrics.js'
-import { openLog, openPools, startHousekeeping, type Undo } from './parts.js'
+import { limitLongWork, openLog, openPools, startHousekeeping, type Undo } from './parts.js'
 import type { PreparedDatabase } from './prepare_database.js'
 import { ensureDefaultProject } from './resources/projects.js'
 import { createSignInCode } from './resources/sign_in.js'
@@ -69,6 +69,7 @@ export async function startService(
       logger,
       metrics,
       database,
+      longWork: limitLongWork(config),
       tokens,
       ...log,
       worker,
@@ -109,6 +110,7 @@ export async function describeApiAsJson(): Promise<string> {
   const parts = {
     metrics: unused,
     database: unused,
+    longWork: unused,
     appender: unused,
     tokens: unused,
     feed: unused,

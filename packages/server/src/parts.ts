@@ -6,6 +6,8 @@ import { describeError } from './database/database_errors.js'
 import { requestSettings } from './database/pool_settings.js'
 import { PostgresBell } from './database/postgres_bell.js'
 import { Pulse } from './database/pulse.js'
+import { AnnalsError } from './errors.js'
+import { FairSemaphore } from './fair_semaphore.js'
 import { Heartbeat } from './http/heartbeat.js'
 import { Appender } from './log/appender.js'
 import { Feed } from './log/feed.js'
@@ -16,6 +18,9 @@ import { findTracing } from './tracing/find_tracing.js'
 
 /** Part of the wait for the database after which one that answers nothing counts as away. */
 const PULSE_SHARE = 0.8
+
+/** Requests with long work at once: one of a project, as long as others may come. */
+const LONG_WORK_MAX = 2
 
 /** What stops the parts that were started, last one first. */
 export type Undo = Array<() => unknown>
@@ -52,6 +57,19 @@ export function openPools(
   const appendDatabase = openDatabase({ ...shared, connections_max: flushes_max })
   undo.push(() => appendDatabase.close())
   return { database, appendDatabase }
+}
+
+/** Bounds the requests that work in many statements, so that they leave the database's time to the others. */
+export function limitLongWork({ database_wait_ms_max: wait_ms_max }: Config): FairSemaphore {
+  return new FairSemaphore({
+    places_max: LONG_WORK_MAX,
+    wait_ms_max,
+    refusal: () =>
+      new AnnalsError(
+        'overloaded',
+        'Too many copies and erasures are under way at this node. Try again when one of them has ended.',
+      ),
+  })
 }
 
 /** The log as it is written, followed and traced. */

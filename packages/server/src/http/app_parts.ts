@@ -10,6 +10,7 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { Config } from '../config.js'
 import type { Database } from '../database/database.js'
+import type { FairSemaphore } from '../fair_semaphore.js'
 import type { Appender } from '../log/appender.js'
 import type { Feed } from '../log/feed.js'
 import type { Metrics } from '../metrics/metrics.js'
@@ -31,6 +32,8 @@ export interface AppParts {
   /** Where the user's own OpenTelemetry is there. */
   tracing?: Tracing | undefined
   database: Database
+  /** A place for each request that works in many statements, such as a copy or an erasure; its owners are projects. */
+  longWork: FairSemaphore
   appender: Appender
   tokens: TokenDirectory
   feed: Feed

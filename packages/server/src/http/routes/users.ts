@@ -11,7 +11,7 @@ import { Cursors } from '../cursor.js'
 import { answerList, readListCursor } from './page_answer.js'
 
 /** Users: list, count what they have, erase. */
-export function userRoutes(app: AppServer, { database }: AppParts): void {
+export function userRoutes(app: AppServer, { database, longWork }: AppParts): void {
   app.get(
     '/user/ls',
     {
@@ -83,7 +83,8 @@ export function userRoutes(app: AppServer, { database }: AppParts): void {
       },
     },
     async (request, reply) => {
-      const deleted = await eraseUser(database, request.project_id, request.params.identifier)
+      const { project_id, params } = request
+      const deleted = await longWork.run(project_id, () => eraseUser(database, project_id, params.identifier))
       return answer(reply, JSON.stringify({ deleted }))
     },
   )
