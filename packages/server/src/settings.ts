@@ -111,6 +111,15 @@ export const SETTINGS = {
     min: 100,
     max: 3_600_000,
   },
+  stall_ms_max: {
+    variable: 'ANNALS_STALL_MS_MAX',
+    meaning:
+      'how long a reader may take next to nothing of an answer that waits for it before its connection is closed',
+    unit: 'ms',
+    default: 20_000,
+    min: 100,
+    max: 600_000,
+  },
   connections_max: {
     variable: 'ANNALS_CONNECTIONS_MAX',
     meaning: 'connections of clients at once; a further one is closed as it comes',

@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { answer } from './answer.js'
+import { piecesStream } from './answer_pieces.js'
 
 /** An answer up to this length is sent whole, with its length; a longer one is streamed as it is made. */
 const WHOLE_LENGTH_MAX = 1024 * 1024
@@ -24,7 +24,7 @@ export async function answerChunks(
   return reply
     .code(200)
     .header('content-type', 'application/json; charset=utf-8')
-    .send(Readable.from(enveloped(text, chunks)))
+    .send(piecesStream(reply.request, enveloped(text, chunks)))
 }
 
 async function* enveloped(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {

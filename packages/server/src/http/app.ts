@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
 import { admitRequests } from './admit_requests.js'
+import { sendInPieces } from './answer_pieces.js'
 import type { AppParts, AppServer } from './app_parts.js'
 import { authenticate } from './authenticate.js'
 import { authenticateAdmin } from './authenticate_admin.js'
@@ -57,7 +58,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
       void app.errorHandler(error, request, reply)
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
-  boundConnections(app.server, config)
+  boundConnections(app.server, config, logger)
 
   admitRequests(app, parts)
   if (parts.tracing) traceRequests(app, parts.tracing)
@@ -66,6 +67,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   answerErrors(app)
   logRequests(app)
   readBodies(app)
+  sendInPieces(app)
   validateRequests(app)
   const answerWrongMethods = watchMethods(app)
   metricsRoutes(app, parts) // Ahead of the other routes, which its hook counts.

@@ -11,6 +11,8 @@ declare module 'fastify' {
     project_id: string
     /** What the token opens, once it is known. */
     grant: Grant | null
+    /** Whether the token still opens what it opened when the request came: asked by answers that take long. */
+    isStillAuthorized(): Promise<boolean>
   }
 }
 
@@ -22,6 +24,10 @@ const UNAUTHORIZED = 'A valid API key is needed: send it as "Authorization: Bear
 export function authenticate(app: AppServer, tokens: TokenDirectory): void {
   assignScopes(app, 'project')
   app.decorateRequest('grant', null)
+  app.decorateRequest('isStillAuthorized', async function (this: FastifyRequest) {
+    const grant = await tokens.find(bearerToken(this)!, this.raw.socket)
+    return grant?.project_id === this.project_id && grant.scopes.has(this.routeOptions.config.scope!)
+  })
   // With a callback, since a remembered token, which is nearly every one, then costs no turn of the event loop.
   app.addHook('onRequest', (request, _reply, done) => {
     const token = bearerToken(request)

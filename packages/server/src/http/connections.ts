@@ -6,6 +6,7 @@ import { AnnalsError, type ErrorName } from '../errors.js'
 import { newId } from '../ids.js'
 import { errorText } from './answer.js'
 import { SECURITY_HEADERS } from './security_headers.js'
+import { cutStalledReaders } from './stalled_readers.js'
 
 /** Bytes of a request line and its headers together. It is also the bound of a URL, and of how many parameters it has. */
 export const HEADER_BYTES_MAX = 16_384
@@ -38,9 +39,14 @@ export function connectionLimits({ headers_ms_max, request_ms_max }: Config) {
   }
 }
 
-/** Bounds the connections of a server that listens, beyond which a new one is closed at once. */
-export function boundConnections(server: Server, { connections_max }: Config): void {
+/** Bounds the connections of a server that listens: a new one beyond their number, and one that takes nothing, is closed. */
+export function boundConnections(
+  server: Server,
+  { connections_max, stall_ms_max }: Config,
+  logger: Logger,
+): void {
   server.maxConnections = connections_max
+  cutStalledReaders(server, stall_ms_max, logger)
   // An expectation that we do not know may be ignored (RFC 9110, 10.1.1); the platform would refuse it by itself.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     server.emit('request', request, response),

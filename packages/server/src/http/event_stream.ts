@@ -8,10 +8,9 @@ import type { EntryPage } from '../database/queries/read_entries.js'
 import { AnnalsError } from '../errors.js'
 import type { Feed, Subscription } from '../log/feed.js'
 import { type ReadEntry, readLastSeq, readLog } from '../log/read_log.js'
+import { answerPieces, PIECE_LENGTH_MAX } from './answer_pieces.js'
 import type { Heartbeat } from './heartbeat.js'
 
-/** A reader that takes nothing for this long is cut off; it can resume where it was. */
-const STALL_MS_MAX = 20_000
 const RETRY_PAUSE_MS = 500
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
@@ -27,10 +26,10 @@ export interface TailRequest {
 /**
  * Streams a session's log as server-sent events: what is stored behind `after_seq`, then each new entry, once and
  * in order. The stream holds one piece of the log at a time and waits for a slow reader; a reader that stops
- * reading, a session that goes, a token that is revoked, or a shutdown ends it.
+ * reading (stalled_readers.ts), a session that goes, a token that is revoked, or a shutdown ends it.
  */
 export async function streamTail(
-  parts: { database: Queryable; feed: Feed; heartbeat: Heartbeat; isAuthorized: () => Promise<boolean> },
+  parts: { database: Queryable; feed: Feed; heartbeat: Heartbeat },
   request: FastifyRequest,
   reply: FastifyReply,
   tail: TailRequest,
@@ -43,7 +42,7 @@ export async function streamTail(
       if (raw.writableLength === 0) raw.write(': heartbeat\n\n')
     },
     check: async () => {
-      if (!(await parts.isAuthorized())) subscription.end()
+      if (!(await request.isStillAuthorized())) subscription.end()
     },
   })
   raw.on('close', () => subscription.end())
@@ -104,18 +103,20 @@ async function follow(
   }
 }
 
-/** Writes entries one by one, waiting while the reader is behind. One that stays behind too long is cut off. */
+/** Writes entries one by one, waiting while the reader is behind. */
 async function write(raw: ServerResponse, entries: ReadEntry[], subscription: Subscription): Promise<void> {
   for (const { seq, kind, json } of entries) {
-    if (subscription.ended) return
-    if (!raw.write(`id: ${seq}\nevent: ${kind}\ndata: ${json}\n\n`)) await drained(raw, subscription)
+    const text = `id: ${seq}\nevent: ${kind}\ndata: ${json}\n\n`
+    for (const piece of text.length > PIECE_LENGTH_MAX ? answerPieces(text) : [text]) {
+      if (subscription.ended) return
+      if (!raw.write(piece)) await drained(raw, subscription)
+    }
   }
 }
 
 async function drained(raw: ServerResponse, subscription: Subscription): Promise<void> {
-  const stalled = AbortSignal.timeout(STALL_MS_MAX)
   try {
-    await once(raw, 'drain', { signal: AbortSignal.any([stalled, subscription.signal]) })
+    await once(raw, 'drain', { signal: subscription.signal })
   } catch {
     subscription.end()
   }

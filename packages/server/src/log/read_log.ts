@@ -3,8 +3,8 @@ import { type EntryPage, type EntryView, readEntries } from '../database/queries
 import { READ_HEAD } from '../database/queries/sessions.js'
 import { notFound } from '../errors.js'
 
-/** Bytes of JSON that one statement reads at most (one entry more): what a reader holds at a time. */
-const PIECE_BYTES_MAX = 4 * 1024 * 1024
+/** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
+const PIECE_BYTES_MAX = 1024 * 1024
 /** Entries that one statement reads at most. */
 const PIECE_ENTRIES_MAX = 1_000
 

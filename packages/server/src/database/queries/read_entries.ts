@@ -34,8 +34,8 @@ const COLUMNS: Record<EntryView, string> = {
 }
 
 /**
- * Composes a page of entries in order of seq, cut off where the entries' JSON passes `bytes_max`, but never
- * before the first: so a page of large entries is read in pieces.
+ * Composes a page of entries in order of seq, cut off before the entry with which their JSON passes `bytes_max`, but
+ * never before the first: so a page of large entries is read in pieces.
  */
 export function readEntries(
   page: EntryPage,
@@ -72,7 +72,7 @@ FROM (
   ) e
 ) e
 ${view === 'item' ? 'JOIN sessions s ON s.project_id = $1 AND s.id = $2' : ''}
-WHERE e.bytes_before < $4
+WHERE e.bytes_before = 0 OR e.bytes_before + e.bytes <= $4
 ORDER BY e.seq ${direction}`
   return { statement: prepared(name.join('_'), text), parameters }
 }

@@ -12,7 +12,6 @@ import { answerChunks } from '../answer_chunks.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
 import { batchEntries } from '../appended_entries.js'
-import { bearerToken } from '../authenticate.js'
 import { Cursors } from '../cursor.js'
 import { streamTail } from '../event_stream.js'
 import { releaseBody } from '../read_body.js'
@@ -20,7 +19,7 @@ import { entriesPage, readSeqCursor } from './page_answer.js'
 
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
 export function timelineRoutes(app: AppServer, parts: AppParts): void {
-  const { database, appender, feed, heartbeat, tokens } = parts
+  const { database, appender, feed, heartbeat } = parts
   app.get(
     '/session/:session_id/timeline',
     {
@@ -57,11 +56,9 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
         refuseForStream(request.query)
         await readLastSeq(database, project_id, session_id)
-        const token = bearerToken(request)!
-        const isAuthorized = async () => (await tokens.find(token))?.scopes.has('read') === true
         const last_event_id = request.headers['last-event-id'] as string | undefined
         const tail = { ...log, after_seq: last_event_id === undefined ? after_seq : Number(last_event_id) }
-        return streamTail({ database, feed, heartbeat, isAuthorized }, request, reply, tail)
+        return streamTail({ database, feed, heartbeat }, request, reply, tail)
       }
       const cursors = new Cursors(
         'timeline',
