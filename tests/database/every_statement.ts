@@ -19,9 +19,17 @@ const CALLS: Record<string, unknown[][]> = {
   readEntries: product(
     ['event', 'item', 'message', 'message_id', 'message_meta'],
     [true, false],
-    [{}, { above_seq: 5 }, { below_seq: 5 }, { kind: 'message' }, { kind: 'event' }, { type: 'a' }],
+    [{}, { kind: 'message' }, { kind: 'event' }, { type: 'a' }],
   ).map(([view, time_desc, more]) => [
-    { project_id: ID, session_id: ID, limit: 50, time_desc, ...(more as object) },
+    {
+      project_id: ID,
+      session_id: ID,
+      limit: 50,
+      above_seq: 0,
+      below_seq: 51,
+      time_desc,
+      ...(more as object),
+    },
     view,
     1_000_000,
   ]),

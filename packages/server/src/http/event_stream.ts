@@ -85,7 +85,7 @@ async function follow(
         time_desc: false,
         limit: UNLIMITED,
       }
-      for await (const entries of readLog(database, page, 'item')) {
+      for await (const entries of readLog(database, page, 'item', () => !subscription.ended)) {
         await write(entries)
         if (subscription.ended) return
         subscription.seen_seq = entries.at(-1)!.seq

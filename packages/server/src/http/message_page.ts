@@ -11,7 +11,7 @@ const KEPT_MESSAGES_MAX = 1_000
 const LOOK_BACK_MESSAGES = 32
 const KEPT_LENGTH_MAX = 1024 * 1024
 
-/** What a page of messages shows. `from` is where it begins and `last_seq` where the log ends. */
+/** What a page of messages shows: the range of seqs that it and all pages behind it are of. */
 export interface MessagePageRequest {
   project_id: string
   session_id: string
@@ -20,8 +20,9 @@ export interface MessagePageRequest {
   limit: number | undefined
   time_desc: boolean
   with_events: boolean
-  from: { above_seq?: number; below_seq?: number }
-  last_seq: number
+  range: { above_seq: number; below_seq: number }
+  /** Whether the caller is still there. */
+  isWanted: () => boolean
 }
 
 interface Kept {
@@ -43,13 +44,9 @@ export async function* messagePage(
   request: MessagePageRequest,
   cursors: Cursors,
 ): AsyncGenerator<string> {
-  const { project_id, session_id, time_desc, from, last_seq } = request
-  const bounds = {
-    above_seq: from.above_seq ?? 0,
-    below_seq: Math.min(from.below_seq ?? UNLIMITED, last_seq + 1),
-  }
-  const walk: Walk = (view, page) =>
-    readLog(database, { project_id, session_id, time_desc, limit: UNLIMITED, ...bounds, ...page }, view)
+  const { project_id, session_id, time_desc, range, isWanted } = request
+  const whole = { project_id, session_id, time_desc, limit: UNLIMITED, ...range }
+  const walk: Walk = (view, page) => readLog(database, { ...whole, ...page }, view, isWanted)
   const page = new MessageWalk(database, request, walk)
   yield '{"items":['
   yield* page.items()
@@ -170,6 +167,7 @@ class MessageWalk {
         kind: 'message' as const,
         time_desc: true,
         limit: LOOK_BACK_MESSAGES,
+        above_seq: 0,
       }
       for await (const before of readLog(
         this.database,

@@ -10,9 +10,9 @@ export interface EntryPage {
   /** Type of an event. */
   type?: string | undefined
   /** Only entries with a greater seq. */
-  above_seq?: number | undefined
+  above_seq: number
   /** Only entries with a smaller seq. */
-  below_seq?: number | undefined
+  below_seq: number
   time_desc: boolean
   limit: number
 }
@@ -42,24 +42,21 @@ export function readEntries(
   view: EntryView,
   bytes_max: number,
 ): { statement: Statement; parameters: Parameter[] } {
-  const parameters: Parameter[] = [page.project_id, page.session_id, page.limit, bytes_max]
-  const bind = (value: Parameter) => `$${parameters.push(value)}`
+  const { project_id, session_id, above_seq, below_seq } = page
+  const parameters: Parameter[] = [project_id, session_id, page.limit, bytes_max, above_seq, below_seq]
   const direction = page.time_desc ? 'DESC' : 'ASC'
-  const conditions = ['e.project_id = $1', 'e.session_id = $2']
+  const conditions = ['e.project_id = $1', 'e.session_id = $2', 'e.seq > $5', 'e.seq < $6']
   const name = ['read_entries', view, direction.toLowerCase()]
-  const add = (label: string, operator: string, value: Parameter | undefined) => {
-    if (value === undefined) return
-    conditions.push(`e.${operator} ${bind(value)}`)
-    name.push(label)
-  }
-  add('above', 'seq >', page.above_seq)
-  add('below', 'seq <', page.below_seq)
   if (page.kind) {
     // Not a parameter: messages have an index of their own, and the planner must see that it is for them.
     conditions.push(`e.kind = '${page.kind}'`)
     name.push(page.kind)
   }
-  add('type', 'type =', page.type)
+  if (page.type !== undefined) {
+    conditions.push('e.type = $7')
+    name.push('type')
+    parameters.push(page.type)
+  }
   const text = `
 SELECT e.seq, ${COLUMNS[view]}
 FROM (

@@ -12,7 +12,7 @@ import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
 import { eventEntry } from '../appended_entries.js'
 import { Cursors } from '../cursor.js'
-import { entriesPage, readSeqCursor } from './page_answer.js'
+import { entriesPage, readSeqCursor, seqRange } from './page_answer.js'
 
 /** Events of a session: add, list. */
 export function eventRoutes(app: AppServer, { database, appender }: AppParts): void {
@@ -76,7 +76,7 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
       const { session_id } = request.params
       const cursors = new Cursors('events', project_id, session_id, time_desc, type)
       const from = readSeqCursor(cursors, cursor, time_desc)
-      await readLastSeq(database, project_id, session_id)
+      const last_seq = await readLastSeq(database, project_id, session_id)
       const page = {
         project_id,
         session_id,
@@ -84,9 +84,10 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
         type,
         time_desc,
         limit: limit + 1,
-        ...from,
+        ...seqRange(from, last_seq),
       }
-      return answerChunks(reply, entriesPage(readLog(database, page, 'event'), limit, cursors))
+      const entries = readLog(database, page, 'event', () => !reply.raw.destroyed)
+      return answerChunks(reply, entriesPage(entries, limit, cursors))
     },
   )
 }

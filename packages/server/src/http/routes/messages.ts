@@ -29,7 +29,7 @@ import { Cursors } from '../cursor.js'
 import { checkObjectBytes } from '../json_parameters.js'
 import { messagePage } from '../message_page.js'
 import { releaseBody } from '../read_body.js'
-import { readSeqCursor } from './page_answer.js'
+import { readSeqCursor, seqRange } from './page_answer.js'
 
 const TAGS = { tags: ['Messages'] }
 
@@ -128,8 +128,8 @@ function listRoute(app: AppServer, { database }: AppParts): void {
         limit,
         time_desc,
         with_events,
-        from,
-        last_seq,
+        range: seqRange(from, last_seq),
+        isWanted: () => !reply.raw.destroyed,
         format: format as MessageFormat,
       }
       return answerChunks(reply, messagePage(database, page, cursors))

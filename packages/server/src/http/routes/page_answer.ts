@@ -27,6 +27,15 @@ export function readSeqCursor(
   return time_desc ? { below_seq: seq } : { above_seq: seq }
 }
 
+/** The range of seqs that a page is of: from where it begins to the other end of a log that ends at `last_seq`. */
+export function seqRange(
+  from: { above_seq?: number; below_seq?: number },
+  last_seq: number,
+): { above_seq: number; below_seq: number } {
+  const { above_seq = 0, below_seq = last_seq + 1 } = from
+  return { above_seq, below_seq: Math.min(below_seq, last_seq + 1) }
+}
+
 /** Answers with a page of a list, given one row more than `limit` where another page follows. */
 export function answerList(
   reply: FastifyReply,

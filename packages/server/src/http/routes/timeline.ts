@@ -15,7 +15,7 @@ import { batchEntries } from '../appended_entries.js'
 import { Cursors } from '../cursor.js'
 import { streamTail } from '../event_stream.js'
 import { releaseBody } from '../read_body.js'
-import { entriesPage, readSeqCursor } from './page_answer.js'
+import { entriesPage, readSeqCursor, seqRange } from './page_answer.js'
 
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
 export function timelineRoutes(app: AppServer, parts: AppParts): void {
@@ -70,15 +70,10 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         String(after_seq),
       )
       const from = { above_seq: after_seq, ...readSeqCursor(cursors, cursor, time_desc) }
-      await readLastSeq(database, project_id, session_id)
-      return answerChunks(
-        reply,
-        entriesPage(
-          readLog(database, { ...log, ...from, time_desc, limit: limit + 1 }, 'item'),
-          limit,
-          cursors,
-        ),
-      )
+      const last_seq = await readLastSeq(database, project_id, session_id)
+      const page = { ...log, ...seqRange(from, last_seq), time_desc, limit: limit + 1 }
+      const entries = readLog(database, page, 'item', () => !reply.raw.destroyed)
+      return answerChunks(reply, entriesPage(entries, limit, cursors))
     },
   )
 

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Queryable } from '../../packages/server/src/database/database.ts'
+import { REQUEST_SETTINGS } from '../../packages/server/src/database/pool_settings.ts'
+import { readLog } from '../../packages/server/src/log/read_log.ts'
+import { type EntryRun, insertLongSession } from '../harness/long_session.ts'
+import { useLog } from './log_fixture.ts'
+
+/** Entries that a statement may look at, whatever its filter leaves out. */
+const SCANNED_MAX = 10_000
+
+interface Plan {
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: Plan[]
+}
+
+const log = useLog()
+let connection: pg.Client
+beforeAll(async () => {
+  connection = new pg.Client({ connectionString: log.url })
+  await connection.connect()
+  for (const [setting, value] of Object.entries(REQUEST_SETTINGS))
+    await connection.query(`SET ${setting} = ${value}`)
+})
+afterAll(() => connection.end())
+
+/** Rows of entries that a plan that was carried out has looked at. */
+function scanned(plan: Plan): number {
+  const own =
+    plan['Relation Name'] === 'entries'
+      ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
+      : 0
+  return (plan.Plans ?? []).reduce((sum, inner) => sum + scanned(inner), own)
+}
+
+/** The database, which notes for each statement how many entries it looked at. */
+function watched(looks: number[]): Queryable {
+  return {
+    query: async ({ text }, parameters) => {
+      const { rows } = await connection.query(text, parameters as unknown[])
+      const explained = await connection.query(
+        `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${text}`,
+        parameters as unknown[],
+      )
+      looks.push(scanned(explained.rows[0]['QUERY PLAN'][0].Plan))
+      return rows
+    },
+  }
+}
+
+const run: fc.Arbitrary<EntryRun> = fc.oneof(
+  fc.record({ count: fc.integer({ min: 1, max: 12_000 }), type: fc.constantFrom('frequent', 'other') }),
+  fc.record({ count: fc.integer({ min: 1, max: 3 }), type: fc.constantFrom('rare', 'other') }),
+  fc.record({ count: fc.integer({ min: 1, max: 2_000 }) }),
+)
+const page = fc.record({
+  kind: fc.constantFrom(undefined, 'event' as const, 'message' as const),
+  type: fc.constantFrom(undefined, 'frequent', 'rare', 'never'),
+  time_desc: fc.boolean(),
+  limit: fc.constantFrom(1, 2, 51, 1_001, Number.MAX_SAFE_INTEGER),
+  above: fc.double({ min: 0, max: 1.1, noNaN: true }),
+  below: fc.double({ min: 0, max: 1.1, noNaN: true }),
+})
+
+describe('reading a log', () => {
+  it('gives what a model in memory gives, for random logs, filters, ranges, limits and directions, and no statement of it looks at more than a bounded number of entries', async () => {
+    const project_id = await log.newProject()
+    const property = fc.asyncProperty(
+      fc.array(run, { maxLength: 9 }),
+      fc.array(page, { minLength: 5, maxLength: 10 }),
+      async (runs, pages) => {
+        const session_id = await insertLongSession(log.url, project_id, runs)
+        const entries = runs
+          .flatMap(({ count, type }) => Array<string | undefined>(count).fill(type))
+          .map((type, index) => ({ seq: index + 1, type, kind: type === undefined ? 'message' : 'event' }))
+        for (const { above, below, ...asked } of pages) {
+          const above_seq = Math.floor(above * entries.length)
+          const below_seq = Math.ceil(below * entries.length) + 1
+          const expected = entries.filter(
+            ({ seq, type, kind }) =>
+              seq > above_seq &&
+              seq < below_seq &&
+              (asked.kind === undefined || kind === asked.kind) &&
+              (asked.type === undefined || type === asked.type),
+          )
+          if (asked.time_desc) expected.reverse()
+          const looks: number[] = []
+          const read: number[] = []
+          const range = { project_id, session_id, above_seq, below_seq }
+          for await (const piece of readLog(watched(looks), { ...range, ...asked }, 'message_id'))
+            read.push(...piece.map(({ seq }) => seq))
+          expect(read).toEqual(expected.slice(0, asked.limit).map(({ seq }) => seq))
+          expect(Math.max(0, ...looks)).toBeLessThanOrEqual(SCANNED_MAX)
+        }
+      },
+    )
+    await fc.assert(property, { numRuns: 6 })
+  }, 120_000)
+
+  it('goes on in many statements where a type is nowhere in a long log, and ends when nobody wants it', async () => {
+    const project_id = await log.newProject()
+    const session_id = await insertLongSession(log.url, project_id, [{ count: 45_000, type: 'note' }])
+    const filtered = { project_id, session_id, type: 'never', above_seq: 0, below_seq: 45_001, limit: 51 }
+    for (const time_desc of [false, true]) {
+      for (const wanted of [100, 2]) {
+        const looks: number[] = []
+        const isWanted = () => looks.length < wanted
+        const pieces = readLog(watched(looks), { ...filtered, time_desc }, 'event', isWanted)
+        expect(await pieces.next()).toEqual({ done: true, value: undefined })
+        expect(looks).toEqual([10_000, 10_000, 10_000, 10_000, 5_000].slice(0, wanted))
+      }
+    }
+  })
+})
