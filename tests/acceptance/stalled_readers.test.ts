@@ -22,7 +22,8 @@ beforeAll(async () => {
   hasty = await service.startNode({ ANNALS_STALL_MS_MAX: String(STALL_MS), ANNALS_TOKEN_CACHE_MS: '100' })
   project = await service.newProject()
   log = await newSessionLog(await service.newClient({ token: project.token }))
-  for (let at = 0; at < EVENTS; at++) expectOk(await log.addEvent('large', { text: 'x'.repeat(EVENT_LENGTH) }))
+  for (let at = 0; at < EVENTS; at++)
+    expectOk(await log.addEvent('large', { text: 'x'.repeat(EVENT_LENGTH) }))
   large = `/api/v1/session/${log.id}/events?limit=200`
 }, 60_000)
 
@@ -42,13 +43,17 @@ describe('a reader that takes nothing of an answer is closed', () => {
         getRequest(`/api/v1/session/${log.id}/timeline?after_seq=0`, token, 'Accept: text/event-stream'),
     ],
     ['the description of the API, without a key', () => getRequest('/openapi.json', 'none').repeat(200)],
-  ])('%s', async (_case, requests) => {
-    const before = cuts()
-    const reader = await slowReader(hasty.url, requests(project.token))
-    await vi.waitFor(() => expect(cuts()).toBeGreaterThan(before), { timeout: 20_000, interval: 50 })
-    expect(await reader.takeAll()).toBeLessThan(EVENTS * EVENT_LENGTH)
-    expect(reader.head()).toMatch(/^HTTP\/1\.1 200 /)
-  }, 30_000)
+  ])(
+    '%s',
+    async (_case, requests) => {
+      const before = cuts()
+      const reader = await slowReader(hasty.url, requests(project.token))
+      await vi.waitFor(() => expect(cuts()).toBeGreaterThan(before), { timeout: 20_000, interval: 50 })
+      expect(await reader.takeAll()).toBeLessThan(EVENTS * EVENT_LENGTH)
+      expect(reader.head()).toMatch(/^HTTP\/1\.1 200 /)
+    },
+    30_000,
+  )
 })
 
 describe('a reader that takes its time', () => {

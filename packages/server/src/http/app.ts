@@ -89,15 +89,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
     { prefix: '/api/v1' },
   )
 
-  if (config.admin_token !== undefined) {
-    await app.register(
-      async (administrated: AppServer) => {
-        authenticateAdmin(administrated, config.admin_token!)
-        adminRoutes(administrated, parts)
-      },
-      { prefix: '/admin/v1' },
-    )
-  }
+  if (config.admin_token !== undefined) await administrate(app, parts, config.admin_token)
 
   // An open tail would keep a stopping service from ever being done.
   app.addHook('preClose', async () => parts.feed.close())
@@ -107,4 +99,15 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   await consoleRoutes(app, parts)
   answerWrongMethods()
   return app
+}
+
+/** What an operator does, below a token of its own. */
+async function administrate(app: AppServer, parts: AppParts, admin_token: string): Promise<void> {
+  await app.register(
+    async (administrated: AppServer) => {
+      authenticateAdmin(administrated, admin_token)
+      adminRoutes(administrated, parts)
+    },
+    { prefix: '/admin/v1' },
+  )
 }
