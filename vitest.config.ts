@@ -17,7 +17,12 @@ export default defineConfig({
         test: {
           name: 'unit',
           ...SHARED_PROCESS,
-          include: ['packages/*/test/**/*.test.ts', 'torture/test/**/*.test.ts', 'fuzz/test/**/*.test.ts'],
+          include: [
+            'packages/*/test/**/*.test.ts',
+            'torture/test/**/*.test.ts',
+            'fuzz/test/**/*.test.ts',
+            'siege/test/**/*.test.ts',
+          ],
           testTimeout: 30_000,
           hookTimeout: 90_000,
         },

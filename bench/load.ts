@@ -1,6 +1,6 @@
-import { forkedAsBatch } from './batch_policy.ts'
+import { forkedAsBatch } from '../lab/batch_policy.ts'
+import { orderOf } from '../lab/other_process.ts'
 import { type CpuOf, type CpuUsed, measureCpu } from './cpu.ts'
-import { orderOf } from './other_process.ts'
 import type { Service } from './service.ts'
 
 /** A request of a load. The body is sent as it is. */

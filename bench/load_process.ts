@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
+import { carryOut } from '../lab/other_process.ts'
+import { percentile } from '../lab/statistics.ts'
 import type { LoadMeasured, LoadOrder } from './load.ts'
-import { carryOut } from './other_process.ts'
-import { percentile } from './statistics.ts'
 
 /*
  * The process that makes the load: it takes an order from its parent and gives back what it measured. It speaks

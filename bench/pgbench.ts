@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
-import { BATCH } from './batch_policy.ts'
+import { BATCH } from '../lab/batch_policy.ts'
 import { BenchFailure } from './failure.ts'
 
 const run = promisify(execFile)

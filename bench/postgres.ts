@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { ANNALS } from '../lab/launch_service.ts'
 import { BenchFailure } from './failure.ts'
-import { ANNALS_BIN, ROOT } from './root.ts'
+import { ROOT } from './root.ts'
 
 /** A migrated database, and SQL on it. */
 export interface BenchDatabase {
@@ -54,7 +55,7 @@ export class PostgresServer {
   }
 
   /** A new database, migrated by the service's own command, or by that of another build. */
-  async createDatabase(bin = ANNALS_BIN): Promise<BenchDatabase> {
+  async createDatabase(bin = ANNALS): Promise<BenchDatabase> {
     const name = `annals_bench_${randomBytes(6).toString('hex')}`
     await withConnection(this.url, (connection) => connection.query(`CREATE DATABASE ${name}`))
     const url = withDatabaseName(this.url, name)

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { cpus, platform, release, totalmem } from 'node:os'
+import { median } from '../lab/statistics.ts'
 import type { Figure } from './part.ts'
 import type { PostgresServer } from './postgres.ts'
 import { ROOT } from './root.ts'
-import { median } from './statistics.ts'
 
 /** What a run leaves behind, as JSON. */
 export interface Results {

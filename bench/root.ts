@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { ROOT as ROOT_URL } from '../lab/root.ts'
 
-/** The repository's directory, seen from `bench/dist`. */
-export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-
-export const ANNALS_BIN = `${ROOT}packages/server/bin/annals.js`
+/** The repository's directory, as a path. */
+export const ROOT = fileURLToPath(ROOT_URL)

@@ -1,10 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { tmpdir } from 'node:os'
-import { createInterface } from 'node:readline'
+import { ANNALS, launchService } from '../lab/launch_service.ts'
 import { BenchFailure } from './failure.ts'
-import { ANNALS_BIN } from './root.ts'
 
 const READY_MS_MAX = 60_000
 
@@ -21,11 +17,6 @@ export interface Service {
   stop(): Promise<void>
 }
 
-const children = new Set<ChildProcess>()
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGKILL')
-})
-
 // The same for all, since processes on one database must agree on the token of the project `default`.
 const token = `sk-bench-${randomBytes(24).toString('base64url')}`
 const admin_token = `admin-${randomBytes(24).toString('base64url')}`
@@ -35,12 +26,11 @@ const admin_token = `admin-${randomBytes(24).toString('base64url')}`
  * environment. It logs as it does by default, into nothing: what formatting and writing a line costs is in the figures.
  * `bin` is the command of another build, to compare with.
  */
-export async function startService(env: Record<string, string>, bin = ANNALS_BIN): Promise<Service> {
+export async function startService(env: Record<string, string>, bin = ANNALS): Promise<Service> {
   const began = performance.now()
-  const child = launch(bin, env, 'ignore')
-  const exited = once(child, 'exit')
+  const { child, exited, url: listening } = launch(bin, env, 'ignore')
   const timer = setTimeout(() => child.kill('SIGKILL'), READY_MS_MAX)
-  const url = await readyUrl(child)
+  const url = await listening
   clearTimeout(timer)
   if (url === undefined || (await fetch(`${url}/ready`)).status !== 200) {
     child.kill('SIGKILL')
@@ -55,34 +45,18 @@ export async function startService(env: Record<string, string>, bin = ANNALS_BIN
   return { url, pid: child.pid!, token, admin_token, ready_after_ms, stop }
 }
 
-function launch(bin: string, env: Record<string, string>, stderr: 'ignore' | 'inherit'): ChildProcess {
-  const { PATH = '', HOME = '/' } = process.env
-  const ours = { PATH, HOME, PORT: '0', ANNALS_API_KEY: token, ANNALS_ADMIN_TOKEN: admin_token, ...env }
-  const child = spawn(process.execPath, [bin, 'serve'], {
-    env: ours,
-    cwd: tmpdir(),
-    stdio: ['ignore', 'pipe', stderr],
+function launch(bin: string, env: Record<string, string>, stderr: 'ignore' | 'inherit') {
+  return launchService({
+    bin,
+    env: { ANNALS_API_KEY: token, ANNALS_ADMIN_TOKEN: admin_token, ...env },
+    stderr,
   })
-  children.add(child)
-  child.once('exit', () => children.delete(child))
-  return child
-}
-
-async function readyUrl(child: ChildProcess): Promise<string | undefined> {
-  for await (const line of createInterface({ input: child.stdout! })) {
-    const url = /^Annals is ready at (http:\S+)/.exec(line)?.[1]
-    if (url) {
-      child.stdout!.resume()
-      return url
-    }
-  }
-  return undefined
 }
 
 /** A second try, whose words reach the person who started the benchmark. */
 async function tellWhy(bin: string, env: Record<string, string>): Promise<void> {
-  const child = launch(bin, env, 'inherit')
+  const { child, exited } = launch(bin, env, 'inherit')
   const timer = setTimeout(() => child.kill('SIGTERM'), 5_000)
-  await once(child, 'exit')
+  await exited
   clearTimeout(timer)
 }

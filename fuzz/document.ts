@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { ROOT } from './root.ts'
+import { ROOT } from '../lab/root.ts'
 
 /** The members of a JSON Schema that the contract uses. */
 export interface Schema {

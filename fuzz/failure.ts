@@ -1,4 +1,1 @@
-/** A reason why the fuzzer cannot run, as a sentence. */
-export class FuzzFailure extends Error {
-  override readonly name = 'FuzzFailure'
-}
+export { LabFailure as FuzzFailure } from '../lab/failure.ts'

@@ -1,8 +1,8 @@
+import type { Random } from '../lab/random.ts'
 import { type Away, judgeAway } from './away.ts'
 import type { Probe } from './clients/probe.ts'
 import { type Fault, lull } from './faults/fault.ts'
 import type { Options } from './options.ts'
-import type { Random } from './random.ts'
 import { inWords, RECOVERY_MS_MAX, recovered } from './recovery.ts'
 import type { World } from './world/world.ts'
 

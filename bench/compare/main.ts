@@ -2,14 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { ANNALS } from '../../lab/launch_service.ts'
+import { median } from '../../lab/statistics.ts'
 import { BenchFailure } from '../failure.ts'
 import { type LoadResult, runLoad } from '../load.ts'
 import { residentMegabytes } from '../memory.ts'
 import { type BenchDatabase, PostgresServer } from '../postgres.ts'
-import { ANNALS_BIN } from '../root.ts'
 import { interleave, ratios } from '../rounds.ts'
 import { type Service, startService } from '../service.ts'
-import { median } from '../statistics.ts'
 import { type Load, prepareLoads } from './loads.ts'
 
 const USAGE = `Measures this build beside another one, in turns of a few seconds, on the same PostgreSQL.
@@ -73,7 +73,7 @@ async function main(): Promise<void> {
   try {
     const server = await PostgresServer.start(process.env.DATABASE_URL || undefined, directory)
     steps.push(() => server.stop())
-    const ours = await openBuild(server, ANNALS_BIN, steps)
+    const ours = await openBuild(server, ANNALS, steps)
     const other = await openBuild(server, resolve(given.base, 'packages/server/bin/annals.js'), steps)
     await compare(ours, other, given)
   } finally {

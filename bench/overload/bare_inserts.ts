@@ -1,4 +1,4 @@
-import { orderOf } from '../other_process.ts'
+import { orderOf } from '../../lab/other_process.ts'
 import type { BenchDatabase } from '../postgres.ts'
 import { prepareYardstick } from '../yardstick.ts'
 import type { InsertOrder } from './insert_process.ts'

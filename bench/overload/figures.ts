@@ -1,5 +1,5 @@
+import { median } from '../../lab/statistics.ts'
 import type { CpuUsed } from '../cpu.ts'
-import { median } from '../statistics.ts'
 import type { Answers, OfferResult } from './offer.ts'
 import type { Line } from './report.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { carryOut } from '../other_process.ts'
+import { carryOut } from '../../lab/other_process.ts'
 import { toolCall } from '../sessions.ts'
 import { YARDSTICK_INSERT } from '../yardstick.ts'
 import type { Answers } from './offer.ts'

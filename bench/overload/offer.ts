@@ -1,5 +1,5 @@
+import { orderOf } from '../../lab/other_process.ts'
 import type { LoadRequest } from '../load.ts'
-import { orderOf } from '../other_process.ts'
 import type { Service } from '../service.ts'
 
 /** Requests that come when they come, whether or not earlier ones are answered. */

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
-import { carryOut } from '../other_process.ts'
-import { percentile } from '../statistics.ts'
+import { carryOut } from '../../lab/other_process.ts'
+import { percentile } from '../../lab/statistics.ts'
 import type { OfferOrder, OfferResult } from './offer.ts'
 import { summed, takePriority } from './probing.ts'
 

@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os'
-import { percentile } from '../statistics.ts'
+import { percentile } from '../../lab/statistics.ts'
 import type { Answers } from './offer.ts'
 
 /** A prober is ahead of the load for a processor, where it may: its own waiting is no latency of what it asks. */

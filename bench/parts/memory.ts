@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ANNALS } from '../../lab/launch_service.ts'
 import { BenchFailure } from '../failure.ts'
 import { runLoad } from '../load.ts'
 import { type MemorySeen, NEEDS_PROC, residentMegabytes, watchMemory } from '../memory.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
 import type { BenchDatabase } from '../postgres.ts'
-import { ANNALS_BIN } from '../root.ts'
 import { type Service, startService } from '../service.ts'
 import { appendsTo, callApi, createSessions } from '../sessions.ts'
 
@@ -89,7 +89,7 @@ async function measureExport(
   database: BenchDatabase,
 ): Promise<{ seen: MemorySeen | undefined; bytes: number }> {
   ctx.say('exporting')
-  const child = spawn(process.execPath, [ANNALS_BIN, 'export', '--project', 'default'], {
+  const child = spawn(process.execPath, [ANNALS, 'export', '--project', 'default'], {
     env: { ...process.env, DATABASE_URL: database.url },
     stdio: ['ignore', 'pipe', 'ignore'],
   })

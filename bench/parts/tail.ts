@@ -1,9 +1,9 @@
 import { get, type IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { percentile } from '../../lab/statistics.ts'
 import type { Figure, Part } from '../part.ts'
 import type { Service } from '../service.ts'
 import { callApi, createSessions, toolCall } from '../sessions.ts'
-import { percentile } from '../statistics.ts'
 
 const SESSIONS = 20
 const PAUSE_MS = 100

@@ -1,5 +1,5 @@
+import type { Random } from '../../lab/random.ts'
 import type { Journal } from '../check/journal.ts'
-import type { Random } from '../random.ts'
 import type { ServiceNode } from '../world/node.ts'
 import { Reader } from './reader.ts'
 import { Tailer } from './tailer.ts'

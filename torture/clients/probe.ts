@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts'
+import type { Random } from '../../lab/random.ts'
 import { starvation } from '../world/cpu_wait.ts'
 import type { ServiceNode } from '../world/node.ts'
 import type { OpenSession, Surroundings } from './crowd.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../../lab/random.ts'
 import { markerOf, type Sighting } from '../check/journal.ts'
-import type { Random } from '../random.ts'
 import type { OpenSession, Surroundings } from './crowd.ts'
 import { Caller } from './http.ts'
 

@@ -1,5 +1,5 @@
 import { type ClientRequest, request } from 'node:http'
-import type { Random } from '../random.ts'
+import type { Random } from '../../lab/random.ts'
 import type { OpenSession, Surroundings } from './crowd.ts'
 import { type Item, sightingOf } from './reader.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../../lab/random.ts'
 import type { Place, SentAppend } from '../check/journal.ts'
-import type { Random } from '../random.ts'
 import type { OpenSession, Surroundings } from './crowd.ts'
 import { type Answer, Caller } from './http.ts'
 

@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts'
+import type { Random } from '../../lab/random.ts'
 import { FAKETIME } from '../world/clock.ts'
 import type { World } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'

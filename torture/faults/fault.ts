@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../random.ts'
+import type { Random } from '../../lab/random.ts'
 import type { ServiceNode } from '../world/node.ts'
 import type { World } from '../world/world.ts'
 

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import pg from 'pg'
-import type { Random } from '../random.ts'
-import { ANNALS } from '../world/node.ts'
+import { ANNALS } from '../../lab/launch_service.ts'
+import type { Random } from '../../lab/random.ts'
 import type { World } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'
 

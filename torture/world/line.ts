@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-import type { Random } from '../random.ts'
+import type { Random } from '../../lab/random.ts'
 
 /** What a line does to the traffic that passes while the rule holds. */
 export interface Rule {

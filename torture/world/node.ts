@@ -1,14 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { endWithUs } from './children.ts'
+import { launchService } from '../../lab/launch_service.ts'
+import { residentMegabytes } from '../../lab/process_figures.ts'
 import type { Line } from './line.ts'
 
-export const ANNALS = fileURLToPath(new URL('../../../packages/server/bin/annals.js', import.meta.url))
 const START_MS_MAX = 60_000
 
 /**
@@ -65,12 +63,7 @@ export class ServiceNode {
   }
 
   sampleMemory(): void {
-    try {
-      const kb = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.process?.pid}/status`, 'utf8'))?.[1]
-      this.rss_max_mb = Math.max(this.rss_max_mb, Math.round(Number(kb ?? 0) / 1024))
-    } catch {
-      // It is down, or this is no Linux.
-    }
+    this.rss_max_mb = Math.max(this.rss_max_mb, residentMegabytes(this.pid))
   }
 
   get pid(): number | undefined {
@@ -97,12 +90,8 @@ export class ServiceNode {
   }
 
   private async launch(environment: Record<string, string>): Promise<number | undefined> {
-    const { PATH = '', HOME = '/' } = process.env
-    const env = { PATH, HOME, NO_COLOR: '1', PORT: '0', ...this.settings, ...environment }
     const log = openSync(this.logFile, 'a')
-    const child = endWithUs(
-      spawn(process.execPath, [ANNALS, 'serve'], { env, stdio: ['ignore', 'pipe', log] }),
-    )
+    const { child, url } = launchService({ env: { ...this.settings, ...environment }, stderr: log })
     closeSync(log)
     let ready = false
     child.once('exit', () => {
@@ -110,14 +99,10 @@ export class ServiceNode {
       if (this.process === child) this.line.target = undefined
     })
     this.process = child
-    for await (const line of createInterface({ input: child.stdout! })) {
-      const port = /^Annals is ready at http:\/\/[^:]+:(\d+)/.exec(line)?.[1]
-      if (port === undefined) continue
-      ready = true
-      this.told = false
-      child.stdout!.resume()
-      return Number(port)
-    }
-    return undefined
+    const listening = await url
+    if (listening === undefined) return undefined
+    ready = true
+    this.told = false
+    return Number(new URL(listening).port)
   }
 }

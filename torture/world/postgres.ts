@@ -5,7 +5,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { endWithUs } from './children.ts'
+import { endWithUs } from '../../lab/children.ts'
 import { ACCOUNT, copyEngine, makeDirectory } from './engine.ts'
 import { freePort } from './free_port.ts'
 

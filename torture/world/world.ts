@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Random } from '../../lab/random.ts'
+import { mountSmallDisk, type SmallDisk } from '../../lab/small_disk.ts'
 import type { OpenSession, Tenant } from '../clients/crowd.ts'
 import { fingerprint } from '../faults/migrations.ts'
-import type { Random } from '../random.ts'
 import { Clock } from './clock.ts'
 import { Line } from './line.ts'
 import { ServiceNode } from './node.ts'
 import { Postgres } from './postgres.ts'
-import { mountSmallDisk, type SmallDisk } from './small_disk.ts'
 
 /** The second node gives up on a statement soon, so that statement_timeout can be met. */
 const STATEMENT_MS_MAX = 2_000

@@ -5,7 +5,7 @@ import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-const PLACES = ['packages', 'bench', 'examples', 'fuzz', 'tests', 'torture']
+const PLACES = ['packages', 'bench', 'examples', 'fuzz', 'lab', 'siege', 'tests', 'torture']
 const FILE_LINES_MAX = 250
 const FUNCTION_LINES_MAX = 70
 
@@ -26,6 +26,7 @@ describe('the sizes and names of source files', () => {
     'packages/server/src',
     'tests/acceptance',
     'bench',
+    'siege',
     'torture',
   ])('are looked at in %s', (directory) => {
     expect(files.filter(({ name }) => name.startsWith(`${directory}/`)).length).toBeGreaterThan(9)

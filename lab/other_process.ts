@@ -1,27 +1,30 @@
 import { type ForkOptions, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { BenchFailure } from './failure.ts'
+import { endWithUs } from './children.ts'
+import { LabFailure } from './failure.ts'
 
 type Report = { result: unknown } | { failure: string }
 
-/** Has a process of its own carry out an order, and gives its result. @throws BenchFailure with its reason */
+/** Has a process of its own carry out an order, and gives its result. @throws LabFailure with its reason */
 export async function orderOf<Result>(
   module: URL,
   order: object,
   { args = [], ...options }: ForkOptions & { args?: string[] } = {},
 ): Promise<Result> {
-  const child = fork(module, args, options)
+  const child = endWithUs(fork(module, args, options))
   const ended = once(child, 'exit').then(([code]): Report => ({ failure: `its process ended with ${code}` }))
   const reported = once(child, 'message').then(([report]) => report as Report)
   child.send(order)
   const report = await Promise.race([reported, ended])
   child.kill()
-  if ('failure' in report) throw new BenchFailure(`The load failed: ${report.failure}`)
+  if ('failure' in report) throw new LabFailure(`The load failed: ${report.failure}`)
   return report.result as Result
 }
 
 /** What such a process does: waits for its order, carries it out, and tells what came of it. */
 export function carryOut<Order>(work: (order: Order) => Promise<unknown>): void {
+  // Whoever gave the order is gone, however that came about.
+  process.once('disconnect', () => process.exit())
   process.once('message', (order: Order) => {
     void work(order)
       .then((result): Report => ({ result }))

@@ -17,7 +17,7 @@ export interface SmallDisk {
 export async function mountSmallDisk(path: string): Promise<SmallDisk | undefined> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined
   try {
-    await run('mount', ['-t', 'tmpfs', '-o', `size=${ROOMY},mode=0755`, 'annals-torture', path])
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${ROOMY},mode=0755`, 'annals-lab', path])
   } catch {
     return undefined
   }

@@ -1,0 +1,29 @@
+import type { Ground } from './ground.ts'
+
+/** Whom the attackers know: a service, keys of a project of their own, and what they have stored in it. */
+export interface Target {
+  url: string
+  key: string
+  read_key: string
+  /** Many small events. */
+  long_session: string
+  /** A few messages of a megabyte. */
+  big_session: string
+}
+
+/**
+ * What an attacker may be answered with, beside nothing at all: a status; `closed`, a connection that the service ended;
+ * `unanswered`, an answer for which the attacker did not wait.
+ */
+export type Allowed = number | 'closed' | 'unanswered'
+
+/** One way of harming everybody else by requests, bounded in number and in time. */
+export interface Attack {
+  name: string
+  /** What it does, in a sentence. */
+  does: string
+  answers: readonly Allowed[]
+  /** How long it lasts in the short form, if not for 4 s; the full one has five times as long. */
+  seconds?: number
+  strike(ground: Ground): Promise<void>
+}

@@ -1,0 +1,19 @@
+import { constants, setPriority } from 'node:os'
+import { carryOut } from '../../lab/other_process.ts'
+import { ATTACKS } from '../attacks/catalogue.ts'
+import { type AttackOrder, Ground } from './ground.ts'
+
+/*
+ * The process of the attackers. It shares the processors with what it attacks, so it goes behind: its own hunger for a
+ * processor, which it would not take from another machine, shall not be counted as harm.
+ */
+
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+
+carryOut(async (order: AttackOrder) => {
+  const attack = ATTACKS.find(({ name }) => name === order.name)!
+  const ground = new Ground(order)
+  await attack.strike(ground)
+  ground.leave()
+  return ground.answers
+})

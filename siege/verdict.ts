@@ -1,0 +1,111 @@
+import { percentile } from '../lab/statistics.ts'
+import type { Allowed } from './attackers/attack.ts'
+import type { Answers } from './attackers/ground.ts'
+import type { Deed } from './victim/victim.ts'
+
+/** What must hold under every attack. */
+export const BOUNDS = {
+  success_min: 0.99,
+  loop_ms_max: 100,
+  rss_mb_max: 400,
+  /** What the service may keep of an attack, in memory and in open files: caches fill, pools open connections. */
+  kept_mb_more_max: 48,
+  files_more_max: 32,
+}
+
+/** What was seen while an attack went on and until the service was itself again. */
+export interface Seen {
+  attack: string
+  deeds: Deed[]
+  /** Of each time at which the event loop stood: all of it, and what its thread was on a processor, in ms. */
+  stood: Array<{ stood_ms: number; cpu_ms: number; waited_ms: number }>
+  rss_max_mb: number
+  /** More than before all attacks; undefined where it could not be seen. */
+  kept_mb_more: number | undefined
+  files_more: number
+  answers: Answers
+  allowed: readonly Allowed[]
+  /** ms after the attack until all was as before it; undefined when it never was. */
+  recovered_ms: number | undefined
+  /** The process ended by itself. */
+  hasFallen: boolean
+  /** What else went wrong, in a sentence each. */
+  problems: string[]
+}
+
+/** An attack in figures, and the bounds that were broken, in words. */
+export interface Judged {
+  attack: string
+  success: number
+  asked: number
+  p50_ms: number
+  p99_ms: number
+  loop_ms: number
+  loop_stood_ms: number
+  rss_max_mb: number
+  recovered_ms: number | undefined
+  answers: Answers
+  failures: Record<string, number>
+  broken: string[]
+}
+
+export function judge(seen: Seen): Judged {
+  const { deeds } = seen
+  const good = deeds.filter(({ isGood }) => isGood)
+  const success = deeds.length === 0 ? 0 : good.length / deeds.length
+  const times = Float64Array.from(deeds.map(({ took_ms }) => took_ms)).sort()
+  const loop_ms = Math.max(0, ...seen.stood.map(({ cpu_ms }) => cpu_ms))
+  return {
+    attack: seen.attack,
+    success,
+    asked: deeds.length,
+    p50_ms: times.length > 0 ? percentile(times, 0.5) : 0,
+    p99_ms: times.length > 0 ? percentile(times, 0.99) : 0,
+    loop_ms,
+    loop_stood_ms: Math.max(0, ...seen.stood.map(({ stood_ms }) => stood_ms)),
+    rss_max_mb: seen.rss_max_mb,
+    recovered_ms: seen.recovered_ms,
+    answers: seen.answers,
+    failures: failuresOf(deeds),
+    broken: brokenBounds(seen, success, loop_ms),
+  }
+}
+
+function brokenBounds(seen: Seen, success: number, loop_ms: number): string[] {
+  const broken: string[] = []
+  if (seen.hasFallen) broken.push('the process ended')
+  if (!(success >= BOUNDS.success_min))
+    broken.push(
+      `the other tenant had ${(success * 100).toFixed(1)} % success (${inWords(failuresOf(seen.deeds))})`,
+    )
+  if (loop_ms >= BOUNDS.loop_ms_max) broken.push(`the event loop stood for ${Math.round(loop_ms)} ms`)
+  if (seen.rss_max_mb > BOUNDS.rss_mb_max) broken.push(`${seen.rss_max_mb} MB of memory`)
+  const unasked = Object.keys(seen.answers).filter((answer) => !isAllowed(answer, seen.allowed))
+  for (const answer of unasked) broken.push(`attackers were answered ${answer} ${seen.answers[answer]} times`)
+  if (seen.recovered_ms === undefined) broken.push('not itself again afterwards')
+  if ((seen.kept_mb_more ?? 0) > BOUNDS.kept_mb_more_max) broken.push(`kept ${seen.kept_mb_more} MB`)
+  if (seen.files_more > BOUNDS.files_more_max) broken.push(`kept ${seen.files_more} files and connections`)
+  return [...broken, ...seen.problems]
+}
+
+function isAllowed(answer: string, allowed: readonly Allowed[]): boolean {
+  return allowed.some((each) => String(each) === answer)
+}
+
+function failuresOf(deeds: Deed[]): Record<string, number> {
+  const failures: Record<string, number> = {}
+  for (const { what, outcome, isGood } of deeds) {
+    if (isGood) continue
+    const failure = `${what} ${outcome === 200 ? 'late' : outcome}`
+    failures[failure] = (failures[failure] ?? 0) + 1
+  }
+  return failures
+}
+
+/** Counts, the most frequent first. */
+export function inWords(counts: Record<string, number>): string {
+  return Object.entries(counts)
+    .sort(([, one], [, other]) => other - one)
+    .map(([name, count]) => `${count} × ${name}`)
+    .join(', ')
+}

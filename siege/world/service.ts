@@ -1,0 +1,160 @@
+import { closeSync, openSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LabFailure } from '../../lab/failure.ts'
+import { type Launched, launchService } from '../../lab/launch_service.ts'
+import { isRunning, openFiles, residentMegabytes } from '../../lab/process_figures.ts'
+import { type LoopLine, LoopLines } from './loop_lines.ts'
+
+/** Bounds that are reached within seconds. */
+export const SMALL_LIMITS = {
+  ANNALS_CONNECTIONS_MAX: '2500',
+  ANNALS_DATABASE_CONNECTIONS_MAX: '8',
+  ANNALS_DRAIN_MS_MAX: '3000',
+  ANNALS_HEADERS_MS_MAX: '4000',
+  ANNALS_QUEUE_BYTES_MAX: '16777216',
+  ANNALS_QUEUE_REQUESTS_MAX: '2000',
+  ANNALS_REQUEST_MS_MAX: '10000',
+  ANNALS_STATEMENT_MS_MAX: '10000',
+}
+const HEAP_MB_MAX = 256
+const RSS_SAMPLE_MS = 100
+const COLLECTED_MS_MAX = 15_000
+/** Beyond the time for requests under way: for leaving the database, and PostgreSQL's own end. */
+export const STOP_MS_EXTRA = 5_000
+
+export interface ServiceOptions {
+  /** Where its data, its log and what the watch within it notes are. */
+  work: string
+  /** The command of another build than this one. */
+  bin: string | undefined
+  env: Record<string, string>
+  /** Where its log goes, instead of a file below `work`. */
+  logFile?: string
+}
+
+/**
+ * A service that is attacked, with a small heap, small limits, a PostgreSQL of its own, and a watch on its event loop.
+ *
+ *   down ── start() ──▶ up ── stop(), kill() ──▶ down
+ *                        └── it ends by itself ──▶ fallen, which is a finding ── start() ──▶ up
+ */
+export class Service {
+  url = ''
+  rss_max_mb = 0
+  private readonly options: ServiceOptions
+  private readonly lines: LoopLines
+  private readonly kept: number[] = []
+  private stood: Array<LoopLine & { kind: 'stood' }> = []
+  private launched: Launched | undefined
+  private sampling: NodeJS.Timeout | undefined
+
+  constructor(options: ServiceOptions) {
+    this.options = options
+    this.lines = new LoopLines(join(options.work, 'loop.jsonl'))
+  }
+
+  get pid(): number | undefined {
+    return this.launched?.child.pid
+  }
+
+  get isUp(): boolean {
+    return this.launched !== undefined && !hasEnded(this.launched)
+  }
+
+  get openFiles(): number {
+    return openFiles(this.pid)
+  }
+
+  async start(): Promise<void> {
+    const { work, bin, env, logFile = join(work, 'service.log') } = this.options
+    const watch = new URL('./loop_watch.js', import.meta.url)
+    const log = openSync(logFile, 'a')
+    this.launched = launchService({
+      env: {
+        LOG_LEVEL: 'warn',
+        ANNALS_DATA_DIR: join(work, 'data'),
+        SIEGE_LOOP_FILE: this.lines.file,
+        ...SMALL_LIMITS,
+        ...env,
+      },
+      nodeOptions: ['--import', watch.href, `--max-old-space-size=${HEAP_MB_MAX}`],
+      ...(bin !== undefined && { bin }),
+      stderr: log,
+    })
+    closeSync(log)
+    const url = await this.launched.url
+    if (url === undefined) throw new LabFailure(`The service did not start: see ${logFile}`)
+    this.url = url
+    clearInterval(this.sampling)
+    this.sampling = setInterval(() => {
+      this.rss_max_mb = Math.max(this.rss_max_mb, residentMegabytes(this.pid))
+    }, RSS_SAMPLE_MS)
+    this.takeStood()
+  }
+
+  get rss_mb(): number {
+    return residentMegabytes(this.pid)
+  }
+
+  /** Times at which its event loop stood since the last look. */
+  takeStood(): Array<LoopLine & { kind: 'stood' }> {
+    this.read()
+    return this.stood.splice(0)
+  }
+
+  /** What its memory holds when everything that can go has gone, in MB; undefined where it does not say. */
+  async keptMegabytes(): Promise<number | undefined> {
+    if (!this.isUp) return undefined
+    this.read()
+    this.kept.length = 0
+    process.kill(this.pid!, 'SIGUSR2')
+    for (const until = performance.now() + COLLECTED_MS_MAX; performance.now() < until && this.isUp; ) {
+      await sleep(50)
+      this.read()
+      if (this.kept.length > 0) return this.kept[0]
+    }
+    return undefined
+  }
+
+  /** Sends SIGTERM; gives how it ended and after how long. One that does not end in time is killed. */
+  async stop(wait_ms_max: number): Promise<{ code: number | null; took_ms: number }> {
+    const { launched } = this
+    if (!launched) return { code: 0, took_ms: 0 }
+    clearInterval(this.sampling)
+    const began = performance.now()
+    launched.child.kill('SIGTERM')
+    const timer = setTimeout(() => launched.child.kill('SIGKILL'), wait_ms_max)
+    const { code } = await launched.exited
+    clearTimeout(timer)
+    return { code, took_ms: performance.now() - began }
+  }
+
+  async kill(): Promise<void> {
+    clearInterval(this.sampling)
+    this.launched?.child.kill('SIGKILL')
+    await this.launched?.exited
+  }
+
+  /** The PostgreSQL that it started, if that runs. */
+  async postgresPid(): Promise<number | undefined> {
+    const files = await readdir(join(this.options.work, 'data'), { recursive: true }).catch(() => [])
+    const file = files.find((name) => name.endsWith('postmaster.pid'))
+    if (file === undefined) return undefined
+    const text = await readFile(join(this.options.work, 'data', file), 'utf8').catch(() => '')
+    const pid = Number(text.split('\n', 1)[0])
+    return pid > 0 && isRunning(pid) ? pid : undefined
+  }
+
+  private read(): void {
+    for (const line of this.lines.take()) {
+      if (line.kind === 'kept') this.kept.push(line.megabytes)
+      else this.stood.push(line)
+    }
+  }
+}
+
+function hasEnded({ child }: Launched): boolean {
+  return child.exitCode !== null || child.signalCode !== null
+}
