@@ -1,10 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
+import { isAlive, postmasterFile, postmasterPid } from '../harness/embedded_postgres.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { expectOrderlyEnds } from '../harness/service.ts'
 
@@ -41,31 +41,6 @@ async function start(): Promise<{ node: AnnalsServer; api: ApiClient }> {
   return { node, api }
 }
 
-/** The lines of the PostgreSQL server's postmaster.pid; undefined when there is none. */
-async function postmasterFile(): Promise<string[] | undefined> {
-  const found = (await readdir(directory, { recursive: true })).find(
-    (name) => basename(name) === 'postmaster.pid',
-  )
-  return found === undefined ? undefined : (await readFile(join(directory, found), 'utf8')).split('\n')
-}
-
-/** The process id of the PostgreSQL server that works in the data directory; undefined when none does. */
-async function postmasterPid(): Promise<number | undefined> {
-  const [pid] = (await postmasterFile()) ?? []
-  return pid !== undefined && isAlive(Number(pid)) ? Number(pid) : undefined
-}
-
-/** A process that has ended but that its parent has not yet asked about (a zombie) is not alive. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch (error) {
-    // Without /proc the signal alone decides.
-    return (error as NodeJS.ErrnoException).syscall !== 'kill' && !existsSync('/proc/self')
-  }
-}
-
 async function appendSome(api: ApiClient, sessionId: string, count: number) {
   const calls = Array.from({ length: count }, (_, index) =>
     api.appendEvent(sessionId, { type: 'note', data: { index } }),
@@ -77,7 +52,7 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
   it('keeps what was stored from one start to the next, and stops with its service', async () => {
     const first = await start()
     const session = expectOk(await first.api.createSession({ user: 'ada' }), 201)
-    const pid = await postmasterPid()
+    const pid = await postmasterPid(directory)
     expect(pid).toBeDefined()
     expect((await first.node.stop()).code).toBe(0)
     expect(isAlive(pid!)).toBe(false)
@@ -87,7 +62,7 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
 
   it('listens on no TCP port', async () => {
     await start()
-    const tcpAddress = (await postmasterFile())![5]
+    const tcpAddress = (await postmasterFile(directory))![5]
     expect(tcpAddress?.trim()).toBe('')
   })
 
@@ -95,7 +70,7 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
     const [first, second] = await Promise.all([start(), start()])
     const session = expectOk(await first.api.createSession({}), 201)
     expect(expectOk(await second.api.getSession(session.id))).toEqual(session)
-    const pid = await postmasterPid()
+    const pid = await postmasterPid(directory)
     await first.node.stop()
     expect(isAlive(pid!)).toBe(true)
     expectOk(await second.api.getSession(session.id))
@@ -111,7 +86,7 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
     const second = await start()
     const stored = expectOk(await second.api.listEvents(id)).items
     expect(stored).toEqual([...events].sort((a, b) => a.seq - b.seq))
-    const pid = await postmasterPid()
+    const pid = await postmasterPid(directory)
     await second.node.stop()
     expect(isAlive(pid!)).toBe(false)
   })
@@ -120,7 +95,7 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
     const first = await start()
     const { id } = expectOk(await first.api.createSession({}), 201)
     const events = await appendSome(first.api, id, 40)
-    const pid = await postmasterPid()
+    const pid = await postmasterPid(directory)
     process.kill(pid!, 'SIGKILL')
     await first.node.kill()
     const second = await start()
@@ -133,11 +108,14 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
     const { api } = await start()
     const { id } = expectOk(await api.createSession({}), 201)
     const [event] = await appendSome(api, id, 1)
-    const killed = (await postmasterPid())!
+    const killed = (await postmasterPid(directory))!
     process.kill(killed, 'SIGKILL')
     // Sessions of the killed server may live on for a moment and still answer.
     const patience = { timeout: 20_000, interval: 100 }
-    await vi.waitFor(async () => expect([undefined, killed]).not.toContain(await postmasterPid()), patience)
+    await vi.waitFor(
+      async () => expect([undefined, killed]).not.toContain(await postmasterPid(directory)),
+      patience,
+    )
     await vi.waitFor(async () => expectOk(await api.appendEvent(id, { type: 'after', data: {} })), patience)
     const stored = await vi.waitFor(async () => expectOk(await api.listEvents(id)).items, patience)
     expect(stored[0]).toEqual(event)
@@ -150,6 +128,6 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
     expect(created.code, created.stderr).toBe(0)
     const listed = await runAnnals(['project', 'list', '--json'], env)
     expect(listed.stdout).toContain('from-the-command-line')
-    expect(await postmasterPid()).toBeUndefined()
+    expect(await postmasterPid(directory)).toBeUndefined()
   })
 })

@@ -26,6 +26,7 @@ export interface Finished {
 export interface AnnalsServer {
   url: string
   pid: number
+  child: ChildProcess
   lines: string[]
   logLines: string[]
   exited: Promise<Finished>
@@ -49,7 +50,7 @@ export async function runAnnals(
   env: Record<string, string> = {},
   input?: string,
 ): Promise<Finished> {
-  const child = launch(args, env, input === undefined ? 'ignore' : 'pipe')
+  const child = launch(args, env, { stdin: input === undefined ? 'ignore' : 'pipe' })
   child.stdin?.end(input)
   return collect(child).exited
 }
@@ -64,9 +65,16 @@ export function startAnnals(
   return { child, lines, logLines, exited }
 }
 
-/** Starts `annals serve` on a free port and resolves when it accepts requests. */
-export async function startServer(env: Record<string, string>, args: string[] = []): Promise<AnnalsServer> {
-  const child = launch(['serve', ...args], {
+/**
+ * Starts `annals serve` on a free port and resolves when it accepts requests. `stderr` is a file that its log goes to
+ * instead of `logLines`.
+ */
+export async function startServer(
+  env: Record<string, string>,
+  args: string[] = [],
+  { stderr }: { stderr?: number } = {},
+): Promise<AnnalsServer> {
+  const variables = {
     PORT: '0',
     LOG_LEVEL: 'info',
     ANNALS_ADMIN_TOKEN: ADMIN_TOKEN,
@@ -74,7 +82,8 @@ export async function startServer(env: Record<string, string>, args: string[] = 
     // On a busy machine a database takes its time; a test in which it is away has its own.
     ANNALS_DATABASE_WAIT_MS_MAX: '10000',
     ...env,
-  })
+  }
+  const child = launch(['serve', ...args], variables, { stderr })
   const { stdout, lines, logLines, exited } = collect(child)
   const signal = async (name: NodeJS.Signals) => {
     if (name === 'SIGTERM') await keepWhatItShows(child.pid!, url)
@@ -91,6 +100,7 @@ export async function startServer(env: Record<string, string>, args: string[] = 
   return {
     url,
     pid: child.pid!,
+    child,
     lines,
     logLines,
     exited,
@@ -102,13 +112,16 @@ export async function startServer(env: Record<string, string>, args: string[] = 
 function launch(
   args: string[],
   env: Record<string, string>,
-  stdin: 'ignore' | 'pipe' = 'ignore',
+  {
+    stdin = 'ignore',
+    stderr = 'pipe',
+  }: { stdin?: 'ignore' | 'pipe'; stderr?: 'pipe' | number | undefined } = {},
 ): ChildProcess {
   const { PATH = '', HOME = '/' } = process.env
   const child = spawn(process.execPath, [ANNALS_BIN, ...args], {
     cwd: tmpdir(),
     env: { PATH, HOME, NO_COLOR: '1', ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-unused'), ...env },
-    stdio: [stdin, 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', stderr],
   })
   children.add(child)
   child.once('exit', () => children.delete(child))
@@ -137,10 +150,12 @@ function collect(child: ChildProcess): Output {
   const lines: string[] = []
   const logLines: string[] = []
   const stdout = createInterface({ input: child.stdout! }).on('line', (line) => lines.push(line))
-  createInterface({ input: child.stderr! }).on('line', (line) => {
-    logLines.push(line)
-    keepShown(`log-${child.pid}`, line)
-  })
+  if (child.stderr) {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      logLines.push(line)
+      keepShown(`log-${child.pid}`, line)
+    })
+  }
   const exited = once(child, 'close').then(([code, signal]) => ({
     code,
     signal,

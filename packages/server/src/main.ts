@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { type Config, readConfig } from './config.js'
 import { locateDatabase } from './database/connection_target.js'
 import { describeError } from './database/database_errors.js'
@@ -8,17 +8,13 @@ import { exposureWarnings, signsInByCode } from './exposure.js'
 import { buildApp } from './http/app.js'
 import type { WorkerParts } from './http/app_parts.js'
 import { closeWithin, listen } from './http/listen.js'
-import { LineBuffer } from './line_buffer.js'
+import { LogOutput } from './log_output.js'
 import { Metrics } from './metrics/metrics.js'
 import { limitLongWork, openLog, openPools, startHousekeeping, type Undo } from './parts.js'
 import type { PreparedDatabase } from './prepare_database.js'
 import { ensureDefaultProject } from './resources/projects.js'
 import { createSignInCode } from './resources/sign_in.js'
 import { TokenDirectory } from './tokens/token_directory.js'
-
-// Synchronously: of asynchronous writes one is under way at a time, and gets its turn once a turn of the event loop, so
-// that a loop that is busy writes less than it is given, and keeps the rest.
-const LOG_DESTINATION = { dest: 2, sync: true }
 
 /** A service that runs. */
 export interface Service extends Omit<PreparedDatabase, 'release'> {
@@ -41,9 +37,9 @@ export async function startService(
   onProgress: (sentence: string) => void,
   worker?: WorkerParts,
 ): Promise<Service> {
-  const lines = new LineBuffer(pino.destination(LOG_DESTINATION))
-  const logger = pino({ level: config.log_level, base: { pid: process.pid } }, lines)
-  const undo: Undo = [keepLogWhole(lines)]
+  const metrics = new Metrics()
+  const undo: Undo = []
+  const logger = openLogger(config, metrics, undo)
   const unwind = async () => {
     for (const step of undo.splice(0).reverse()) {
       // One part that fails to stop must not keep the others running.
@@ -56,7 +52,6 @@ export async function startService(
     const location = await locateDatabase(config, onProgress)
     undo.push(() => location.release())
     if (!worker) await migrate(location.target, onProgress)
-    const metrics = new Metrics()
     const { database, appendDatabase } = openPools(config, location.target, logger, metrics, undo)
     const api_key = worker ? undefined : await ensureDefaultProject(database, config.api_key)
     const log = await openLog(config, database, appendDatabase, location.listening, metrics, undo)
@@ -121,12 +116,18 @@ export async function describeApiAsJson(): Promise<string> {
   return `${JSON.stringify(app.swagger(), null, 2)}\n`
 }
 
-/** Has the last lines written however the process ends, as far as it can still do anything. */
-function keepLogWhole(lines: LineBuffer): () => void {
-  const flush = () => lines.flush()
-  process.once('exit', flush)
-  return () => {
-    process.off('exit', flush)
-    flush()
-  }
+/** The log, whose last lines are written however the process ends, as far as it can still do anything. */
+function openLogger(config: Config, metrics: Metrics, undo: Undo): Logger {
+  const output = new LogOutput({
+    onLost: (lines) => metrics.logLinesLost(lines),
+    onResumed: (lines) => logger.warn({ lines }, 'lines of the log were lost: they could not be written'),
+  })
+  const logger = pino({ level: config.log_level, base: { pid: process.pid } }, output)
+  const end = () => output.end()
+  process.once('exit', end)
+  undo.push(() => {
+    process.off('exit', end)
+    end()
+  })
+  return logger
 }

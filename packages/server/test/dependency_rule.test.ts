@@ -8,7 +8,7 @@ import { findCircle, importsOf, isTypeOnly, ownImports } from './source_imports.
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
 /** What stands below everything else: facts of the product, and what knows nothing of it. */
-const BASICS = ['errors', 'fair_queue', 'ids', 'limits', 'line_buffer', 'version']
+const BASICS = ['errors', 'fair_queue', 'ids', 'limits', 'log_output', 'version']
 
 /**
  * The layers, from the bottom up, and which others each may import. A layer is a directory of src, or a file
@@ -19,7 +19,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   fair_queue: BASICS,
   ids: BASICS,
   limits: BASICS,
-  line_buffer: BASICS,
+  log_output: BASICS,
   version: BASICS,
   settings: BASICS,
   config: ['settings', ...BASICS],

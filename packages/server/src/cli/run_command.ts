@@ -11,16 +11,26 @@ export class UsageError extends Error {
 
 /** Runs a command. What it throws ends the process with a sentence on stderr, with a stack only for a fault. */
 export async function runCommand(work: () => Promise<unknown>): Promise<void> {
-  // A reader that has seen enough, such as `head`, is no failure to report.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(EXIT_CODES.pipe_closed)
-    throw error
-  })
+  // Progress that cannot be shown is no reason to give up the work.
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', endWithoutOutput)
   try {
     await work()
   } catch (error) {
     process.exitCode = report(error)
   }
+}
+
+/** For a command whose work does not end with its output: what it prints is lost where it cannot be written. */
+export function goOnWithoutOutput(): void {
+  process.stdout.off('error', endWithoutOutput).on('error', () => {})
+}
+
+function endWithoutOutput(error: NodeJS.ErrnoException): never {
+  // A reader that has seen enough, such as `head`, is no failure to report.
+  if (error.code === 'EPIPE') process.exit(EXIT_CODES.pipe_closed)
+  process.stderr.write(`annals: the output could not be written: ${error.message}\n`)
+  process.exit(EXIT_CODES.failed)
 }
 
 /** Says what went wrong and gives the exit code that goes with it. */

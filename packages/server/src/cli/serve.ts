@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { describeSettings, readConfig } from '../config.js'
 import type { Service } from '../main.js'
+import { goOnWithoutOutput } from './run_command.js'
 import { forgetAddress, keepAddress } from './service_address.js'
 import { tellProgress } from './with_database.js'
 
@@ -24,6 +25,7 @@ export function serveCommand(): Command {
       `\nEnvironment:\n${settingsTable()}\n\nExamples:\n  PORT=8080 annals serve\n  annals serve --workers 4`,
     )
     .action(async (options: { workers?: number; worker?: boolean }) => {
+      goOnWithoutOutput()
       const stopping = stopSignal()
       const config = readConfig(process.env)
       if (options.worker) {

@@ -72,6 +72,10 @@ export class Metrics {
     'Statements that failed, by name and SQLSTATE.',
     ['statement', 'sqlstate'],
   )
+  private readonly lostLines = this.counter(
+    'annals_log_lines_lost_total',
+    'Lines of the log that could not be written, because the disk was full or nobody read them.',
+  )
 
   constructor() {
     collectDefaultMetrics({ register: this.registry })
@@ -146,6 +150,10 @@ export class Metrics {
   statementFailed(error: unknown): void {
     const { statement = 'none', cause } = error as { statement?: string; cause?: unknown }
     this.failures.inc({ statement, sqlstate: sqlStateOf(cause ?? error) ?? 'none' })
+  }
+
+  logLinesLost(lines: number): void {
+    this.lostLines.inc(lines)
   }
 
   private histogram<L extends string>(name: string, help: string, buckets: number[], labelNames: L[] = []) {

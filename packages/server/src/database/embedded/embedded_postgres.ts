@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { StartError } from '../../errors.js'
 import { chooseAccount } from './account.js'
 import { Client } from './client.js'
@@ -12,6 +15,7 @@ import { asStartError } from './failures.js'
 import { keepAlive } from './keep_alive.js'
 import { bringUp, type Place, takeDown } from './postmaster.js'
 import { observe } from './postmaster_file.js'
+import { programEnvironment } from './run_program.js'
 import { DATABASE_NAME, SOCKET_PORT } from './settings.js'
 import { shortPathTo } from './short_path.js'
 
@@ -25,7 +29,8 @@ import { shortPathTo } from './short_path.js'
  * Each arrow to the right is taken by one process at a time, the holder of the lock (`client.ts`). Each process
  * first becomes a client and then takes the lock, so the one that stops the server as the last client sees
  * every other that counts on it. Nothing is remembered about the server but what PostgreSQL itself keeps in
- * PGDATA (`postmaster_file.ts`): a server whose starter was killed is found and used again.
+ * PGDATA (`postmaster_file.ts`): a server whose starter was killed is found and used again. A process that ends in
+ * any other way without having left, such as by an error that nobody caught, has another one leave for it.
  */
 export interface EmbeddedPostgres {
   /** What `pg` needs: directory of the Unix socket as host, database, user. */
@@ -41,21 +46,35 @@ export async function startEmbeddedPostgres(options: {
 }): Promise<EmbeddedPostgres> {
   const say = options.onProgress ?? (() => {})
   try {
-    const directory = await openDataDirectory(options.dataDir)
-    const cluster = await lstat(directory.cluster).catch(() => undefined)
-    const account = await chooseAccount([cluster, directory])
-    const reach = await shortPathTo(directory.path)
-    const place: Place = { directory, reach, account, say }
-    return await joinServer(place)
+    return await joinServer(await openPlace(options.dataDir, say))
   } catch (error) {
     throw await asStartError(error, resolve(options.dataDir))
   }
 }
 
+/** Stops the server of a data directory if nobody uses it. */
+export async function stopUnused(dataDir: string): Promise<void> {
+  // Nothing is made where the data was deleted meanwhile.
+  if (!existsSync(dataDir)) return
+  const place = await openPlace(dataDir, () => {})
+  const client = await Client.join(place.directory, place.reach)
+  await client.leave(() => takeDown(place), place.say)
+}
+
+async function openPlace(dataDir: string, say: Place['say']): Promise<Place> {
+  const directory = await openDataDirectory(dataDir)
+  const cluster = await lstat(directory.cluster).catch(() => undefined)
+  const account = await chooseAccount([cluster, directory])
+  const reach = await shortPathTo(directory.path)
+  return { directory, reach, account, say }
+}
+
 async function joinServer(place: Place): Promise<EmbeddedPostgres> {
   const { directory, reach, say } = place
   const client = await Client.join(directory, reach)
-  const leave = () => client.leave(() => takeDown(place), say)
+  const onExit = () => leaveToAnother(directory.path)
+  process.once('exit', onExit)
+  const leave = () => client.leave(() => takeDown(place), say).finally(() => process.off('exit', onExit))
   const connection: Connection = {
     host: `${reach}/postgres`,
     port: SOCKET_PORT,
@@ -76,6 +95,15 @@ async function joinServer(place: Place): Promise<EmbeddedPostgres> {
     await leave().catch(() => {})
     throw error
   }
+}
+
+/** Has another process stop the server for this one, which ends now without having left it: it cannot wait any more. */
+function leaveToAnother(dataDir: string): void {
+  const program = fileURLToPath(new URL('./stop_unused.js', import.meta.url))
+  const options = { cwd: '/', env: programEnvironment(), detached: true, stdio: 'ignore' } as const
+  spawn(process.execPath, [program, dataDir], options)
+    .on('error', () => {})
+    .unref()
 }
 
 /** Sees to it that the server runs and has the database; returns its process id. Only under the lock. */

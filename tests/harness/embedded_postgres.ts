@@ -1,0 +1,28 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+
+/** The lines of the PostgreSQL server's postmaster.pid below a directory; undefined when there is none. */
+export async function postmasterFile(directory: string): Promise<string[] | undefined> {
+  const found = (await readdir(directory, { recursive: true })).find(
+    (name) => basename(name) === 'postmaster.pid',
+  )
+  return found === undefined ? undefined : (await readFile(join(directory, found), 'utf8')).split('\n')
+}
+
+/** The process id of the PostgreSQL server that works below the directory; undefined when none does. */
+export async function postmasterPid(directory: string): Promise<number | undefined> {
+  const [pid] = (await postmasterFile(directory)) ?? []
+  return pid !== undefined && isAlive(Number(pid)) ? Number(pid) : undefined
+}
+
+/** A process that has ended but that its parent has not yet asked about (a zombie) is not alive. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch (error) {
+    // Without /proc the signal alone decides.
+    return (error as NodeJS.ErrnoException).syscall !== 'kill' && !existsSync('/proc/self')
+  }
+}
