@@ -45,17 +45,22 @@ function compress(file) {
   writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }))
 }
 
-/** The licences of what is built in, which go wherever it goes. */
+/** The licences of what is built in, and of what that needs, which go wherever it goes. */
 function licenses() {
   const require = createRequire(import.meta.url)
-  const { devDependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'))
-  return Object.keys(devDependencies)
+  const manifest = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const folders = new Map()
+  const add = (name) => {
+    if (folders.has(name)) return
+    const places = require.resolve.paths(name).map((path) => join(path, name))
+    folders.set(name, places.find(existsSync))
+    Object.keys(manifest(folders.get(name)).dependencies ?? {}).forEach(add)
+  }
+  Object.keys(manifest(HERE).devDependencies)
     .filter((name) => !BUILDS_ONLY.test(name))
-    .map((name) => {
-      const folder = require.resolve
-        .paths(name)
-        .map((path) => join(path, name))
-        .find(existsSync)
+    .forEach(add)
+  return [...folders]
+    .map(([name, folder]) => {
       const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one))
       return `${name}\n\n${file ? readFileSync(join(folder, file), 'utf8') : 'MIT'}\n`
     })

@@ -11,7 +11,6 @@ const SCRIPT_BYTES_MAX = 300_000
 const NAMES_ONLY = [
   /^https?:\/\/www\.w3\.org\//,
   /^https:\/\/react\.dev\/(?:errors|link)\//,
-  /^https:\/\/github\.com\/markedjs\/marked\.$/,
   /^http:\/\/127\.0\.0\.1:8029$/,
 ]
 

@@ -1,8 +1,14 @@
 import { Component, type ReactNode } from 'react'
 import { Empty } from './states.tsx'
 
-/** A fault of the console's own in one view does not take the page with it. */
-export class FaultBoundary extends Component<{ children: ReactNode }, { fault: Error | undefined }> {
+interface Props {
+  children: ReactNode
+  /** What stands in the place of a small part that failed; without it, a page that says so. */
+  instead?: (fault: Error) => ReactNode
+}
+
+/** A fault of the console's own in one view, or in one entry, does not take the rest with it. */
+export class FaultBoundary extends Component<Props, { fault: Error | undefined }> {
   override state: { fault: Error | undefined } = { fault: undefined }
 
   static getDerivedStateFromError(fault: Error) {
@@ -12,6 +18,7 @@ export class FaultBoundary extends Component<{ children: ReactNode }, { fault: E
   override render(): ReactNode {
     const { fault } = this.state
     if (!fault) return this.props.children
+    if (this.props.instead) return this.props.instead(fault)
     return (
       <Empty title="The console made a mistake here" is_page>
         <p>

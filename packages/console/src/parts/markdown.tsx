@@ -1,112 +1,83 @@
-import { marked, type Token, type Tokens } from 'marked'
 import { Fragment, memo, type ReactNode, useMemo } from 'react'
 import { CopyButton } from './copy_button.tsx'
+import { type MarkdownNode, parseMarkdown } from './parse_markdown.ts'
 
 /**
  * Markdown as React elements. What is read here was written by strangers: it never becomes HTML. The parser gives
  * tokens, each is drawn by its own element, and what none is for, HTML above all, is shown as the text that it is.
  */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
-  const tokens = useMemo(() => marked.lexer(text, { gfm: true, breaks: true }), [text])
-  return <div className="markdown">{blocks(tokens)}</div>
+  const nodes = useMemo(() => parseMarkdown(text), [text])
+  return <div className={nodes ? 'markdown' : 'markdown md-plain'}>{nodes ? drawn(nodes) : text}</div>
 })
 
-function blocks(tokens: Token[]): ReactNode {
-  return tokens.map((token, index) => <Fragment key={`${index} ${token.type}`}>{block(token)}</Fragment>)
+function drawn(nodes: MarkdownNode[]): ReactNode {
+  return nodes.map((node, index) => <Fragment key={`${index} ${node.token.type}`}>{element(node)}</Fragment>)
 }
 
-function block(token: Token): ReactNode {
+function element({ token, children }: MarkdownNode): ReactNode {
   switch (token.type) {
-    case 'heading':
+    case 'heading_open':
       // A heading of a message is none of the page.
-      return <p className={`md-heading is-${(token as Tokens.Heading).depth}`}>{inline(token)}</p>
-    case 'paragraph':
-      return <p>{inline(token)}</p>
-    case 'text':
-      return <span>{inline(token)}</span>
-    case 'code':
-      return <CodeBlock text={(token as Tokens.Code).text} language={(token as Tokens.Code).lang} />
-    case 'blockquote':
-      return <blockquote>{blocks((token as Tokens.Blockquote).tokens)}</blockquote>
-    case 'list':
-      return list(token as Tokens.List)
-    case 'table':
-      return table(token as Tokens.Table)
+      return <p className={`md-heading is-${token.tag.slice(1)}`}>{drawn(children)}</p>
+    case 'paragraph_open':
+      // A list whose items follow each other without a blank line has no paragraphs.
+      return token.hidden ? <span>{drawn(children)}</span> : <p>{drawn(children)}</p>
+    case 'fence':
+    case 'code_block':
+      return <CodeBlock text={token.content.replace(/\n$/, '')} language={token.info.trim()} />
+    case 'blockquote_open':
+      return <blockquote>{drawn(children)}</blockquote>
+    case 'bullet_list_open':
+      return <ul>{drawn(children)}</ul>
+    case 'ordered_list_open':
+      return <ol start={Number(token.attrGet('start') ?? 1)}>{drawn(children)}</ol>
+    case 'list_item_open':
+      return <li>{drawn(children)}</li>
     case 'hr':
       return <hr />
-    case 'space':
-    case 'def':
-      return null
+    case 'strong_open':
+      return <strong>{drawn(children)}</strong>
+    case 'em_open':
+      return <em>{drawn(children)}</em>
+    case 's_open':
+      return <del>{drawn(children)}</del>
+    case 'code_inline':
+      return <code>{token.content}</code>
+    case 'softbreak':
+    case 'hardbreak':
+      return <br />
+    case 'link_open':
+      return <OutsideLink href={String(token.attrGet('href'))}>{drawn(children)}</OutsideLink>
+    case 'image':
+      // Fetching it would tell a stranger that somebody reads this.
+      return <OutsideLink href={String(token.attrGet('src'))}>🖼 {token.content || 'image'}</OutsideLink>
     default:
-      return <p>{token.raw}</p>
+      return tableElement({ token, children })
   }
 }
 
-function list({ items, ordered, start }: Tokens.List): ReactNode {
-  const drawn = items.map((item, index) => (
-    <li key={index}>
-      {item.task && <span aria-hidden="true">{item.checked ? '☑ ' : '☐ '}</span>}
-      {blocks(item.tokens)}
-    </li>
-  ))
-  return ordered ? <ol start={start === '' ? 1 : start}>{drawn}</ol> : <ul>{drawn}</ul>
-}
-
-function table({ header, rows, align }: Tokens.Table): ReactNode {
-  const cell = (one: Tokens.TableCell, column: number, Element: 'td' | 'th') => (
-    <Element key={column} className={align[column] === 'right' ? 'is-right' : undefined}>
-      {inline(one)}
-    </Element>
-  )
-  return (
-    <div className="md-table">
-      <table>
-        <thead>
-          <tr>{header.map((one, column) => cell(one, column, 'th'))}</tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>{row.map((one, column) => cell(one, column, 'td'))}</tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
-}
-
-/** The inline tokens of a block, or its text where it has none. */
-function inline(token: { tokens?: Token[]; text?: string; raw?: string }): ReactNode {
-  if (!token.tokens) return token.text ?? token.raw
-  return token.tokens.map((one, index) => <Fragment key={`${index} ${one.type}`}>{span(one)}</Fragment>)
-}
-
-function span(token: Token): ReactNode {
+function tableElement({ token, children }: MarkdownNode): ReactNode {
+  const alignment = token.attrGet('style') === 'text-align:right' ? 'is-right' : undefined
   switch (token.type) {
-    case 'strong':
-      return <strong>{inline(token as Tokens.Strong)}</strong>
-    case 'em':
-      return <em>{inline(token as Tokens.Em)}</em>
-    case 'del':
-      return <del>{inline(token as Tokens.Del)}</del>
-    case 'codespan':
-      return <code>{(token as Tokens.Codespan).text}</code>
-    case 'br':
-      return <br />
-    case 'link':
-      return <OutsideLink href={(token as Tokens.Link).href}>{inline(token as Tokens.Link)}</OutsideLink>
-    case 'image':
-      // Fetching it would tell a stranger that somebody reads this.
+    case 'table_open':
       return (
-        <OutsideLink href={(token as Tokens.Image).href}>
-          🖼 {(token as Tokens.Image).text || 'image'}
-        </OutsideLink>
+        <div className="md-table">
+          <table>{drawn(children)}</table>
+        </div>
       )
-    case 'text':
-      return inline(token as Tokens.Text)
-    case 'escape':
-      return (token as Tokens.Escape).text
+    case 'thead_open':
+      return <thead>{drawn(children)}</thead>
+    case 'tbody_open':
+      return <tbody>{drawn(children)}</tbody>
+    case 'tr_open':
+      return <tr>{drawn(children)}</tr>
+    case 'th_open':
+      return <th className={alignment}>{drawn(children)}</th>
+    case 'td_open':
+      return <td className={alignment}>{drawn(children)}</td>
     default:
-      return token.raw
+      return children.length > 0 ? drawn(children) : token.content
   }
 }
 

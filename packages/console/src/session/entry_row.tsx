@@ -2,6 +2,7 @@ import type { TimelineItem } from '@annals/client'
 import { memo } from 'react'
 import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
+import { FaultBoundary } from '../parts/fault_boundary.tsx'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { CallCard } from './call_card.tsx'
 import type { ToolCall } from './calls.ts'
@@ -30,7 +31,7 @@ export interface EntryParts {
 
 /** One line of the log: its number on the spine, and what it says beside it. */
 export const EntryRow = memo(function EntryRow(props: EntryParts) {
-  const { item, before, calls, answers, is_current, is_match, is_new, converted, onJump } = props
+  const { item, before, answers, is_current, is_match, is_new, converted, onJump } = props
   const gap_ms = before === undefined ? 0 : Date.parse(item.created_at) - Date.parse(before)
   const marks = [
     is_current && 'is-current',
@@ -54,29 +55,45 @@ export const EntryRow = memo(function EntryRow(props: EntryParts) {
         <Timestamp at={item.created_at} only_clock />
       </div>
       <div className="said">
-        {converted !== undefined ? (
-          <div className="card is-json">
-            <JsonTree value={converted} />
-          </div>
-        ) : answers ? (
-          <p className="told">
-            Result of{' '}
-            {answers.map((call) => (
-              <button key={call.number} type="button" className="plain" onClick={() => onJump(call.seq)}>
-                call {call.number}, {call.name}
-              </button>
-            ))}
-            , shown with it
-          </p>
-        ) : item.kind === 'message' ? (
-          <MessageCard item={item} calls={calls} onJump={onJump} />
-        ) : calls ? (
-          calls.map((call) => <CallCard key={call.number} call={call} onJump={onJump} />)
-        ) : (
-          <EventCard item={item} />
-        )}
+        <FaultBoundary instead={(fault) => <Undrawable fault={fault} />}>
+          <Said {...props} />
+        </FaultBoundary>
       </div>
       <EntryActions item={item} />
     </article>
   )
 })
+
+/** What the entry says: as JSON where a format was chosen, else as its kind is read. */
+function Said({ item, calls, answers, converted, onJump }: EntryParts) {
+  if (converted !== undefined)
+    return (
+      <div className="card is-json">
+        <JsonTree value={converted} />
+      </div>
+    )
+  if (answers)
+    return (
+      <p className="told">
+        Result of{' '}
+        {answers.map((call) => (
+          <button key={call.number} type="button" className="plain" onClick={() => onJump(call.seq)}>
+            call {call.number}, {call.name}
+          </button>
+        ))}
+        , shown with it
+      </p>
+    )
+  if (item.kind === 'message') return <MessageCard item={item} calls={calls} onJump={onJump} />
+  if (calls) return calls.map((call) => <CallCard key={call.number} call={call} onJump={onJump} />)
+  return <EventCard item={item} />
+}
+
+function Undrawable({ fault }: { fault: Error }) {
+  return (
+    <p className="faint">
+      The console cannot show this entry: <code>{fault.message}</code>. It is stored as it was sent; copy it
+      as JSON to read it.
+    </p>
+  )
+}

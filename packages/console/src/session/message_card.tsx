@@ -2,7 +2,7 @@ import type { TimelineMessage } from '@annals/client'
 import { useMemo } from 'react'
 import { JsonTree } from '../json/json_tree.tsx'
 import { LongText } from '../parts/long_text.tsx'
-import { Markdown, OutsideLink } from '../parts/markdown.tsx'
+import { OutsideLink } from '../parts/markdown.tsx'
 import { countText } from '../parts/timestamp.tsx'
 import { CallCard, ResultBody } from './call_card.tsx'
 import type { ToolCall } from './calls.ts'
@@ -63,7 +63,7 @@ function Part(props: {
       return (
         <details className="thinking">
           <summary>Thinking · {countText(part.text.length)} characters</summary>
-          <Markdown text={part.text} />
+          <LongText text={part.text} max={text_max} />
         </details>
       )
     case 'image':

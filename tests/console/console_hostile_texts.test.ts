@@ -1,0 +1,65 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useService } from '../harness/service.ts'
+
+const OPTIONS = { timeout: 60_000 }
+const service = useService()
+const browser = useBrowser()
+let api: ApiClient
+let tab: Tab
+
+beforeAll(async () => {
+  if (!CHROMIUM) return
+  const project = await service.newProject()
+  api = await service.newClient({ token: project.token })
+  tab = await browser.open(`${service.node.url}/console`)
+  await signIn(tab.page, project.token)
+}, OPTIONS.timeout)
+
+describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+  const say = async (id: string, content: string) =>
+    expectOk(
+      await api.request('POST', `/api/v1/session/${id}/messages`, {
+        body: { blob: { role: 'user', content } },
+      }),
+      201,
+    )
+  const entry = (seq: number) => tab.page.getByRole('article', { name: `Entry ${seq}`, exact: true })
+
+  it('shows a session in which a message is made to take it down', async () => {
+    const { id } = expectOk(await api.createSession({}), 201)
+    const quotes = `${'>'.repeat(2_400)} so deep`
+    const emphasis = `${'*a_'.repeat(7_000)} so much`
+    for (const content of ['before', quotes, emphasis, 'after']) await say(id, content)
+    await tab.page.goto(`${service.node.url}/console/sessions/${id}`)
+    await entry(1).getByText('before').waitFor()
+    await entry(4).getByText('after').waitFor()
+    expect(await entry(2).innerText()).toContain('>'.repeat(2_400))
+    await entry(3)
+      .getByRole('button', { name: /^Show all/ })
+      .click()
+    await entry(3).getByText('so much').waitFor()
+    expect(tab.complaints).toEqual([])
+  })
+
+  it('shows the other entries where one cannot be drawn', async () => {
+    const { id } = expectOk(await api.createSession({}), 201)
+    await say(id, 'before')
+    expectOk(await api.appendEvent(id, { type: 'cannot_be_drawn', data: { a: 1 } }))
+    await say(id, 'after')
+    // No entry is known that cannot be: here, what an event's card calls fails on this one.
+    await tab.page.addInitScript(() => {
+      const write = JSON.stringify
+      JSON.stringify = (value: unknown, ...more: []) => {
+        if (value !== null && typeof value === 'object' && 'a' in value) throw new Error('cannot be written')
+        return write(value, ...more)
+      }
+    })
+    await tab.page.goto(`${service.node.url}/console/sessions/${id}`)
+    await entry(1).getByText('before').waitFor()
+    await entry(2).getByText('cannot be written').waitFor()
+    await entry(3).getByText('after').waitFor()
+  })
+})
