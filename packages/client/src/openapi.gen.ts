@@ -829,7 +829,7 @@ export interface operations {
             /** @description Both are good. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -846,10 +846,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -860,7 +860,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -873,7 +873,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -884,13 +884,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -900,10 +900,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -911,10 +911,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -955,7 +955,7 @@ export interface operations {
             /** @description A page of sessions. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -977,10 +977,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -991,7 +991,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -1004,7 +1004,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1015,13 +1015,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -1031,10 +1031,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1042,10 +1042,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -1086,7 +1086,7 @@ export interface operations {
             /** @description The session that the project has under `use_uuid` already; what was sent agrees with it. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description true when this answers a retry. */
                     "Idempotent-Replayed"?: "true";
@@ -1107,7 +1107,7 @@ export interface operations {
             /** @description The new session. */
             201: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description true when this answers a retry. */
                     "Idempotent-Replayed"?: "true";
@@ -1125,10 +1125,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1139,7 +1139,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -1152,7 +1152,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1160,10 +1160,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It conflicts with what is there. */
+            /** @description It conflicts with the current state. */
             409: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1174,7 +1174,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1185,7 +1185,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1193,10 +1193,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The idempotency key stands for another request. */
+            /** @description The idempotency key was used for another request. */
             422: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1207,13 +1207,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -1223,10 +1223,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1234,10 +1234,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -1267,7 +1267,7 @@ export interface operations {
             /** @description The session. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1283,10 +1283,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1297,7 +1297,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -1310,7 +1310,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1318,10 +1318,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1332,13 +1332,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -1348,10 +1348,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1359,10 +1359,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -1392,7 +1392,7 @@ export interface operations {
             /** @description It is deleted. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1409,10 +1409,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1423,7 +1423,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -1436,7 +1436,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1444,10 +1444,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1458,13 +1458,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -1474,10 +1474,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1485,10 +1485,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -1528,7 +1528,7 @@ export interface operations {
             /** @description It is copied. */
             201: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description true when this answers a retry. */
                     "Idempotent-Replayed"?: "true";
@@ -1559,10 +1559,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1573,7 +1573,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -1586,7 +1586,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1594,10 +1594,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1608,7 +1608,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1619,7 +1619,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1627,10 +1627,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The idempotency key stands for another request. */
+            /** @description The idempotency key was used for another request. */
             422: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1641,13 +1641,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -1657,10 +1657,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1668,10 +1668,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -1701,7 +1701,7 @@ export interface operations {
             /** @description The session. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1717,10 +1717,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1731,7 +1731,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -1744,7 +1744,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1752,10 +1752,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1766,13 +1766,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -1782,10 +1782,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1793,10 +1793,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -1842,7 +1842,7 @@ export interface operations {
             /** @description They are replaced. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1859,10 +1859,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1873,7 +1873,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -1886,7 +1886,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1894,10 +1894,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1908,7 +1908,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1919,7 +1919,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1930,13 +1930,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -1946,10 +1946,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1957,10 +1957,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -2006,7 +2006,7 @@ export interface operations {
             /** @description The configs after the merge. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2034,10 +2034,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2048,7 +2048,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -2061,7 +2061,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2069,10 +2069,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2083,7 +2083,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2094,7 +2094,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2105,13 +2105,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -2121,10 +2121,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2132,10 +2132,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -2177,7 +2177,7 @@ export interface operations {
             /** @description A page of events. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2199,10 +2199,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2213,7 +2213,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -2226,7 +2226,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2234,10 +2234,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2248,13 +2248,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -2264,10 +2264,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2275,10 +2275,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -2341,7 +2341,7 @@ export interface operations {
             /** @description The event as it is stored. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description true when this answers a retry. */
                     "Idempotent-Replayed"?: "true";
@@ -2359,10 +2359,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2373,7 +2373,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -2386,7 +2386,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2394,10 +2394,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2405,10 +2405,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It conflicts with what is there. */
+            /** @description It conflicts with the current state. */
             409: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2419,7 +2419,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2430,7 +2430,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2438,10 +2438,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The idempotency key stands for another request. */
+            /** @description The idempotency key was used for another request. */
             422: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2452,13 +2452,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -2468,10 +2468,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2479,10 +2479,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -2523,7 +2523,7 @@ export interface operations {
             /** @description A page of messages, or all of them. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2552,10 +2552,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2566,7 +2566,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -2579,7 +2579,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2587,10 +2587,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2601,13 +2601,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -2617,10 +2617,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2628,10 +2628,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -2695,7 +2695,7 @@ export interface operations {
             /** @description The message as it is stored. */
             201: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description true when this answers a retry. */
                     "Idempotent-Replayed"?: "true";
@@ -2713,10 +2713,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2727,7 +2727,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -2740,7 +2740,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2748,10 +2748,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2759,10 +2759,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It conflicts with what is there. */
+            /** @description It conflicts with the current state. */
             409: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2773,7 +2773,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2784,7 +2784,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2792,10 +2792,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The idempotency key stands for another request. */
+            /** @description The idempotency key was used for another request. */
             422: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2806,13 +2806,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -2822,10 +2822,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2833,10 +2833,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -2885,7 +2885,7 @@ export interface operations {
             /** @description The meta after the merge. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2911,10 +2911,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2925,7 +2925,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -2938,7 +2938,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2946,10 +2946,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2960,7 +2960,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2971,7 +2971,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2982,13 +2982,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -2998,10 +2998,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3009,10 +3009,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -3042,7 +3042,7 @@ export interface operations {
             /** @description The count. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3060,10 +3060,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3074,7 +3074,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -3087,7 +3087,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3095,10 +3095,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3109,13 +3109,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -3125,10 +3125,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3136,10 +3136,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -3193,7 +3193,7 @@ export interface operations {
             /** @description A page of entries. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3216,10 +3216,10 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3230,7 +3230,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -3243,7 +3243,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3251,10 +3251,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3265,13 +3265,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -3281,10 +3281,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3292,10 +3292,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -3401,7 +3401,7 @@ export interface operations {
             /** @description The entries as they are stored, in order. */
             201: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description true when this answers a retry. */
                     "Idempotent-Replayed"?: "true";
@@ -3421,10 +3421,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3435,7 +3435,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -3448,7 +3448,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3456,10 +3456,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3467,10 +3467,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It conflicts with what is there. */
+            /** @description It conflicts with the current state. */
             409: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3481,7 +3481,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3492,7 +3492,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3500,10 +3500,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The idempotency key stands for another request. */
+            /** @description The idempotency key was used for another request. */
             422: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3514,13 +3514,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -3530,10 +3530,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3541,10 +3541,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -3585,7 +3585,7 @@ export interface operations {
             /** @description A page of learning spaces. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3607,10 +3607,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3621,7 +3621,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -3634,7 +3634,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3645,13 +3645,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -3661,10 +3661,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3672,10 +3672,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -3714,7 +3714,7 @@ export interface operations {
             /** @description The new learning space. */
             201: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description true when this answers a retry. */
                     "Idempotent-Replayed"?: "true";
@@ -3732,10 +3732,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3746,7 +3746,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -3759,7 +3759,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3770,7 +3770,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3781,7 +3781,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3789,10 +3789,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The idempotency key stands for another request. */
+            /** @description The idempotency key was used for another request. */
             422: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3803,13 +3803,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -3819,10 +3819,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3830,10 +3830,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -3863,7 +3863,7 @@ export interface operations {
             /** @description The learning space. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3879,10 +3879,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3893,7 +3893,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -3906,7 +3906,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3914,10 +3914,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3928,13 +3928,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -3944,10 +3944,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -3955,10 +3955,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -3988,7 +3988,7 @@ export interface operations {
             /** @description It is deleted. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4005,10 +4005,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4019,7 +4019,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -4032,7 +4032,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4040,10 +4040,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4054,13 +4054,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -4070,10 +4070,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4081,10 +4081,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -4128,7 +4128,7 @@ export interface operations {
             /** @description The learning space after the merge. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4144,10 +4144,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4158,7 +4158,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -4171,7 +4171,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4179,10 +4179,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4193,7 +4193,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4204,7 +4204,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4215,13 +4215,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -4231,10 +4231,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4242,10 +4242,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -4276,7 +4276,7 @@ export interface operations {
             /** @description A page of users. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4298,10 +4298,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4312,7 +4312,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -4325,7 +4325,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4336,13 +4336,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -4352,10 +4352,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4363,10 +4363,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -4396,7 +4396,7 @@ export interface operations {
             /** @description The counts. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4421,10 +4421,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4435,7 +4435,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -4448,7 +4448,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4456,10 +4456,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4470,13 +4470,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -4486,10 +4486,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4497,10 +4497,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -4530,7 +4530,7 @@ export interface operations {
             /** @description What was removed. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4552,10 +4552,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4566,7 +4566,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -4579,7 +4579,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4587,10 +4587,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4601,13 +4601,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -4617,10 +4617,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4628,10 +4628,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -4655,7 +4655,7 @@ export interface operations {
             /** @description All projects, oldest first. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4673,10 +4673,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4687,7 +4687,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -4700,7 +4700,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4711,13 +4711,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -4727,10 +4727,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4738,10 +4738,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -4774,7 +4774,7 @@ export interface operations {
             /** @description The project, and the secret of its first token. */
             201: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4797,10 +4797,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4811,7 +4811,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -4824,7 +4824,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4832,10 +4832,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It conflicts with what is there. */
+            /** @description It conflicts with the current state. */
             409: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4846,7 +4846,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4857,7 +4857,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4868,13 +4868,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -4884,10 +4884,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4895,10 +4895,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -4928,7 +4928,7 @@ export interface operations {
             /** @description It is erased. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4945,10 +4945,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4959,7 +4959,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -4972,7 +4972,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4980,10 +4980,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -4994,13 +4994,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -5010,10 +5010,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5021,10 +5021,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -5061,7 +5061,7 @@ export interface operations {
             /** @description The project. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5077,10 +5077,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5091,7 +5091,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -5104,7 +5104,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5112,10 +5112,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5126,7 +5126,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5137,7 +5137,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5148,13 +5148,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -5164,10 +5164,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5175,10 +5175,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -5208,7 +5208,7 @@ export interface operations {
             /** @description Its tokens without their secrets, oldest first. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5226,10 +5226,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5240,7 +5240,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -5253,7 +5253,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5261,10 +5261,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5275,13 +5275,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -5291,10 +5291,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5302,10 +5302,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -5351,7 +5351,7 @@ export interface operations {
             /** @description The token with its secret. */
             201: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5403,10 +5403,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5417,7 +5417,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -5430,7 +5430,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5438,10 +5438,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5452,7 +5452,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5463,7 +5463,7 @@ export interface operations {
             /** @description The body is not JSON. */
             415: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5474,13 +5474,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -5490,10 +5490,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5501,10 +5501,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
@@ -5539,7 +5539,7 @@ export interface operations {
             /** @description The token. */
             200: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5555,10 +5555,10 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request does not fit. */
+            /** @description The request is invalid. */
             400: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5569,7 +5569,7 @@ export interface operations {
             /** @description The token is missing, unknown, revoked or expired. */
             401: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Bearer */
                     "WWW-Authenticate"?: string;
@@ -5582,7 +5582,7 @@ export interface operations {
             /** @description The token may not do this. */
             403: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5590,10 +5590,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist, or belongs to another project. */
+            /** @description It does not exist, or it belongs to another project. */
             404: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5604,13 +5604,13 @@ export interface operations {
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
                     /** @description Requests that the token may make in a second. */
                     "RateLimit-Limit"?: number;
-                    /** @description Those that are left. */
+                    /** @description Requests that are left. */
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until it may make all of them again. */
                     "RateLimit-Reset"?: number;
@@ -5620,10 +5620,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A fault of the server. */
+            /** @description A server error. */
             500: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -5631,10 +5631,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The database is away, or there is too much to do; nothing was stored. */
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
             503: {
                 headers: {
-                    /** @description Leads to this request in the log. */
+                    /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;

@@ -34,7 +34,7 @@ export const SETTINGS = {
   },
   database_direct_url: {
     variable: 'DATABASE_DIRECT_URL',
-    meaning: 'the same database without a pooler, for LISTEN, where DATABASE_URL leads through PgBouncer',
+    meaning: 'the same database without the pooler, for LISTEN, if DATABASE_URL points at PgBouncer',
     default: undefined,
     pattern: /^postgres(ql)?:\/\//,
     takes: 'a URL that begins with postgresql://',
@@ -46,14 +46,14 @@ export const SETTINGS = {
   },
   api_key: {
     variable: 'ANNALS_API_KEY',
-    meaning: 'the token of the project "default"; unset: the first start makes one and prints it once',
+    meaning: 'the API key of the project "default"; unset: the first start creates one and prints it once',
     default: undefined,
     pattern: /^[\x21-\x7e]{32,256}$/,
     takes: '32 to 256 visible ASCII characters',
   },
   admin_token: {
     variable: 'ANNALS_ADMIN_TOKEN',
-    meaning: 'if set, /admin/v1 exists and takes this token',
+    meaning: 'if set, enables /admin/v1 with this token',
     default: undefined,
     pattern: /^[\x21-\x7e]{32,256}$/,
     takes: '32 to 256 visible ASCII characters',
@@ -67,7 +67,7 @@ export const SETTINGS = {
   },
   behind_tls: {
     variable: 'ANNALS_BEHIND_TLS',
-    meaning: 'true: a proxy in front speaks TLS, and HOST may be other than loopback without a warning',
+    meaning: 'true: a proxy in front terminates TLS, so that HOST may be a public address without a warning',
     default: 'false',
     pattern: /^(true|false)$/,
     takes: 'true or false',
@@ -97,7 +97,7 @@ export const SETTINGS = {
   },
   headers_ms_max: {
     variable: 'ANNALS_HEADERS_MS_MAX',
-    meaning: 'how long a connection may take to send the headers of a request',
+    meaning: "longest time to receive a request's headers",
     unit: 'ms',
     default: 15_000,
     min: 100,
@@ -105,7 +105,7 @@ export const SETTINGS = {
   },
   request_ms_max: {
     variable: 'ANNALS_REQUEST_MS_MAX',
-    meaning: 'how long a whole request may take to arrive, its body included',
+    meaning: 'longest time to receive a whole request, including its body',
     unit: 'ms',
     default: 60_000,
     min: 100,
@@ -114,7 +114,7 @@ export const SETTINGS = {
   stall_ms_max: {
     variable: 'ANNALS_STALL_MS_MAX',
     meaning:
-      'how long a reader may take next to nothing of an answer that waits for it before its connection is closed',
+      'how long a client may read next to nothing of its answer before its connection is closed',
     unit: 'ms',
     default: 20_000,
     min: 100,
@@ -122,21 +122,21 @@ export const SETTINGS = {
   },
   connections_max: {
     variable: 'ANNALS_CONNECTIONS_MAX',
-    meaning: 'connections of clients at once; a further one is closed as it comes',
+    meaning: 'most client connections at once; further ones are closed immediately',
     default: 16_384,
     min: 1,
     max: 1_000_000,
   },
   queue_requests_max: {
     variable: 'ANNALS_QUEUE_REQUESTS_MAX',
-    meaning: 'appends that may wait for a commit before new ones get 503',
+    meaning: 'appends that may wait for a commit before further ones get 503',
     default: 10_000,
     min: 1,
     max: 1_000_000,
   },
   queue_bytes_max: {
     variable: 'ANNALS_QUEUE_BYTES_MAX',
-    meaning: 'bytes of appends that may wait for a commit before new ones get 503',
+    meaning: 'bytes of appends that may wait for a commit before further ones get 503',
     unit: 'bytes',
     default: 67_108_864,
     min: 1_024,
@@ -145,7 +145,7 @@ export const SETTINGS = {
   queue_wait_ms_max: {
     variable: 'ANNALS_QUEUE_WAIT_MS_MAX',
     meaning:
-      'how long an append may have to wait for its commit, by what commits took of late, before it gets 503',
+      'longest expected wait for a commit, estimated from recent commits; an append that would wait longer gets 503',
     unit: 'ms',
     default: 250,
     min: 10,
@@ -154,7 +154,7 @@ export const SETTINGS = {
   flushes_max: {
     variable: 'ANNALS_FLUSHES_MAX',
     meaning:
-      'commits of appends in flight at once; a project begins a second one while fewer than half of these are',
+      'commits of appends in flight at once; a project may use a second slot while fewer than half are busy',
     default: 4,
     min: 1,
     max: 64,
@@ -162,7 +162,7 @@ export const SETTINGS = {
   gather_ms_max: {
     variable: 'ANNALS_GATHER_MS_MAX',
     meaning:
-      'how long a commit may wait for the next appends of those who were just answered; worth it where several processes share a database whose processors are all busy',
+      'how long a commit waits for further appends from the callers just answered; useful when several processes share a database whose processors are all busy',
     unit: 'ms',
     default: 0,
     min: 0,
@@ -170,21 +170,21 @@ export const SETTINGS = {
   },
   group_commit: {
     variable: 'ANNALS_GROUP_COMMIT',
-    meaning: 'off: every append is a commit of its own, which is slower; to see what group commit is worth',
+    meaning: 'off: every append is its own commit, which is slower; for comparison',
     default: 'on',
     pattern: /^(on|off)$/,
     takes: 'on or off',
   },
   database_connections_max: {
     variable: 'ANNALS_DATABASE_CONNECTIONS_MAX',
-    meaning: 'connections for everything but appends, which have one a flush of their own',
+    meaning: 'database connections for everything except appends, which have ANNALS_FLUSHES_MAX of their own',
     default: 16,
     min: 2,
     max: 1_000,
   },
   database_wait_ms_max: {
     variable: 'ANNALS_DATABASE_WAIT_MS_MAX',
-    meaning: 'how long a request waits for a database that is away before it gets 503',
+    meaning: 'how long a request waits for an unavailable database before it gets 503',
     unit: 'ms',
     default: 1_500,
     min: 100,
@@ -192,7 +192,8 @@ export const SETTINGS = {
   },
   commit_ms_max: {
     variable: 'ANNALS_COMMIT_MS_MAX',
-    meaning: 'how long an append may be under way in the database before its connection is closed unanswered',
+    meaning:
+      'how long an append may be in flight in the database before its connection is closed without an answer',
     unit: 'ms',
     default: 5_000,
     min: 100,
@@ -200,7 +201,7 @@ export const SETTINGS = {
   },
   statement_ms_max: {
     variable: 'ANNALS_STATEMENT_MS_MAX',
-    meaning: 'longest that one statement of a request may run in the database',
+    meaning: 'longest run of one database statement of a request',
     unit: 'ms',
     default: 30_000,
     min: 100,
@@ -208,7 +209,7 @@ export const SETTINGS = {
   },
   token_cache_ms: {
     variable: 'ANNALS_TOKEN_CACHE_MS',
-    meaning: 'how long a token is trusted before the database is asked again; a revocation takes that long',
+    meaning: 'how long an API key is cached; a revocation takes effect within this time',
     unit: 'ms',
     default: 4_000,
     min: 0,
@@ -216,7 +217,7 @@ export const SETTINGS = {
   },
   feed_poll_ms: {
     variable: 'ANNALS_FEED_POLL_MS',
-    meaning: 'how often live tails look at the database by themselves, should a notification be lost',
+    meaning: 'how often live tails poll the database, in case a notification is lost',
     unit: 'ms',
     default: 3_000,
     min: 100,
@@ -224,7 +225,7 @@ export const SETTINGS = {
   },
   retention_ms: {
     variable: 'ANNALS_RETENTION_MS',
-    meaning: 'how often what projects no longer keep is deleted, give or take half of it',
+    meaning: 'how often expired sessions are deleted, give or take half of it',
     unit: 'ms',
     default: 600_000,
     min: 100,
@@ -232,7 +233,7 @@ export const SETTINGS = {
   },
   drain_ms_max: {
     variable: 'ANNALS_DRAIN_MS_MAX',
-    meaning: 'how long SIGTERM waits for requests under way',
+    meaning: 'how long SIGTERM waits for requests in flight',
     unit: 'ms',
     default: 9_000,
     min: 0,

@@ -8,13 +8,13 @@ const AGAIN = 'Nothing was distributed; run the same command again.'
 /** annals distribute */
 export function distributeCommand(): Command {
   return new Command('distribute')
-    .description('Spread the database over the machines of its Citus cluster, with what is in it.')
+    .description('Distribute an existing database over the machines of its Citus cluster.')
     .addHelpText(
       'after',
       `
-For a database that was on one PostgreSQL. Stop the service first: tables are locked until all are in their places.
-Before it: Citus on all machines, CREATE EXTENSION citus in the database, the workers added with citus_add_node. A
-new database needs none of this: where the extension is there, \`annals migrate\` distributes what it creates.
+Use this for a database that was on a single PostgreSQL. First install Citus on all machines, run CREATE EXTENSION
+citus, add the workers with citus_add_node, and stop the service: tables stay locked until the end. A new database
+does not need this command: if the extension is installed, \`annals migrate\` distributes the tables it creates.
 
 Example:
   DATABASE_URL=postgresql://annals:…@coordinator/annals annals distribute`,

@@ -10,14 +10,14 @@ export interface DoctorOptions {
 /** annals doctor */
 export function doctorCommand(): Command {
   return new Command('doctor')
-    .description('Check what Annals stands on, and say what to do about each finding.')
-    .option('--workers <count>', 'count the connections of a node that is run so', parseWorkers)
+    .description('Check the machine, the database and the settings, and say how to fix each finding.')
+    .option('--workers <count>', 'assume this many workers', parseWorkers)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-Run it where and as whom the service runs, with the same environment. It changes nothing, and may run beside the
-service. Ends with 0 unless something fails, with 1 if so; a warning is no failure.
+Run it on the service's machine, as the same user and with the same environment. It changes nothing and can run
+beside the service. It exits with 1 if a check fails; warnings do not count as failures.
 
 Examples:
   annals doctor

@@ -13,16 +13,16 @@ export interface ExportOptions {
 /** annals export */
 export function exportCommand(): Command {
   return new Command('export')
-    .description('Write a project, or what belongs to one user or session, as JSON lines (NDJSON).')
+    .description('Export a project, a user or a session as JSON lines (NDJSON).')
     .requiredOption('--project <name or id>', 'the project')
-    .option('--user <identifier>', 'only this user, with learning spaces and sessions')
+    .option('--user <identifier>', "only this user's learning spaces and sessions")
     .option('--session <id>', 'only this session')
-    .option('--output <file>', 'where to; - is stdout. The file appears when it is whole', '-')
+    .option('--output <file>', 'the file, or - for stdout. The file appears once it is complete', '-')
     .addHelpText(
       'after',
       `
-Each session is exported as it is at one moment, also while the service runs. The last line holds a checksum:
-\`annals import\` refuses a file that was cut off or changed. Tokens are not exported.
+Each session is exported as of one moment, even while the service runs. The last line is a checksum: \`annals import\`
+refuses a file that was truncated or changed. API keys are not exported.
 
 Examples:
   annals export --project default --output default.ndjson

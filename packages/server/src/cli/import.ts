@@ -12,24 +12,24 @@ export interface ImportOptions {
 /** annals import */
 export function importCommand(): Command {
   return new Command('import')
-    .description('Read an export back into a project of this or another Annals, or read recorded runs.')
-    .argument('<file>', 'the file; - is stdin')
+    .description('Import an export, or a file of recorded runs, into a project.')
+    .argument('<file>', 'the file, or - for stdin')
     .requiredOption('--project <name or id>', 'the project to import into')
     .addOption(
-      new Option('--format <format>', 'what the file is')
+      new Option('--format <format>', "the file's format")
         .choices(['annals', 'openai-runs'])
         .default('annals', 'annals, an export'),
     )
-    .option('--dry-run', 'store nothing; say what would be stored')
+    .option('--dry-run', 'store nothing; show what would be stored')
     .addHelpText(
       'after',
       `
-A file is checked to its end before anything is stored; stdin is stored while it is read, and a bad checksum is
-told at the end. What is there already is not stored again: after an interruption run the same command again.
-A session that is there with another log is left as it is and named, and the exit code is 1.
+A file is checked completely before anything is stored. Stdin is stored while it is read, and a wrong checksum is
+reported at the end. Existing data is not stored again, so after an interruption run the same command again.
+A session that exists with a different log is left unchanged and reported, and the exit code is 1.
 
-With --format openai-runs each line is a run, { "user", "configs", "messages" }, with messages in OpenAI's chat
-format; it becomes a session of its own.
+With --format openai-runs, each line is one run, { "user", "configs", "messages" }, with messages in OpenAI's chat
+format. Each run becomes one session.
 
 Examples:
   annals import default.ndjson --project default

@@ -8,7 +8,9 @@ const AGAIN = 'Migrations that were applied stay; the same command goes on with 
 /** annals migrate */
 export function migrateCommand(): Command {
   return new Command('migrate')
-    .description('Bring the database schema to the version of this Annals. `annals serve` does so by itself.')
+    .description(
+      'Migrate the database schema to this version of Annals. `annals serve` does this when it starts.',
+    )
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgresql://annals:…@db/annals annals migrate')
     .action(async () => {
       const { locateDatabase } = await import('../database/connection_target.js')

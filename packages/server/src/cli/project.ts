@@ -15,11 +15,11 @@ const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_s
 /** annals project create|list|set */
 export function projectCommand(): Command {
   return new Command('project')
-    .description('Projects: each is a tenant with sessions, users and tokens of its own.')
+    .description('Projects: each is a tenant with its own sessions, users and API keys.')
     .addCommand(
       new Command('create')
-        .description('Create a project and its first token, which is shown this once.')
-        .argument('<name>', 'a name that no other project has')
+        .description('Create a project and its first API key, which is shown only once.')
+        .argument('<name>', 'a unique name')
         .option('--json', 'print JSON')
         .addHelpText('after', '\nExample:\n  annals project create checkout-agent')
         .action(async (name: string, options: { json?: boolean }) => {
@@ -27,7 +27,7 @@ export function projectCommand(): Command {
           if (options.json) process.stdout.write(`{"project":${json},"token":"${token}"}\n`)
           else
             process.stdout.write(
-              `Created project ${name} (${JSON.parse(json).id}).\nAPI key, shown this once: ${token}\n`,
+              `Created project ${name} (${JSON.parse(json).id}).\nAPI key (shown only once): ${token}\n`,
             )
         }),
     )
@@ -47,24 +47,24 @@ export function projectCommand(): Command {
 
 function setCommand(): Command {
   return new Command('set')
-    .description('Change settings of a project. What is not named stays as it is.')
+    .description('Change settings of a project. Options you leave out keep their values.')
     .argument('<name or id>', 'the project')
     .option(
       '--retention-days <days>',
-      'delete sessions that nobody has touched for so many days; `none` keeps them for ever',
+      'delete sessions not touched for this many days; `none` keeps them forever',
       parseDays,
     )
     .option(
       '--rate-limit <requests a second>',
-      'limit each of its keys, at each node; `none` lifts it, `default` is ANNALS_RATE_LIMIT_PER_SECOND',
+      'limit for each of its keys on each node; `none` removes it, `default` is ANNALS_RATE_LIMIT_PER_SECOND',
       parseLimit,
     )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-The service deletes what is past its retention every now and then, in the background (ANNALS_RETENTION_MS).
-\`annals prune --dry-run\` shows before what would go.
+The service deletes expired sessions in the background, every ANNALS_RETENTION_MS. To see beforehand what would be
+deleted, run \`annals prune --dry-run\`.
 
 Example:
   annals project set checkout-agent --retention-days 90`,

@@ -20,23 +20,19 @@ export interface PruneOptions {
 /** annals prune */
 export function pruneCommand(): Command {
   return new Command('prune')
-    .description('Delete sessions that nobody has touched for a while, with their logs.')
-    .requiredOption(
-      '--older-than <age>',
-      'last touched longer ago than this, such as 90d, 36h or 30m',
-      parseAge,
-    )
+    .description('Delete sessions that have not been touched for a while, with their logs.')
+    .requiredOption('--older-than <age>', 'not touched for this long, such as 90d, 36h or 30m', parseAge)
     .option('--project <name or id>', 'in this project')
     .option('--all-projects', 'in all projects')
     .option('--user <identifier>', 'only sessions of this user')
     .option('--filter <json>', 'only sessions whose configs contain this object', parseFilter)
-    .option('--dry-run', 'delete nothing; say what would be deleted')
+    .option('--dry-run', 'delete nothing; show what would be deleted')
     .addHelpText(
       'after',
       `
-A session is touched when an entry is appended to it, and when its configs or a message's meta change. One that is
-touched while this runs stays. The service may run: writers wait for no more than a few rows at a time. Ctrl-C ends
-it between two of its steps; the same command goes on. Users stay, also those whose last session goes.
+Appending an entry, or changing configs or a message's meta, touches a session. Sessions touched while this runs are
+kept. The service can keep running; writers wait only briefly. Ctrl-C stops between two steps, and the same command
+continues. Users are kept, even when their last session is deleted.
 
 Examples:
   annals prune --older-than 90d --project default --dry-run

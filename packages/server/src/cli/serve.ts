@@ -16,7 +16,7 @@ export function serveCommand(): Command {
     .description('Run the service, with its own embedded PostgreSQL unless DATABASE_URL names a server.')
     .option(
       '--workers <count>',
-      'run so many processes that share the port, and replace one that dies',
+      'run this many processes on one port, and replace any that dies',
       parseWorkers,
     )
     .addOption(new Option('--worker').hideHelp())

@@ -20,7 +20,7 @@ interface CreateOptions extends Options {
 export function tokenCommand(): Command {
   return new Command('token')
     .description(
-      "A project's tokens. A project may have any number, so that one can be replaced without a pause.",
+      "A project's API keys. A project can have any number, so you can rotate keys without downtime.",
     )
     .addCommand(createCommand())
     .addCommand(listCommand())
@@ -33,10 +33,10 @@ function ofProject(command: Command): Command {
 
 function createCommand(): Command {
   return ofProject(new Command('create'))
-    .description('Create a token. Its secret is shown this once; only a hash is kept.')
+    .description('Create an API key. It is shown only once; Annals stores a hash.')
     .requiredOption('--name <name>', 'what it is for')
     .option('--scopes <list>', 'what it may do: read, write, or both', parseScopes, [...SCOPES])
-    .option('--expires-at <time>', 'from when on it is refused, in RFC 3339', parseTime)
+    .option('--expires-at <time>', 'when it expires, in RFC 3339', parseTime)
     .addHelpText(
       'after',
       '\nExample:\n  annals token create --project default --name dashboard --scopes read',
@@ -57,7 +57,7 @@ function createCommand(): Command {
 
 function listCommand(): Command {
   return ofProject(new Command('list'))
-    .description("List a project's tokens, without their secrets.")
+    .description("List a project's API keys, without their secrets.")
     .addHelpText('after', '\nExample:\n  annals token list --project default')
     .action(async (options: Options) => {
       const tokens = await withDatabase(async (database) =>
@@ -70,7 +70,7 @@ function listCommand(): Command {
 
 function revokeCommand(): Command {
   return ofProject(new Command('revoke'))
-    .description('Revoke a token. Every node refuses it within 5 seconds.')
+    .description('Revoke an API key. Every node refuses it within 5 seconds.')
     .argument('<token id>', 'as `annals token list` shows it', parseTokenId)
     .addHelpText(
       'after',

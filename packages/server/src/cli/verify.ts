@@ -11,14 +11,14 @@ export interface VerifyOptions {
 /** annals verify */
 export function verifyCommand(): Command {
   return new Command('verify')
-    .description('Prove that a database holds what Annals promises: every log, head, key and count.')
+    .description('Check that a database holds what Annals promises: every log, head, key and count.')
     .option('--project <name or id>', 'only this project')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-Only reads, a bounded piece at a time, also while the service runs: no write waits for it. Ends with 0 if all is
-as it must be, with 1 if something is not; each finding says what, where, and what to do about it.
+It only reads, in small pieces, and blocks no writes, so the service can keep running. It exits with 1 if it finds
+something wrong; each finding says what is wrong, where, and what to do.
 
 Examples:
   annals verify

@@ -16,47 +16,47 @@ const EXAMPLES: Record<ErrorName, string> = {
   invalid_json: 'The body is not JSON: Unexpected end of JSON input.',
   invalid_request: 'Query parameter limit must be an integer from 1 to 200.',
   invalid_cursor:
-    'Query parameter cursor is damaged, or belongs to a query with another order or filter. Begin again without a cursor.',
-  unauthorized: 'A valid API key is needed: send it as "Authorization: Bearer <API_KEY>".',
-  insufficient_scope: 'This API key has no scope "write". Use one that has it.',
+    'Query parameter cursor is damaged or belongs to a query with another order or filter. Start again without a cursor.',
+  unauthorized: 'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".',
+  insufficient_scope: 'This API key lacks the scope "write". Use a key that has it.',
   session_not_found: 'There is no such session in this project.',
   learning_space_not_found: 'There is no such learning space in this project.',
   message_not_found: 'There is no such message in this session.',
   user_not_found: 'There is no such user in this project.',
   project_not_found: 'There is no such project.',
   token_not_found: 'There is no such token in this project.',
-  route_not_found: 'There is no GET /api/v1/nothing here. See /docs for what there is.',
+  route_not_found: 'There is no GET /api/v1/nothing. See /docs for all operations.',
   method_not_allowed: 'PUT is not possible here; Allow names what is.',
   request_timeout: 'The request took too long to arrive. Send it again, faster.',
   seq_conflict:
-    "If-Match asked for seq 6, but the session's last seq is 7. Read what was added and try again.",
+    "If-Match expected seq 6, but the session's last seq is 7. Read the new entries and try again.",
   session_exists:
-    'This project has a session with that use_uuid already, with another user, configs or disable_task_tracking.',
-  project_exists: 'There is a project of that name already.',
-  payload_too_large: 'The body is larger than 1048576 bytes. Send less at a time.',
+    'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
+  project_exists: 'There is already a project named "checkout".',
+  payload_too_large: 'The body is larger than 1048576 bytes. Send less per request.',
   unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',
   idempotency_key_reused:
     'This Idempotency-Key was used for another request. Use a new key for a new request.',
   rate_limited:
-    'This API key may make 100 requests a second. Nothing was done; wait as long as Retry-After says.',
+    'This API key may make 100 requests a second. Nothing was done; retry after the time in Retry-After.',
   headers_too_large: 'The request line and the headers are larger than 16384 bytes together. Send less.',
-  internal_error: 'Something went wrong on the server. The request id leads to it in the log.',
-  unavailable: 'The database cannot be reached at the moment. Nothing was stored; try again shortly.',
-  overloaded: 'Too many appends are waiting to be stored. Nothing was stored; try again shortly.',
+  internal_error: 'Something went wrong on the server. Find it in the log by its request id.',
+  unavailable: 'The database cannot be reached at the moment. Nothing was stored; retry shortly.',
+  overloaded: 'Too many appends are waiting to be stored. Nothing was stored; retry shortly.',
 }
 
 const STATUS_TEXT: Record<number, string> = {
-  400: 'The request does not fit.',
+  400: 'The request is invalid.',
   401: 'The token is missing, unknown, revoked or expired.',
   403: 'The token may not do this.',
-  404: 'It does not exist, or belongs to another project.',
-  409: 'It conflicts with what is there.',
+  404: 'It does not exist, or it belongs to another project.',
+  409: 'It conflicts with the current state.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
-  422: 'The idempotency key stands for another request.',
+  422: 'The idempotency key was used for another request.',
   429: 'The token made too many requests; nothing was done.',
-  500: 'A fault of the server.',
-  503: 'The database is away, or there is too much to do; nothing was stored.',
+  500: 'A server error.',
+  503: 'The database is unavailable or the service is overloaded; nothing was stored.',
 }
 
 /** Errors that any operation may answer with. */
@@ -72,12 +72,12 @@ const ALWAYS: ErrorName[] = [
 const WITH_BODY: ErrorName[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type']
 
 const RequestIdHeader = {
-  'X-Request-Id': { type: 'string', description: 'Leads to this request in the log.' },
+  'X-Request-Id': { type: 'string', description: 'Identifies this request in the log.' },
 }
 
 const RateLimitHeaders = {
   'RateLimit-Limit': { type: 'integer', description: 'Requests that the token may make in a second.' },
-  'RateLimit-Remaining': { type: 'integer', description: 'Those that are left.' },
+  'RateLimit-Remaining': { type: 'integer', description: 'Requests that are left.' },
   'RateLimit-Reset': { type: 'integer', description: 'Seconds until it may make all of them again.' },
 }
 

@@ -123,11 +123,9 @@ export class DatabaseAway extends AnnalsError {
     readonly in_doubt: boolean,
     cause: unknown,
   ) {
-    super(
-      'unavailable',
-      'The database cannot be reached at the moment. Nothing was stored; try again shortly.',
-      { cause },
-    )
+    super('unavailable', 'The database cannot be reached at the moment. Nothing was stored; retry shortly.', {
+      cause,
+    })
   }
 }
 

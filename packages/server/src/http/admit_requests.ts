@@ -16,7 +16,7 @@ const APPEND = /\/(?:events|messages|entries)$/
 const TOLD_MS = 1_000
 
 const REFUSAL = errorText(
-  new AnnalsError('overloaded', 'The service has too much to do. Nothing was done; try again shortly.'),
+  new AnnalsError('overloaded', 'The service is overloaded. Nothing was done; retry shortly.'),
 )
 
 interface Exchange {

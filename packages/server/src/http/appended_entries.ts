@@ -60,7 +60,7 @@ export function batchEntries(body: AppendEntriesBody, text: string, all_bytes: n
     if (given !== undefined && seen.has(given)) {
       throw new AnnalsError(
         'invalid_request',
-        `/entries/${index}/id stands for an earlier entry of the batch already.`,
+        `/entries/${index}/id is already the id of an earlier entry in the batch.`,
       )
     }
     if (given !== undefined) seen.add(given)

@@ -18,7 +18,7 @@ declare module 'fastify' {
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/
 
-const UNAUTHORIZED = 'A valid API key is needed: send it as "Authorization: Bearer <API_KEY>".'
+const UNAUTHORIZED = 'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".'
 
 /** Lets only requests with a project token that has the operation's scope through to the routes of `app`. */
 export function authenticate(app: AppServer, tokens: TokenDirectory): void {
@@ -44,7 +44,10 @@ function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError |
   request.grant = grant
   const scope = request.routeOptions.config.scope!
   if (grant.scopes.has(scope)) return undefined
-  return new AnnalsError('insufficient_scope', `This API key has no scope "${scope}". Use one that has it.`)
+  return new AnnalsError(
+    'insufficient_scope',
+    `This API key lacks the scope "${scope}". Use a key that has it.`,
+  )
 }
 
 /** The token of an Authorization header in the one form that is taken, undefined without one. */

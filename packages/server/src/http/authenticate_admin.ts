@@ -15,7 +15,7 @@ export function authenticateAdmin(app: AppServer, admin_token: string): void {
     if (token === undefined || !timingSafeEqual(hashToken(token), expected)) {
       throw new AnnalsError(
         'unauthorized',
-        'The admin token is needed: send it as "Authorization: Bearer <ANNALS_ADMIN_TOKEN>".',
+        'The admin token is required: send it as "Authorization: Bearer <ANNALS_ADMIN_TOKEN>".',
       )
     }
   })

@@ -32,7 +32,7 @@ export class Cursors {
       return position
     throw new AnnalsError(
       'invalid_cursor',
-      'Query parameter cursor is damaged, or belongs to a query with another order or filter. Begin again without a cursor.',
+      'Query parameter cursor is damaged or belongs to a query with another order or filter. Start again without a cursor.',
     )
   }
 

@@ -31,7 +31,7 @@ export function answerErrors(app: AppServer): void {
       reply,
       new AnnalsError(
         'route_not_found',
-        `There is no ${request.method} ${pathOf(request)} here. See /docs for what there is.`,
+        `There is no ${request.method} ${pathOf(request)}. See /docs for all operations.`,
       ),
     ),
   )
@@ -54,7 +54,7 @@ function toAnnalsError(error: FastifyError | AnnalsError, request: FastifyReques
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AnnalsError(
         'payload_too_large',
-        `The body is larger than ${request.routeOptions.bodyLimit} bytes. Send less at a time.`,
+        `The body is larger than ${request.routeOptions.bodyLimit} bytes. Send less per request.`,
       )
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AnnalsError(
@@ -76,7 +76,7 @@ function toAnnalsError(error: FastifyError | AnnalsError, request: FastifyReques
   }
   return new AnnalsError(
     'internal_error',
-    'Something went wrong on the server. The request id leads to it in the log.',
+    'Something went wrong on the server. Find it in the log by its request id.',
     {
       cause: error,
     },

@@ -41,7 +41,7 @@ export function checkObjectBytes(pointer: string, value: object | null | undefin
   if (bytes > OBJECT_BYTES_MAX) {
     throw new AnnalsError(
       'payload_too_large',
-      `${pointer} has ${bytes} bytes; it may have ${OBJECT_BYTES_MAX}.`,
+      `${pointer} has ${bytes} bytes; at most ${OBJECT_BYTES_MAX} are allowed.`,
     )
   }
 }

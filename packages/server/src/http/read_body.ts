@@ -29,7 +29,7 @@ export function readBodies(app: AppServer): void {
       return done(
         new AnnalsError(
           'unsupported_media_type',
-          `Content-Encoding ${encoding} is not taken. Send the body as it is.`,
+          `Content-Encoding ${encoding} is not supported. Send the body uncompressed.`,
         ),
       )
     }
@@ -37,7 +37,10 @@ export function readBodies(app: AppServer): void {
     // The name has a dash (RFC 3629), and is often spelt without.
     if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
       return done(
-        new AnnalsError('unsupported_media_type', `The charset ${charset} is not taken. JSON is UTF-8.`),
+        new AnnalsError(
+          'unsupported_media_type',
+          `The charset ${charset} is not supported. Send JSON as UTF-8.`,
+        ),
       )
     }
     if (body.length === 0) return done(null, undefined)

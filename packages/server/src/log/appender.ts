@@ -215,7 +215,7 @@ export class Appender {
           pending.reject(
             new AnnalsError(
               'unavailable',
-              'The database did not answer in time. Nothing was stored; try again shortly.',
+              'The database did not answer in time. Nothing was stored; retry shortly.',
             ),
           )
         }
@@ -228,7 +228,7 @@ export class Appender {
 export function overloaded(): AnnalsError {
   return new AnnalsError(
     'overloaded',
-    'Too many appends are waiting to be stored. Nothing was stored; try again shortly.',
+    'Too many appends are waiting to be stored. Nothing was stored; retry shortly.',
   )
 }
 

@@ -167,7 +167,7 @@ function giveUp(batch: readonly PendingAppend[], state: FlushState, cause?: unkn
     ? new AppendInDoubt('the database did not answer before the deadline', { cause })
     : new AnnalsError(
         'unavailable',
-        'The database cannot be reached at the moment. Nothing was stored; try again shortly.',
+        'The database cannot be reached at the moment. Nothing was stored; retry shortly.',
         { cause },
       )
   for (const pending of batch) fail(pending, reason)

@@ -102,6 +102,6 @@ async function findKnownEntries(
 function idTaken(index: number): AnnalsError {
   return new AnnalsError(
     'idempotency_key_reused',
-    `/entries/${index}/id stands for another entry of this session already. Give a new entry an id of its own.`,
+    `/entries/${index}/id is already the id of another entry in this session. Use a new id for a new entry.`,
   )
 }

@@ -130,6 +130,6 @@ export async function readBack(
 function conflict(expected: number, current: number): AnnalsError {
   return new AnnalsError(
     'seq_conflict',
-    `If-Match asked for seq ${expected}, but the session's last seq is ${current}. Read what was added and try again.`,
+    `If-Match expected seq ${expected}, but the session's last seq is ${current}. Read the new entries and try again.`,
   )
 }

@@ -37,7 +37,7 @@ export async function createOnce(
     if (attempt >= ATTEMPTS_MAX) {
       throw new AnnalsError(
         'unavailable',
-        'Other requests for the same user kept getting in between. Nothing was stored; try again shortly.',
+        'Too many concurrent requests for the same user or key. Nothing was stored; retry shortly.',
       )
     }
     // Not at once, and not all at the same time: whoever got in between is likely still at it.

@@ -52,7 +52,7 @@ export async function createProject(
   return database.transaction(async (connection) => {
     const [row] = await connection.query(CREATE_PROJECT, [newId(), name, JSON.stringify(settings)])
     if (!row)
-      throw new AnnalsError('project_exists', `There is a project named ${JSON.stringify(name)} already.`)
+      throw new AnnalsError('project_exists', `There is already a project named ${JSON.stringify(name)}.`)
     const token = mintToken()
     await storeToken(connection, row.id!, token, { name: 'first', scopes: ALL_SCOPES }, 'issued')
     return { json: row.json!, token }

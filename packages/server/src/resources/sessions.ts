@@ -72,7 +72,7 @@ async function findAgreeing(
   if (row && row.agrees !== 't') {
     throw new AnnalsError(
       'session_exists',
-      'This project has a session with that use_uuid already, with another user, configs or disable_task_tracking.',
+      'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
     )
   }
   return row?.json ?? undefined
@@ -83,7 +83,7 @@ async function refuseWhileErased(database: Queryable, project_id: string, use_uu
   if ((await database.query(FIND_REMAINS_OF, [project_id, [use_uuid]])).length > 0) {
     throw new AnnalsError(
       'unavailable',
-      'The session with that use_uuid was deleted a moment ago, and its log is still being removed. Nothing was stored; try again shortly.',
+      'The session with that use_uuid was deleted a moment ago, and its log is still being deleted. Nothing was stored; retry shortly.',
     )
   }
 }
@@ -157,7 +157,7 @@ export function copySession(
 export function mergedTooLarge(field: string): AnnalsError {
   return new AnnalsError(
     'payload_too_large',
-    `After the merge ${field} would have more than ${MERGED_BYTES_MAX} bytes. Delete keys first.`,
+    `After the merge, ${field} would exceed ${MERGED_BYTES_MAX} bytes. Delete keys first.`,
   )
 }
 

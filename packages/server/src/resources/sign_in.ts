@@ -36,7 +36,7 @@ export async function exchangeSignInCode(database: Database, code: string): Prom
     if (!taken) {
       throw new AnnalsError(
         'unauthorized',
-        `This link was used already or is older than ${CODE_MINUTES_MAX} minutes. Start Annals again for a new one, or sign in with an API key.`,
+        `This link has been used or is older than ${CODE_MINUTES_MAX} minutes. Start Annals again for a new one, or sign in with an API key.`,
       )
     }
     const token = mintToken()

@@ -25,7 +25,7 @@ type Options = AppendCommandOptions & OutputOptions & ConnectionOptions
 /** annals append */
 export function appendCommand(): Command {
   const command = new Command('append')
-    .description('Append an event or a message to a session. What is answered is on the disk.')
+    .description('Append an event or a message to a session. Once acknowledged, it is durable.')
     .argument('<session>', "the session's id", parseUuid)
     .option('--type <type>', 'append an event of this type')
     .addOption(
@@ -34,14 +34,17 @@ export function appendCommand(): Command {
       ]),
     )
     .requiredOption('--data <json>', "the event's data, or the message: an object, @file, or - for stdin")
-    .option('--idempotency-key <key>', 'stores it once, however often this is run; else each run has its own')
-    .option('--if-match <seq>', 'only if the last entry is still this one; 0 for an empty log', parseSeq)
+    .option(
+      '--idempotency-key <key>',
+      'store it only once, however often you repeat the command (default: a new key each time)',
+    )
+    .option('--if-match <seq>', 'append only if this is still the last seq; 0 for an empty log', parseSeq)
   return withConnection(withOutput(command))
     .addHelpText(
       'after',
       `
-It is tried again where that may help, and is stored once. If it is unknown in the end whether it was stored, the
-last line is the command that repeats it safely, with the same key.
+The command retries where that can help, and stores the entry once. If it cannot find out whether the entry was
+stored, it prints the command that safely retries with the same key.
 
 Examples:
   annals append 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --type note --data '{"text":"looks good"}'

@@ -8,5 +8,5 @@ export async function confirm(what: string, word: string, yes: boolean | undefin
   if (yes) return
   if (!process.stdin.isTTY) throw new UsageError(`${what} Nobody is there to ask: give --yes.`)
   const answer = await ask(`${visibleLine(what)} Type ${visibleLine(word)} to go on: `)
-  if (answer !== word) throw new StartError('That was something else; nothing was done.')
+  if (answer !== word) throw new StartError('The confirmation did not match. Nothing was done.')
 }

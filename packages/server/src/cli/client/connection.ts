@@ -35,9 +35,9 @@ interface Target {
 /** Adds the options by which a command finds the service. */
 export function withConnection(command: Command): Command {
   return command
-    .option('--url <url>', `the service; else ANNALS_URL, else ${URL_DEFAULT}`)
-    .option('--token <token>', 'the API key; else ANNALS_TOKEN, which others cannot see in the process list')
-    .option('--profile <name>', 'what `annals login` stored; else ANNALS_PROFILE, else default')
+    .option('--url <url>', `URL of the service (default: ANNALS_URL, else ${URL_DEFAULT})`)
+    .option('--token <token>', 'API key; prefer ANNALS_TOKEN, which the process list does not show')
+    .option('--profile <name>', 'a stored login (default: ANNALS_PROFILE, else default)')
 }
 
 /**

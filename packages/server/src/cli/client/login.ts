@@ -16,14 +16,14 @@ interface Options {
 /** annals login */
 export function loginCommand(): Command {
   return new Command('login')
-    .description('Store a service and its API key, so that commands need no --url and no --token.')
-    .option('--profile <name>', 'what to call it', DEFAULT_PROFILE)
-    .option('--url <url>', `the service; else ANNALS_URL, else ${URL_DEFAULT}`)
+    .description("Store a service's URL and API key, so that commands need no --url or --token.")
+    .option('--profile <name>', 'name of the login', DEFAULT_PROFILE)
+    .option('--url <url>', `URL of the service (default: ANNALS_URL, else ${URL_DEFAULT})`)
     .addHelpText(
       'after',
       `
-The API key is asked for and not shown, or read from stdin. It is tried, and kept in a file that only you can read.
-With the embedded database in this directory you need not log in: a key is made and kept by itself.
+The command prompts for the API key without showing it, or reads it from stdin, checks it, and stores it in a file
+that only you can read. With the embedded database in this directory you need not log in: a key is created for you.
 
 Examples:
   annals login
@@ -42,10 +42,8 @@ Examples:
 /** annals logout */
 export function logoutCommand(): Command {
   return new Command('logout')
-    .description(
-      'Forget what `annals login` stored. The API key itself stays valid: revoke it if it got lost.',
-    )
-    .option('--profile <name>', 'which', DEFAULT_PROFILE)
+    .description('Remove a stored login. The API key itself stays valid; revoke it if it leaked.')
+    .option('--profile <name>', 'name of the login', DEFAULT_PROFILE)
     .addHelpText('after', '\nExample:\n  annals logout --profile work')
     .action(({ profile }: { profile: string }) => {
       if (!removeProfile(profile))

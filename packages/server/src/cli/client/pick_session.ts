@@ -19,18 +19,18 @@ export interface SessionChoice {
 /** Adds the argument and the options that choose a session. */
 export function withSessionChoice(command: Command): Command {
   return withFilter(
-    command.argument('[session]', "the session's id; without it the newest that fits is taken", parseUuid),
+    command.argument('[session]', "the session's id (default: the newest that matches)", parseUuid),
   )
 }
 
 /** Adds the options that filter sessions. */
 export function withFilter(command: Command): Command {
   return command
-    .option('--user <identifier>', 'of this user')
+    .option('--user <identifier>', 'only of this user')
     .addOption(
       new Option(
         '--configs <filter>',
-        'whose configs contain this: a JSON object, or pairs such as agent=refunds,outcome=failed',
+        'only those whose configs contain this: a JSON object, or pairs such as agent=refunds,outcome=failed',
       ).argParser(parseObject),
     )
 }

@@ -21,10 +21,12 @@ export interface ListOptions {
 /** Adds the options that say how much of a list is wanted. */
 export function withLimit(command: Command): Command {
   return command
-    .addOption(new Option('--limit <count>', 'how many at most').argParser(parseCount).default(LIMIT_DEFAULT))
-    .option('--all', 'all there are, page by page')
-    .option('--cursor <cursor>', 'go on where a list was ended, which has said so')
-    .option('--oldest-first', 'the oldest first, and not the newest')
+    .addOption(
+      new Option('--limit <count>', 'show at most this many').argParser(parseCount).default(LIMIT_DEFAULT),
+    )
+    .option('--all', 'show all, page by page')
+    .option('--cursor <cursor>', 'resume from a printed cursor')
+    .option('--oldest-first', 'oldest first')
 }
 
 /** The part of a query that goes with the options. */

@@ -13,14 +13,14 @@ import { knownUsers, userNames } from './user_names.js'
 /** annals sessions list|create|delete */
 export function sessionsCommand(): Command {
   return new Command('sessions')
-    .description('Sessions: list them, by user and by configs; create and delete one.')
+    .description('List, create and delete sessions.')
     .addCommand(listCommand())
     .addCommand(createCommand())
     .addCommand(deleteCommand())
 }
 
 function listCommand(): Command {
-  const command = withFilter(new Command('list').description('List sessions, the newest first.'))
+  const command = withFilter(new Command('list').description('List sessions, newest first.'))
   return withConnection(withOutput(withLimit(command)))
     .addHelpText(
       'after',
@@ -46,11 +46,11 @@ Examples:
 function createCommand(): Command {
   const command = new Command('create')
     .description('Create a session.')
-    .option('--user <identifier>', 'whose; a user who is new comes to be')
+    .option('--user <identifier>', 'owner; created if new')
     .option('--configs <object>', 'a JSON object, or pairs such as agent=refunds,env=test', parseObject)
     .option(
       '--id <uuid>',
-      'an id of your choice; a session that is there with the same values is answered',
+      'an id of your choice; repeating it with the same values returns the existing session',
       parseUuid,
     )
   return withConnection(withOutput(command))
@@ -67,9 +67,9 @@ function createCommand(): Command {
 
 function deleteCommand(): Command {
   const command = new Command('delete')
-    .description('Delete a session with its log.')
+    .description('Delete a session and its log.')
     .argument('<session>', "the session's id", parseUuid)
-    .option('--yes', 'do not ask')
+    .option('--yes', 'skip the confirmation')
   return withConnection(command)
     .addHelpText('after', '\nExample:\n  annals sessions delete 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
     .action(async (session_id: string, options: { yes?: boolean } & ConnectionOptions) => {

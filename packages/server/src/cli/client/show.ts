@@ -26,17 +26,15 @@ type Options = ShowOptions & SessionChoice & OutputOptions & ConnectionOptions
 /** annals show */
 export function showCommand(): Command {
   const command = withSessionChoice(
-    new Command('show').description(
-      'Show a session: what was said and done, in order, each tool call with its result.',
-    ),
+    new Command('show').description('Show a session in order, each tool call with its result.'),
   )
-    .option('--tools', 'only the tool calls, numbered, each with its result')
+    .option('--tools', 'only the numbered tool calls, each with its result')
     .option('--tool <number>', 'only this tool call, in full', parseCount)
-    .option('--from-seq <seq>', 'begin with this entry', parseCount)
+    .option('--from-seq <seq>', 'start at this entry', parseCount)
     .option('--last <count>', 'only the last entries', parseCount)
-    .addOption(new Option('--kind <kind>', 'only these').choices(['message', 'event']))
+    .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')
-    .option('--full', 'leave nothing out, however long it is')
+    .option('--full', 'show everything, however long')
   return withConnection(withOutput(command))
     .addHelpText(
       'after',

@@ -17,7 +17,7 @@ type Fields = { user?: string; meta?: Record<string, unknown> }
 /** annals spaces list|create|show|delete */
 export function spacesCommand(): Command {
   return new Command('spaces')
-    .description('Learning spaces, of the project or of a user.')
+    .description('Learning spaces of the project or of a user.')
     .addCommand(listCommand())
     .addCommand(createCommand())
     .addCommand(showCommand())
@@ -26,11 +26,11 @@ export function spacesCommand(): Command {
 
 function listCommand(): Command {
   const command = new Command('list')
-    .description('List learning spaces, the newest first.')
-    .option('--user <identifier>', 'of this user')
+    .description('List learning spaces, newest first.')
+    .option('--user <identifier>', 'only of this user')
     .option(
       '--meta <filter>',
-      'whose meta contains this: a JSON object, or pairs such as topic=refunds',
+      'only those whose meta contains this: a JSON object, or pairs such as topic=refunds',
       parseObject,
     )
   return withConnection(withOutput(withLimit(command)))
@@ -50,9 +50,9 @@ function listCommand(): Command {
 function createCommand(): Command {
   const command = new Command('create')
     .description('Create a learning space, for a user or for the project.')
-    .option('--user <identifier>', 'whose; a user who is new comes to be')
+    .option('--user <identifier>', 'owner; created if new')
     .option('--meta <object>', 'a JSON object, or pairs such as topic=refunds', parseObject)
-    .option('--idempotency-key <key>', 'makes it safe to run this again')
+    .option('--idempotency-key <key>', 'makes repeating the command safe')
   return withConnection(withOutput(command))
     .addHelpText('after', '\nExample:\n  annals spaces create --user omar --meta topic=refunds')
     .action(async (options: Fields & { idempotencyKey?: string } & Options) => {
@@ -67,7 +67,7 @@ function createCommand(): Command {
 
 function showCommand(): Command {
   const command = new Command('show')
-    .description('Show a learning space with its meta.')
+    .description('Show a learning space and its meta.')
     .argument('<space>', "the learning space's id", parseUuid)
   return withConnection(withOutput(command))
     .addHelpText('after', '\nExample:\n  annals spaces show 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
@@ -95,7 +95,7 @@ function deleteCommand(): Command {
   const command = new Command('delete')
     .description('Delete a learning space.')
     .argument('<space>', "the learning space's id", parseUuid)
-    .option('--yes', 'do not ask')
+    .option('--yes', 'skip the confirmation')
   return withConnection(command)
     .addHelpText('after', '\nExample:\n  annals spaces delete 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --yes')
     .action(async (space_id: string, options: { yes?: boolean } & ConnectionOptions) => {

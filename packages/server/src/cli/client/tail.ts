@@ -24,20 +24,25 @@ type Options = TailOptions & SessionChoice & OutputOptions & ConnectionOptions
 /** annals tail */
 export function tailCommand(): Command {
   const command = withSessionChoice(
-    new Command('tail').description('Follow a session: its last entries, and each new one as it is stored.'),
+    new Command('tail').description(
+      'Follow a session: show its last entries, then each new one as it is stored.',
+    ),
   )
-    .option('--since <time>', 'begin with what is younger: 30s, 5m, 2h, 1d, or a time', parseMoment)
-    .option('--after <seq>', 'begin behind this entry', parseSeq)
-    .option('--last <count>', `begin with so many of the last entries; else ${LAST_DEFAULT}`, parseCount)
-    .addOption(new Option('--kind <kind>', 'only these').choices(['message', 'event']))
+    .option('--since <time>', 'start this long ago (30s, 5m, 2h, 1d) or at a time', parseMoment)
+    .option('--after <seq>', 'start after this seq', parseSeq)
+    .option(
+      '--last <count>',
+      `start with this many of the last entries (default: ${LAST_DEFAULT})`,
+      parseCount,
+    )
+    .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')
-    .option('--full', 'leave nothing out, however long it is')
+    .option('--full', 'show everything, however long')
   return withConnection(withOutput(command))
     .addHelpText(
       'after',
       `
-A connection that breaks is made again, and no entry is left out or comes twice. Ctrl-C ends it and says how to go
-on where it was.
+It reconnects when the connection breaks, and shows every entry once. Ctrl-C ends it and prints how to resume.
 
 Examples:
   annals tail 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --since 5m

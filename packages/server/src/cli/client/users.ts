@@ -16,16 +16,14 @@ const IN_PART =
 /** annals users list|show|erase */
 export function usersCommand(): Command {
   return new Command('users')
-    .description('Users, who come to be when they are first named.')
+    .description('Users. A user is created when first named.')
     .addCommand(listCommand())
     .addCommand(showCommand())
     .addCommand(eraseCommand())
 }
 
 function listCommand(): Command {
-  return withConnection(
-    withOutput(withLimit(new Command('list').description('List users, the newest first.'))),
-  )
+  return withConnection(withOutput(withLimit(new Command('list').description('List users, newest first.'))))
     .addHelpText('after', '\nExample:\n  annals users list --all --json | jq -r .identifier')
     .action(async (options: ListOptions & Options) => {
       const output = openOutput(options)
@@ -39,8 +37,8 @@ function listCommand(): Command {
 
 function showCommand(): Command {
   const command = new Command('show')
-    .description('Count what a user has.')
-    .argument('<identifier>', 'the user, as you named them')
+    .description('Show how many sessions and learning spaces a user has.')
+    .argument('<identifier>', "the user's identifier")
   return withConnection(withOutput(command))
     .addHelpText('after', '\nExample:\n  annals users show omar')
     .action(async (identifier: string, options: Options) => {
@@ -54,15 +52,15 @@ function showCommand(): Command {
 
 function eraseCommand(): Command {
   const command = new Command('erase')
-    .description('Erase a user and everything of the user: sessions, their logs, learning spaces.')
-    .argument('<identifier>', 'the user, as you named them')
-    .option('--yes', 'do not ask')
+    .description('Erase a user with all sessions, logs and learning spaces.')
+    .argument('<identifier>', "the user's identifier")
+    .option('--yes', 'skip the confirmation')
   return withConnection(withOutput(command))
     .addHelpText(
       'after',
       `
-There is no way back, short of a backup. \`annals export --user\` writes down what is there first.
-If it is ended half way, the same command goes on.
+This cannot be undone. Save the user's data first with \`annals export --user\`.
+If it is interrupted, run the same command again to continue.
 
 Example:
   annals users erase omar`,

@@ -13,7 +13,7 @@ const SHELLS: Record<string, (tree: TreeCommand[]) => string> = {
 /** annals completion */
 export function completionCommand(): Command {
   return new Command('completion')
-    .description('Print what makes a shell complete commands and options with the Tab key.')
+    .description('Print a completion script for your shell.')
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(SHELLS)))
     .addHelpText(
       'after',

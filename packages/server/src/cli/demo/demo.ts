@@ -19,16 +19,16 @@ interface Options extends ConnectionOptions {
 export function demoCommand(): Command {
   const command = new Command('demo')
     .description(
-      'Fill a project with a small, realistic set of sessions to look at. Twice makes no duplicates.',
+      'Add a small, realistic set of demo sessions to a project. Running it again adds no duplicates.',
     )
-    .option('--project <name or id>', 'into this project of the database here; else default')
+    .option('--project <name or id>', 'a project of the local database (default: default)')
   return withConnection(command)
     .addHelpText(
       'after',
       `
-With the database here (the embedded one, or DATABASE_URL), the sessions are of the last three days. With a service
-that is named by --url, --token, the environment or \`annals login\`, they are as new as the loading: a service dates
-what it stores itself. All have "demo": true in their configs; \`annals users erase\` removes what a user has.
+With the local database (the embedded one, or DATABASE_URL), the sessions are dated to the last three days. With a
+service named by --url, --token, the environment or \`annals login\`, they are dated now: a service sets the time
+of what it stores. All have "demo": true in their configs; \`annals users erase\` removes a user's sessions.
 
 Example:
   annals demo`,

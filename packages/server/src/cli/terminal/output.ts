@@ -11,8 +11,8 @@ export interface OutputOptions {
 /** Adds `--json` and `--no-json`. */
 export function withOutput(command: Command): Command {
   return command
-    .option('--json', 'print JSON, one value a line; so does a pipe or a file by itself')
-    .option('--no-json', 'print for people, also into a pipe or a file')
+    .option('--json', 'print JSON lines (the default in a pipe or a file)')
+    .option('--no-json', 'print for people, even in a pipe or a file')
 }
 
 /** How a command prints: for programs or for people, and for people how wide and in which colours. */
