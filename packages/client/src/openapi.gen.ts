@@ -36,7 +36,7 @@ export interface paths {
         put?: never;
         /**
          * Create a session
-         * @description All fields are optional; no body at all counts as `{}`. The user is created on first use.
+         * @description All fields are optional; no body at all counts as `{}`. The user is created on first use. For a session that exists already under `use_uuid`, a key without the scope `read` is answered with the fields that it sent.
          */
         post: operations["createSession"];
         delete?: never;
@@ -103,7 +103,7 @@ export interface paths {
         head?: never;
         /**
          * Merge into a session's configs
-         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing.
+         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with what it sent.
          */
         patch: operations["mergeConfigs"];
         trace?: never;
@@ -171,7 +171,7 @@ export interface paths {
         head?: never;
         /**
          * Merge into a message's meta
-         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing.
+         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with what it sent.
          */
         patch: operations["mergeMessageMeta"];
         trace?: never;
@@ -277,7 +277,7 @@ export interface paths {
         head?: never;
         /**
          * Merge into a learning space's meta
-         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing.
+         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with the meta that it sent, and without the user.
          */
         patch: operations["mergeLearningSpaceMeta"];
         trace?: never;

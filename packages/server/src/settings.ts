@@ -113,8 +113,7 @@ export const SETTINGS = {
   },
   stall_ms_max: {
     variable: 'ANNALS_STALL_MS_MAX',
-    meaning:
-      'how long a client may read next to nothing of its answer before its connection is closed',
+    meaning: 'how long a client may read next to nothing of its answer before its connection is closed',
     unit: 'ms',
     default: 20_000,
     min: 100,

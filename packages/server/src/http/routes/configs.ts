@@ -6,6 +6,7 @@ import { mergeConfigs, readSession, replaceConfigs } from '../../resources/sessi
 import { answer } from '../answer.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { checkObjectBytes } from '../json_parameters.js'
+import { mayRead, sentField } from '../only_sent.js'
 
 const PATH = '/session/:session_id/configs'
 const SHARED = { tags: ['Sessions'], params: SessionParams, querystring: NoQuery }
@@ -61,7 +62,8 @@ export function configsRoutes(app: AppServer, { database }: AppParts): void {
         ...SHARED,
         operationId: 'mergeConfigs',
         summary: "Merge into a session's configs",
-        description: 'The top level is merged; a null deletes its key. Two merges at once lose nothing.',
+        description:
+          'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with what it sent.',
         body: ConfigsBody,
         response: responses({
           description: 'The configs after the merge.',
@@ -74,10 +76,9 @@ export function configsRoutes(app: AppServer, { database }: AppParts): void {
     async (request, reply) => {
       checkObjectBytes('/configs', request.body.configs, request.bodyText)
       const { project_id, params, bodyText } = request
-      return answer(
-        reply,
-        `{"configs":${await mergeConfigs(database, project_id, params.session_id, bodyText)}}`,
-      )
+      const merged = await mergeConfigs(database, project_id, params.session_id, bodyText)
+      const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')
+      return answer(reply, `{"configs":${configs}}`)
     },
   )
 }

@@ -21,6 +21,7 @@ import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, markReplayed } from '../append_headers.js'
 import { Cursors } from '../cursor.js'
 import { checkObjectBytes, parseFilter } from '../json_parameters.js'
+import { mayRead, sentField, withFields } from '../only_sent.js'
 import { answerList, readListCursor } from './page_answer.js'
 
 /** Learning spaces: create, read, list, merge into, delete. */
@@ -116,7 +117,8 @@ export function learningSpaceRoutes(app: AppServer, { database }: AppParts): voi
       schema: {
         operationId: 'mergeLearningSpaceMeta',
         summary: "Merge into a learning space's meta",
-        description: 'The top level is merged; a null deletes its key. Two merges at once lose nothing.',
+        description:
+          'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with the meta that it sent, and without the user.',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
         querystring: NoQuery,
@@ -132,7 +134,10 @@ export function learningSpaceRoutes(app: AppServer, { database }: AppParts): voi
     async (request, reply) => {
       checkObjectBytes('/meta', request.body.meta, request.bodyText)
       const { project_id, params, bodyText } = request
-      return answer(reply, await mergeMeta(database, project_id, params.learning_space_id, bodyText))
+      const space = await mergeMeta(database, project_id, params.learning_space_id, bodyText)
+      if (mayRead(request)) return answer(reply, space)
+      const meta = sentField(request, 'meta', '{}')
+      return answer(reply, withFields(space, { user_id: 'null', meta }))
     },
   )
 

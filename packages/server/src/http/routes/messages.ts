@@ -28,6 +28,7 @@ import { messageMembers } from '../appended_entries.js'
 import { Cursors } from '../cursor.js'
 import { checkObjectBytes } from '../json_parameters.js'
 import { messagePage } from '../message_page.js'
+import { mayRead, sentField } from '../only_sent.js'
 import { releaseBody } from '../read_body.js'
 import { readSeqCursor, seqRange } from './page_answer.js'
 
@@ -145,7 +146,8 @@ function metaAndTokenRoutes(app: AppServer, { database }: AppParts): void {
         ...TAGS,
         operationId: 'mergeMessageMeta',
         summary: "Merge into a message's meta",
-        description: 'The top level is merged; a null deletes its key. Two merges at once lose nothing.',
+        description:
+          'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with what it sent.',
         params: MessageParams,
         querystring: NoQuery,
         body: PatchMetaBody,
@@ -167,7 +169,7 @@ function metaAndTokenRoutes(app: AppServer, { database }: AppParts): void {
         message_id,
         request.bodyText,
       )
-      return answer(reply, `{"meta":${meta}}`)
+      return answer(reply, `{"meta":${mayRead(request) ? meta : sentField(request, 'meta', '{}')}}`)
     },
   )
 

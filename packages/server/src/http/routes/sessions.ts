@@ -1,8 +1,10 @@
+import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { IdempotencyHeaders } from '../../contract/event.js'
 import { responses } from '../../contract/responses.js'
 import { Empty, EmptyBody, NoQuery, PageOf } from '../../contract/schema.js'
 import { CopiedSession, CreateSessionBody, ListSessionsQuery, SessionParams } from '../../contract/session.js'
+import { memberTexts } from '../../json/slices.js'
 import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
 import { deleteSession } from '../../resources/erasure.js'
 import { copySession, createSession, findSessions, readSession } from '../../resources/sessions.js'
@@ -11,6 +13,7 @@ import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, markReplayed } from '../append_headers.js'
 import { Cursors } from '../cursor.js'
 import { checkObjectBytes, parseFilter } from '../json_parameters.js'
+import { mayRead, sentField, withFields } from '../only_sent.js'
 import { answerList, readListCursor } from './page_answer.js'
 
 /** Sessions: list, create, read, delete, copy. */
@@ -54,7 +57,7 @@ export function sessionRoutes(app: AppServer, { database }: AppParts): void {
         operationId: 'createSession',
         summary: 'Create a session',
         description:
-          'All fields are optional; no body at all counts as `{}`. The user is created on first use.',
+          'All fields are optional; no body at all counts as `{}`. The user is created on first use. For a session that exists already under `use_uuid`, a key without the scope `read` is answered with the fields that it sent.',
         tags: ['Sessions'],
         querystring: NoQuery,
         headers: IdempotencyHeaders,
@@ -83,7 +86,8 @@ export function sessionRoutes(app: AppServer, { database }: AppParts): void {
         idempotency: idempotencyOf(request),
       })
       markReplayed(reply, created.replayed)
-      return answer(reply, created.json, created.existed ? 200 : 201)
+      if (!created.existed) return answer(reply, created.json, 201)
+      return answer(reply, mayRead(request) ? created.json : asSent(request, created.json))
     },
   )
 
@@ -155,4 +159,14 @@ export function sessionRoutes(app: AppServer, { database }: AppParts): void {
       return answer(reply, copied.json, 201)
     },
   )
+}
+
+/** A session that was there already, as the request would have created it. */
+function asSent(request: FastifyRequest, session: string): string {
+  return withFields(session, {
+    configs: sentField(request, 'configs', '{}'),
+    disable_task_tracking: sentField(request, 'disable_task_tracking', 'false'),
+    ...(sentField(request, 'user', 'null') === 'null' && { user_id: 'null' }),
+    updated_at: memberTexts(session).get('created_at')!,
+  })
 }

@@ -1,0 +1,153 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { describedOperations } from '../harness/described_operations.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
+import type { HttpClient } from '../harness/http_client.ts'
+import { useService } from '../harness/service.ts'
+import { issueToken } from '../harness/tokens.ts'
+
+/** In everything that was stored before, and in nothing that the key sends. */
+const SECRET = 'stored-and-not-to-be-read'
+
+const service = useService()
+let reader: ApiClient
+let writer: HttpClient
+
+beforeAll(async () => {
+  const project = await service.newProject()
+  reader = await service.newClient({ token: project.token })
+  const issued = await issueToken(service.adminClient(), project.id, { name: 'writer', scopes: ['write'] })
+  writer = service.rawClient(issued.token)
+})
+
+/** A session, a message and a learning space that another key has filled. */
+async function fill() {
+  const session = expectOk(
+    await reader.createSession({ user: SECRET, configs: { [SECRET]: SECRET }, disable_task_tracking: true }),
+    201,
+  )
+  const path = `/api/v1/session/${session.id}`
+  const message = expectOk<{ id: string }>(
+    await reader.request('POST', `${path}/messages`, {
+      body: { format: 'openai', blob: { role: 'user', content: SECRET }, meta: { [SECRET]: SECRET } },
+    }),
+    201,
+  )
+  const space = expectOk<{ id: string }>(
+    await reader.request('POST', '/api/v1/learning_spaces', {
+      body: { user: SECRET, meta: { [SECRET]: 1 } },
+    }),
+    201,
+  )
+  return { session, path, message, space }
+}
+
+type Filled = Awaited<ReturnType<typeof fill>>
+type Sent = [method: string, path: string, body?: unknown]
+
+const EVENT = { type: 'note', data: { n: 1 } }
+const MESSAGE = { format: 'openai', blob: { role: 'user', content: 'hello' } }
+
+/** A request of each operation that needs the scope write, by method and path of openapi.json. */
+const WRITES: Record<string, (filled: Filled) => Sent> = {
+  'post /api/v1/session': ({ session }) => ['POST', '/api/v1/session', { use_uuid: session.id }],
+  'delete /api/v1/session/{session_id}': ({ path }) => ['DELETE', path],
+  'post /api/v1/session/{session_id}/copy': ({ path }) => ['POST', `${path}/copy`],
+  'put /api/v1/session/{session_id}/configs': ({ path }) => ['PUT', `${path}/configs`, { configs: {} }],
+  'patch /api/v1/session/{session_id}/configs': ({ path }) => ['PATCH', `${path}/configs`, { configs: {} }],
+  'post /api/v1/session/{session_id}/events': ({ path }) => ['POST', `${path}/events`, EVENT],
+  'post /api/v1/session/{session_id}/messages': ({ path }) => ['POST', `${path}/messages`, MESSAGE],
+  'patch /api/v1/session/{session_id}/messages/{message_id}/meta': ({ path, message }) => [
+    'PATCH',
+    `${path}/messages/${message.id}/meta`,
+    { meta: {} },
+  ],
+  'post /api/v1/session/{session_id}/entries': ({ path }) => [
+    'POST',
+    `${path}/entries`,
+    { entries: [{ kind: 'event', ...EVENT }] },
+  ],
+  'post /api/v1/learning_spaces': () => ['POST', '/api/v1/learning_spaces', {}],
+  'patch /api/v1/learning_spaces/{learning_space_id}': ({ space }) => [
+    'PATCH',
+    `/api/v1/learning_spaces/${space.id}`,
+    { meta: {} },
+  ],
+  'delete /api/v1/learning_spaces/{learning_space_id}': ({ space }) => [
+    'DELETE',
+    `/api/v1/learning_spaces/${space.id}`,
+  ],
+  'delete /api/v1/user/{identifier}': () => ['DELETE', `/api/v1/user/${SECRET}`],
+}
+
+const operations = describedOperations
+  .filter(({ path, method }) => path.startsWith('/api/v1/') && method !== 'get')
+  .map(({ path, method }) => `${method} ${path}`)
+
+describe('a key that may only write', () => {
+  it('is tested with every operation that writes', () => {
+    expect(Object.keys(WRITES).sort()).toEqual([...operations].sort())
+  })
+
+  it.each(operations)('is answered nothing that others stored: %s', async (operation) => {
+    const filled = await fill()
+    const [method, path, body] = WRITES[operation]!(filled)
+    const answer = await writer.request(method, path, { body })
+    expect(answer.status, answer.text).toBeLessThan(300)
+    expect(answer.text).not.toContain(SECRET)
+    if (filled.session.user_id && !path.includes('/user/'))
+      expect(answer.text).not.toContain(filled.session.user_id)
+  })
+
+  it('is answered with the part of configs and meta that it sent, digit for digit', async () => {
+    const { path, message, space } = await fill()
+    const sent = '{"n":1.50,"gone":null}'
+    const patch = async (target: string, field: string) =>
+      (await writer.request('PATCH', target, { rawBody: `{ "${field}" : ${sent} }` })).text
+    expect(await patch(`${path}/configs`, 'configs')).toContain(`"data":{"configs":${sent}}`)
+    expect(await patch(`${path}/messages/${message.id}/meta`, 'meta')).toContain(`"data":{"meta":${sent}}`)
+    const merged = await patch(`/api/v1/learning_spaces/${space.id}`, 'meta')
+    expect(merged).toContain(`"user_id":null,"meta":${sent}`)
+    const { configs } = expectOk<{ configs: object }>(await reader.request('GET', path))
+    expect(configs).toEqual({ [SECRET]: SECRET, n: 1.5 })
+  })
+
+  it('is answered, for a session that is there, as if it had created it', async () => {
+    const { session } = await fill()
+    const create = (body: object) =>
+      writer.request('POST', '/api/v1/session', { body: { use_uuid: session.id, ...body } })
+    const bare = { ...session, configs: {}, user_id: null, disable_task_tracking: false }
+    expect(expectOk(await create({}))).toEqual({ ...bare, updated_at: session.created_at })
+    const { configs, disable_task_tracking, user_id } = session
+    const whole = expectOk(await create({ user: SECRET, configs, disable_task_tracking }))
+    expect(whole).toEqual({
+      ...bare,
+      configs,
+      disable_task_tracking,
+      user_id,
+      updated_at: session.created_at,
+    })
+    expectError(await create({ configs: {} }), 409, 'session_exists')
+  })
+
+  it('gets of a retry what the first request was answered, made with another key', async () => {
+    const headers = { 'Idempotency-Key': 'shared' }
+    const body = { configs: { mine: 1 } }
+    const first = expectOk(await reader.createSession(body, { headers }), 201)
+    await reader.request('PATCH', `/api/v1/session/${first.id}/configs`, {
+      body: { configs: { [SECRET]: 1 } },
+    })
+    const again = await writer.request('POST', '/api/v1/session', { body, headers })
+    expect(expectOk(again, 201)).toEqual(first)
+  })
+})
+
+describe('a key that may read', () => {
+  it('is answered with the whole, as before', async () => {
+    const { session, path } = await fill()
+    const merged = await reader.request('PATCH', `${path}/configs`, { body: { configs: {} } })
+    expect(expectOk(merged)).toEqual({ configs: { [SECRET]: SECRET } })
+    const again = await reader.request('POST', '/api/v1/session', { body: { use_uuid: session.id } })
+    expect(expectOk(again)).toMatchObject({ configs: { [SECRET]: SECRET }, user_id: session.user_id })
+  })
+})
