@@ -3,19 +3,16 @@ import { describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { proxyDatabase } from '../harness/database_proxy.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
+import { metricSamples } from '../harness/metric_samples.ts'
 import { useService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
 
 const service = useService()
 
-/** The samples of /metrics by name and labels, as Prometheus would read them. */
 async function samples(api: ApiClient): Promise<Map<string, number>> {
   const { status, text } = await api.request('GET', '/metrics')
   expect(status).toBe(200)
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
-  return new Map(
-    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
-  )
+  return metricSamples(text)
 }
 
 describe('/metrics', () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Database, openDatabase } from '../../packages/server/src/database/database.ts'
+import { type DatabasePool, openDatabase } from '../../packages/server/src/database/database.ts'
 import { expectedObjects } from '../../packages/server/src/database/expected_objects.ts'
 import { LIST_OBJECTS } from '../../packages/server/src/database/queries/doctor.ts'
 import { checkHolders } from '../../packages/server/src/doctor/maintenance.ts'
@@ -8,7 +8,7 @@ import { queryRows, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 
 let own: TestDatabase
-let database: Database
+let database: DatabasePool
 
 beforeAll(async () => {
   own = await createTestDatabase()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
-import { type Database, openDatabase } from '../../packages/server/src/database/database.ts'
+import { type DatabasePool, openDatabase } from '../../packages/server/src/database/database.ts'
 import { requestSettings } from '../../packages/server/src/database/pool_settings.ts'
 import { traitsOf } from '../../packages/server/src/database/server_traits.ts'
 import type { AppendedEntry, AppendRequest } from '../../packages/server/src/log/append_request.ts'
@@ -31,7 +31,7 @@ export function useLog(): LogFixture {
   let testDatabase: TestDatabase | undefined
   let settings: Record<string, string> = {}
   let pool: pg.Pool | undefined
-  const databases: Database[] = []
+  const databases: DatabasePool[] = []
   const appenders: Appender[] = []
   beforeAll(async () => {
     testDatabase = await createTestDatabase()
@@ -55,7 +55,7 @@ export function useLog(): LogFixture {
       const database = openAs(url, databases.length % 2 === 0 ? settings : undefined)
       databases.push(database)
       const limits = { queue_requests_max: 10_000, queue_bytes_max: 1e8, flushes_max: 2, wait_ms_max: 10_000 }
-      const appender = new Appender({ database, ...limits, ...options })
+      const appender = new Appender({ database: { of: () => database }, ...limits, ...options })
       appenders.push(appender)
       return appender
     },
@@ -94,7 +94,7 @@ export function useLog(): LogFixture {
   }
 }
 
-function openAs(connectionString: string, settings: Record<string, string> | undefined): Database {
+function openAs(connectionString: string, settings: Record<string, string> | undefined): DatabasePool {
   return openDatabase({
     target: { connectionString },
     connections_max: 2,

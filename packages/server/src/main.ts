@@ -52,18 +52,20 @@ export async function startService(
     const location = await locateDatabase(config, onProgress)
     undo.push(() => location.release())
     if (!worker) await migrate(location.target, onProgress)
-    const { database, appendDatabase } = openPools(config, location.target, logger, metrics, undo)
-    const api_key = worker ? undefined : await ensureDefaultProject(database, config.api_key)
-    const log = await openLog(config, database, appendDatabase, location.listening, metrics, undo)
-    startHousekeeping(config, database, logger, undo)
+    const pools = openPools(config, location.target, logger, metrics, undo)
+    const start = pools.requests.of('start')
+    const api_key = worker ? undefined : await ensureDefaultProject(start, config.api_key)
+    const log = await openLog(config, pools, location.listening, metrics, undo)
+    startHousekeeping(config, pools.requests.of('housekeeping'), logger, undo)
 
     let serving = true
-    const tokens = new TokenDirectory(database, config.token_cache_ms)
+    const tokens = new TokenDirectory(pools.reserved, config.token_cache_ms)
     const app = await buildApp({
       config,
       logger,
       metrics,
-      database,
+      database: pools.requests,
+      reserved: pools.reserved,
       longWork: limitLongWork(config),
       tokens,
       ...log,
@@ -76,7 +78,7 @@ export async function startService(
       onProgress(`Warning: ${warning}`)
     }
     const signs_in = !worker && signsInByCode(config)
-    const sign_in_code = signs_in ? await createSignInCode(database) : undefined
+    const sign_in_code = signs_in ? await createSignInCode(start) : undefined
     const url = await listen(app, config)
     const stop = () => {
       serving = false
@@ -105,6 +107,7 @@ export async function describeApiAsJson(): Promise<string> {
   const parts = {
     metrics: unused,
     database: unused,
+    reserved: unused,
     longWork: unused,
     appender: unused,
     tokens: unused,

@@ -1,11 +1,18 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.js'
 import { SILENT_BELL } from './database/bell.js'
-import { type ConnectionTarget, type Database, openDatabase } from './database/database.js'
+import {
+  type ConnectionTarget,
+  type Database,
+  DatabaseAway,
+  type DatabasePool,
+  openDatabase,
+} from './database/database.js'
 import { describeError } from './database/database_errors.js'
-import { requestSettings } from './database/pool_settings.js'
+import { RESERVED_CONNECTIONS, requestSettings } from './database/pool_settings.js'
 import { PostgresBell } from './database/postgres_bell.js'
 import { Pulse } from './database/pulse.js'
+import { SharedPool } from './database/shared_pool.js'
 import { AnnalsError } from './errors.js'
 import { FairSemaphore } from './fair_semaphore.js'
 import { Heartbeat } from './http/heartbeat.js'
@@ -19,20 +26,33 @@ import { findTracing } from './tracing/find_tracing.js'
 /** Part of the wait for the database after which one that answers nothing counts as away. */
 const PULSE_SHARE = 0.8
 
+const TOO_MUCH_UNDER_WAY =
+  'This project has too many requests under way that need the database. Nothing was done; try again shortly.'
+
 /** Requests with long work at once: one of a project, as long as others may come. */
 const LONG_WORK_MAX = 2
 
 /** What stops the parts that were started, last one first. */
 export type Undo = Array<() => unknown>
 
-/** The connections: one pool for appends, one for all else. */
+/** The connections, in pools that take none from each other. */
+export interface Pools {
+  /** For what requests do beside appends. */
+  requests: SharedPool
+  /** For appends, so that no number of slow lists keeps them waiting. */
+  appends: SharedPool
+  /** For what must get through whatever else goes on, and never takes long. */
+  reserved: DatabasePool
+}
+
+/** Opens the pools. */
 export function openPools(
   config: Config,
   target: ConnectionTarget,
   logger: Logger,
   metrics: Metrics,
   undo: Undo,
-) {
+): Pools {
   const {
     statement_ms_max,
     flushes_max,
@@ -51,12 +71,25 @@ export function openPools(
     onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),
     onFailure: (error: unknown) => metrics.statementFailed(error),
   }
-  const database = openDatabase({ ...shared, connections_max: database_connections_max })
-  undo.push(() => database.close())
-  // Appends have connections of their own, so that no number of slow lists keeps them waiting.
-  const appendDatabase = openDatabase({ ...shared, connections_max: flushes_max })
-  undo.push(() => appendDatabase.close())
-  return { database, appendDatabase }
+  const open = (connections_max: number) => {
+    const pool = openDatabase({ ...shared, connections_max })
+    undo.push(() => pool.close())
+    return pool
+  }
+  return {
+    requests: new SharedPool(open(database_connections_max), {
+      places_max: database_connections_max,
+      wait_ms_max,
+      refusal: () => new AnnalsError('overloaded', TOO_MUCH_UNDER_WAY),
+    }),
+    // A project's flushes fit into its share; what reads stored entries back for retries has to.
+    appends: new SharedPool(open(flushes_max), {
+      places_max: flushes_max,
+      wait_ms_max,
+      refusal: () => new DatabaseAway(false, new Error('no connection for appends came free')),
+    }),
+    reserved: open(RESERVED_CONNECTIONS),
+  }
 }
 
 /** Bounds the requests that work in many statements, so that they leave the database's time to the others. */
@@ -75,8 +108,7 @@ export function limitLongWork({ database_wait_ms_max: wait_ms_max }: Config): Fa
 /** The log as it is written, followed and traced. */
 export async function openLog(
   config: Config,
-  database: Database,
-  appendDatabase: Database,
+  pools: Pools,
   listening: ConnectionTarget | undefined,
   metrics: Metrics,
   undo: Undo,
@@ -85,13 +117,13 @@ export async function openLog(
   undo.push(() => tracing?.close())
   const bell = listening ? new PostgresBell(listening) : SILENT_BELL
   undo.push(() => bell.close())
-  const feed = new Feed(database, bell, config.feed_poll_ms)
+  const feed = new Feed(pools.requests.of('feed'), bell, config.feed_poll_ms)
   const heartbeat = new Heartbeat()
   undo.push(() => heartbeat.close())
   const appender = new Appender({
     ...config,
     wait_ms_max: config.database_wait_ms_max,
-    database: appendDatabase,
+    database: pools.appends,
     onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
     onFlush: (report) => metrics.flushed(report),
     onTrouble: (trouble) => {
@@ -102,7 +134,7 @@ export async function openLog(
     aroundFlush: tracing && ((taken, run) => tracing.flush(taken, run)),
   })
   undo.push(() => appender.close())
-  metrics.watch({ appender, feed, pools: { requests: database, appends: appendDatabase } })
+  metrics.watch({ appender, feed, pools })
   return { feed, heartbeat, appender, tracing }
 }
 

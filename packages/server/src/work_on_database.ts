@@ -28,7 +28,12 @@ export async function workOnDatabase<T>(
     const { database_wait_ms_max, statement_ms_max } = config
     const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }
     const database = openDatabase({ target: location.target, connections_max: 2, ...bounds })
-    const appender = new Appender({ ...config, ...bounds, queue_wait_ms_max: undefined, database })
+    const appender = new Appender({
+      ...config,
+      ...bounds,
+      queue_wait_ms_max: undefined,
+      database: { of: () => database },
+    })
     try {
       return await work(database, appender)
     } finally {

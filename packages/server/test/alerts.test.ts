@@ -12,11 +12,12 @@ const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((
 
 it('every alert asks for metrics and errors that there are', async () => {
   const metrics = new Metrics()
-  const database = new FakeDatabase()
+  const reserved = new FakeDatabase()
+  const shared = { usage: () => ({ total: 0, idle: 0, waiting: 0, waits: 0, refusals: 0 }) }
   metrics.watch({
     appender: { load: () => ({ requests: 0, bytes: 0, flushes: 0 }) },
     feed: { load: () => ({ sessions: 0, subscriptions: 0 }) },
-    pools: { requests: database, appends: database },
+    pools: { requests: shared, appends: shared, reserved },
   })
   const there = all(await metrics.registry.metrics(), /^# TYPE (\w+)/gm)
   const asked = all(alerts, /\b((?:annals|nodejs)_\w+)/g).map((name) => name.replace(/_bucket$/, ''))

@@ -8,7 +8,7 @@ import { findCircle, importsOf, isTypeOnly, ownImports } from './source_imports.
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
 /** What stands below everything else: facts of the product, and what knows nothing of it. */
-const BASICS = ['errors', 'fair_queue', 'ids', 'limits', 'log_output', 'version']
+const BASICS = ['errors', 'fair_queue', 'fair_semaphore', 'ids', 'limits', 'log_output', 'version']
 
 /**
  * The layers, from the bottom up, and which others each may import. A layer is a directory of src, or a file
@@ -17,6 +17,7 @@ const BASICS = ['errors', 'fair_queue', 'ids', 'limits', 'log_output', 'version'
 const MAY_IMPORT: Record<string, string[]> = {
   errors: BASICS,
   fair_queue: BASICS,
+  fair_semaphore: BASICS,
   ids: BASICS,
   limits: BASICS,
   log_output: BASICS,

@@ -3,6 +3,7 @@ import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
 import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
+import { RESERVED_CONNECTIONS } from './pool_settings.js'
 import { traitsOf } from './server_traits.js'
 
 /** Where the database is, and how to leave it. */
@@ -45,7 +46,7 @@ export async function locateDatabase(
 /** The connections that one process has at most. */
 export function connectionsOf(config: Config): number {
   // The pools', one that listens while a tail is open, and one that asks whether a silent database is still there.
-  return config.database_connections_max + config.flushes_max + 2
+  return config.database_connections_max + config.flushes_max + RESERVED_CONNECTIONS + 2
 }
 
 /**

@@ -20,13 +20,17 @@ export interface Queryable {
   query(statement: Statement, parameters: readonly Parameter[], onSending?: () => void): Promise<Row[]>
 }
 
-/** The pool of connections to one database. */
+/** What runs statements and transactions. */
 export interface Database extends Queryable {
   /** Runs `work` in one transaction; repeats it when PostgreSQL asks for that (40001, 40P01). */
   transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>
-  close(): Promise<void>
   /** Statements run as they were planned once, whatever their parameters, under the settings for that. */
   readonly keepsPlans: boolean
+}
+
+/** The pool of connections to one database. */
+export interface DatabasePool extends Database {
+  close(): Promise<void>
   /** Connections open, idle and waited for. */
   usage(): { total: number; idle: number; waiting: number }
 }
@@ -62,7 +66,7 @@ const KEEP_ALIVE_MS = 10_000
  * out: statements are not prepared, `settings` do not apply, and a statement that takes too long is given up here
  * while the server goes on, unless the role has a statement_timeout.
  */
-export function openDatabase(options: DatabaseOptions): Database {
+export function openDatabase(options: DatabaseOptions): DatabasePool {
   const pooled = 'pooled' in options.target && options.target.pooled === true
   const pool = new pg.Pool({
     ...options.target,

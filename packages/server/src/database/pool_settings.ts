@@ -1,5 +1,8 @@
 import type { ConnectionTarget } from './database.js'
 
+/** Connections of a process that only look keys up and tell whether the database answers: one each, beside the other. */
+export const RESERVED_CONNECTIONS = 2
+
 /**
  * How PostgreSQL plans for the connections that serve requests. Every such statement is written so that it has one
  * good plan, by keys, whatever its parameters and however much there is:

@@ -74,16 +74,16 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
 
   await app.register(
     async (authenticated: AppServer) => {
-      authenticate(authenticated, parts.tokens)
+      authenticate(authenticated, parts)
       await limitRates(authenticated, config.rate_limit_per_second)
       shedAppends(authenticated, parts.appender)
       pingRoutes(authenticated)
-      sessionRoutes(authenticated, parts)
-      configsRoutes(authenticated, parts)
+      sessionRoutes(authenticated)
+      configsRoutes(authenticated)
       eventRoutes(authenticated, parts)
       messageRoutes(authenticated, parts)
       timelineRoutes(authenticated, parts)
-      learningSpaceRoutes(authenticated, parts)
+      learningSpaceRoutes(authenticated)
       userRoutes(authenticated, parts)
     },
     { prefix: '/api/v1' },

@@ -10,6 +10,7 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { Config } from '../config.js'
 import type { Database } from '../database/database.js'
+import type { SharedDatabase } from '../database/shared_pool.js'
 import type { FairSemaphore } from '../fair_semaphore.js'
 import type { Appender } from '../log/appender.js'
 import type { Feed } from '../log/feed.js'
@@ -31,7 +32,9 @@ export interface AppParts {
   metrics: Metrics
   /** Where the user's own OpenTelemetry is there. */
   tracing?: Tracing | undefined
-  database: Database
+  database: SharedDatabase
+  /** Connections for what must get through whatever else goes on: looking keys up, and whether the service is ready. */
+  reserved: Database
   /** A place for each request that works in many statements, such as a copy or an erasure; its owners are projects. */
   longWork: FairSemaphore
   appender: Appender

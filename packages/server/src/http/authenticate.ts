@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
+import type { Database } from '../database/database.js'
+import type { SharedDatabase } from '../database/shared_pool.js'
 import { AnnalsError } from '../errors.js'
 import type { Grant, TokenDirectory } from '../tokens/token_directory.js'
 import type { AppServer } from './app_parts.js'
@@ -11,6 +13,8 @@ declare module 'fastify' {
     project_id: string
     /** What the token opens, once it is known. */
     grant: Grant | null
+    /** The database as the project may use it: with its share of the connections. */
+    database: Database
     /** Whether the token still opens what it opened when the request came: asked by answers that take long. */
     isStillAuthorized(): Promise<boolean>
   }
@@ -20,10 +24,16 @@ const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/
 
 const UNAUTHORIZED = 'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".'
 
+interface AuthenticationParts {
+  tokens: TokenDirectory
+  database: SharedDatabase
+}
+
 /** Lets only requests with a project token that has the operation's scope through to the routes of `app`. */
-export function authenticate(app: AppServer, tokens: TokenDirectory): void {
+export function authenticate(app: AppServer, { tokens, database }: AuthenticationParts): void {
   assignScopes(app, 'project')
   app.decorateRequest('grant', null)
+  app.decorateRequest('database', null as never)
   app.decorateRequest('isStillAuthorized', async function (this: FastifyRequest) {
     const grant = await tokens.find(bearerToken(this)!, this.raw.socket)
     return grant?.project_id === this.project_id && grant.scopes.has(this.routeOptions.config.scope!)
@@ -32,16 +42,21 @@ export function authenticate(app: AppServer, tokens: TokenDirectory): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const token = bearerToken(request)
     const found = token === undefined ? undefined : tokens.find(token, request.raw.socket)
-    if (found instanceof Promise) found.then((grant) => done(admit(request, grant)), done)
-    else done(admit(request, found))
+    if (found instanceof Promise) found.then((grant) => done(admit(request, database, grant)), done)
+    else done(admit(request, database, found))
   })
 }
 
 /** Notes what the request may do; gives the error where it may not do what it asks for. */
-function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError | undefined {
+function admit(
+  request: FastifyRequest,
+  database: SharedDatabase,
+  grant: Grant | undefined,
+): AnnalsError | undefined {
   if (!grant) return new AnnalsError('unauthorized', UNAUTHORIZED)
   request.project_id = grant.project_id
   request.grant = grant
+  request.database = database.of(grant.project_id)
   const scope = request.routeOptions.config.scope!
   if (grant.scopes.has(scope)) return undefined
   return new AnnalsError(

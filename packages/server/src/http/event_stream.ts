@@ -95,7 +95,7 @@ async function follow(
     } catch (error) {
       const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
       if (name === 'session_not_found') return
-      if (name !== 'unavailable') throw error
+      if (name !== 'unavailable' && name !== 'overloaded') throw error
       await sleep(RETRY_PAUSE_MS)
       continue
     }

@@ -1,4 +1,4 @@
-import type { Database } from '../database/database.js'
+import type { SharedDatabase } from '../database/shared_pool.js'
 import { AnnalsError } from '../errors.js'
 import { Answers } from './answers.js'
 import type { AppendOutcome, AppendRequest } from './append_request.js'
@@ -8,7 +8,7 @@ import { Pace } from './pace.js'
 import type { PendingAppend } from './pending_append.js'
 
 export interface AppenderOptions {
-  database: Database
+  database: SharedDatabase
   /** Requests that may wait, over all projects. */
   queue_requests_max: number
   /** Bytes of bodies that may wait, over all projects. */
@@ -145,7 +145,8 @@ export class Appender {
     this.flushesInFlight += 1
     const began = performance.now()
     const onCommitted = once(() => this.flushed(lane, taken, began))
-    const run = () => flush(this.options.database, taken, { ...this.options, onCommitted })
+    const run = () =>
+      flush(this.options.database.of(lane.project_id), taken, { ...this.options, onCommitted })
     await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
     onCommitted()
   }

@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Database } from '../database/database.js'
+import type { DatabasePool } from '../database/database.js'
 import { sqlStateOf } from '../database/database_errors.js'
+import type { SharedPool } from '../database/shared_pool.js'
 import { planned } from '../database/statement.js'
 import type { Appender } from '../log/appender.js'
 import type { Feed } from '../log/feed.js'
@@ -18,9 +19,15 @@ interface Series {
 export interface MetricSources {
   appender: Pick<Appender, 'load'>
   feed: Pick<Feed, 'load'>
-  /** The pools of connections by name; `requests` is the one that is asked whether the database answers. */
-  pools: { requests: Database; appends: Database }
+  /** The pools of connections by name; `reserved` is the one that is asked whether the database answers. */
+  pools: {
+    requests: Pick<SharedPool, 'usage'>
+    appends: Pick<SharedPool, 'usage'>
+    reserved: Pick<DatabasePool, 'usage' | 'query'>
+  }
 }
+
+type PoolValues = Array<readonly [pool: string, value: number]>
 
 const PING = planned('metrics_ping', 'SELECT 1 AS one')
 
@@ -103,13 +110,28 @@ export class Metrics {
     ofPools('annals_database_connections', 'Connections open.', 'total')
     ofPools('annals_database_connections_idle', 'Of these, idle.', 'idle')
     ofPools('annals_database_waiting', 'Statements that wait for a connection.', 'waiting')
+    const { reserved, ...shared } = pools
+    const ofShares = (name: string, help: string, field: 'waits' | 'refusals') =>
+      this.poolCounter(name, help, () =>
+        Object.entries(shared).map(([pool, of]) => [pool, of.usage()[field]] as const),
+      )
+    ofShares(
+      'annals_database_waits_total',
+      'Statements and transactions that had to wait for a connection of their share.',
+      'waits',
+    )
+    ofShares(
+      'annals_database_refusals_total',
+      'Of these, and of those that had no room to wait, those that got none.',
+      'refusals',
+    )
     new Gauge({
       name: 'annals_database_up',
       help: 'Whether the database answers: 1 or 0.',
       aggregator: 'min',
       registers: [this.registry],
       async collect() {
-        const answers = pools.requests.query(PING, []).then(() => 1)
+        const answers = reserved.query(PING, []).then(() => 1)
         this.set(await answers.catch(() => 0))
       },
     })
@@ -175,7 +197,20 @@ export class Metrics {
     })
   }
 
-  private poolGauge(name: string, help: string, read: () => Array<readonly [pool: string, value: number]>) {
+  private poolCounter(name: string, help: string, read: () => PoolValues) {
+    new Counter({
+      name,
+      help,
+      labelNames: ['pool'],
+      registers: [this.registry],
+      collect() {
+        this.reset()
+        for (const [pool, value] of read()) this.inc({ pool }, value)
+      },
+    })
+  }
+
+  private poolGauge(name: string, help: string, read: () => PoolValues) {
     new Gauge({
       name,
       help,

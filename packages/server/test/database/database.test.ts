@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Database, DatabaseAway, openDatabase } from '../../src/database/database.ts'
+import { DatabaseAway, type DatabasePool, openDatabase } from '../../src/database/database.ts'
 import { planned } from '../../src/database/statement.ts'
 import { Appender } from '../../src/log/appender.ts'
 import { anEvent } from '../log/requests.ts'
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const close of closings.splice(0).reverse()) await close()
 })
 
-async function openFake(onMessage?: OnMessage): Promise<{ server: FakePostgres; database: Database }> {
+async function openFake(onMessage?: OnMessage): Promise<{ server: FakePostgres; database: DatabasePool }> {
   const server = await startFakePostgres(onMessage)
   closings.push(() => server.close())
   const database = openDatabase({
@@ -85,7 +85,7 @@ describe('a database that does not answer', () => {
   it('makes an append unavailable and leaves no doubt about it, when no connection could be made', async () => {
     const { database, server } = await openFake()
     const appender = new Appender({
-      database,
+      database: { of: () => database },
       queue_requests_max: 9,
       queue_bytes_max: 999,
       flushes_max: 1,
@@ -100,7 +100,7 @@ describe('a database that does not answer', () => {
   it('leaves an append in doubt, when the append was sent', async () => {
     const { database } = await openFake(() => {})
     const appender = new Appender({
-      database,
+      database: { of: () => database },
       queue_requests_max: 9,
       queue_bytes_max: 999,
       flushes_max: 1,

@@ -49,7 +49,9 @@ function fakeParts(): AppParts {
   const parts = {
     config: readConfig({ ANNALS_ADMIN_TOKEN: ADMIN_TOKEN }),
     logger: pino({ level: 'silent' }),
-    database,
+    database: { of: () => database },
+    reserved: database,
+    longWork: { run: (_project_id: string, work: () => unknown) => work() },
     appender: {},
     tokens: { find: () => findToken() },
     feed,

@@ -10,7 +10,7 @@ export const WAIT_MS = 1_000
 /** An appender that ends with its test. */
 export function appenderOn(database: FakeDatabase, options: Partial<AppenderOptions> = {}): Appender {
   const appender = new Appender({
-    database,
+    database: { of: () => database },
     queue_requests_max: 100,
     queue_bytes_max: 100_000,
     flushes_max: 4,

@@ -23,7 +23,7 @@ function heldAppender(options: Partial<AppenderOptions>) {
     flushes_max: 4,
     wait_ms_max: 60_000,
   }
-  const appender = new Appender({ database, ...limits, ...options })
+  const appender = new Appender({ database: { of: () => database }, ...limits, ...options })
   appenders.push(appender)
   const answerAll = () => {
     for (const answer of held.splice(0)) answer()

@@ -10,6 +10,7 @@ import {
 } from '../../contract/project.js'
 import { responses } from '../../contract/responses.js'
 import { Empty, NoQuery } from '../../contract/schema.js'
+import type { Database } from '../../database/database.js'
 import { AnnalsError } from '../../errors.js'
 import { eraseProject } from '../../resources/erasure.js'
 import {
@@ -28,11 +29,12 @@ const SECURITY = [{ admin_token: [] }]
 
 /** Projects and their tokens, for the operator. */
 export function adminRoutes(app: AppServer, parts: AppParts): void {
-  projectRoutes(app, parts)
-  tokenRoutes(app, parts)
+  const database = parts.database.of('operator')
+  projectRoutes(app, database)
+  tokenRoutes(app, database)
 }
 
-function projectRoutes(app: AppServer, { database }: AppParts): void {
+function projectRoutes(app: AppServer, database: Database): void {
   app.post(
     '/projects',
     {
@@ -122,7 +124,7 @@ function projectRoutes(app: AppServer, { database }: AppParts): void {
   )
 }
 
-function tokenRoutes(app: AppServer, { database }: AppParts): void {
+function tokenRoutes(app: AppServer, database: Database): void {
   app.post(
     '/projects/:project_id/tokens',
     {

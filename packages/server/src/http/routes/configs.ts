@@ -4,7 +4,7 @@ import { Empty, NoQuery } from '../../contract/schema.js'
 import { ConfigsBody, MergedConfigs, SessionParams } from '../../contract/session.js'
 import { mergeConfigs, readSession, replaceConfigs } from '../../resources/sessions.js'
 import { answer } from '../answer.js'
-import type { AppParts, AppServer } from '../app_parts.js'
+import type { AppServer } from '../app_parts.js'
 import { checkObjectBytes } from '../json_parameters.js'
 import { mayRead, sentField } from '../only_sent.js'
 
@@ -12,7 +12,7 @@ const PATH = '/session/:session_id/configs'
 const SHARED = { tags: ['Sessions'], params: SessionParams, querystring: NoQuery }
 
 /** A session's configs: read, replace, merge. */
-export function configsRoutes(app: AppServer, { database }: AppParts): void {
+export function configsRoutes(app: AppServer): void {
   app.get(
     PATH,
     {
@@ -29,7 +29,7 @@ export function configsRoutes(app: AppServer, { database }: AppParts): void {
       },
     },
     async (request, reply) =>
-      answer(reply, await readSession(database, request.project_id, request.params.session_id)),
+      answer(reply, await readSession(request.database, request.project_id, request.params.session_id)),
   )
 
   app.put(
@@ -50,7 +50,7 @@ export function configsRoutes(app: AppServer, { database }: AppParts): void {
     },
     async (request, reply) => {
       checkObjectBytes('/configs', request.body.configs, request.bodyText)
-      await replaceConfigs(database, request.project_id, request.params.session_id, request.bodyText)
+      await replaceConfigs(request.database, request.project_id, request.params.session_id, request.bodyText)
       return answer(reply, '{}')
     },
   )
@@ -76,7 +76,7 @@ export function configsRoutes(app: AppServer, { database }: AppParts): void {
     async (request, reply) => {
       checkObjectBytes('/configs', request.body.configs, request.bodyText)
       const { project_id, params, bodyText } = request
-      const merged = await mergeConfigs(database, project_id, params.session_id, bodyText)
+      const merged = await mergeConfigs(request.database, project_id, params.session_id, bodyText)
       const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')
       return answer(reply, `{"configs":${configs}}`)
     },

@@ -73,8 +73,8 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
   if (signsInByCode(parts.config)) signInRoute(app, parts)
   await app.register(
     async (authenticated: AppServer) => {
-      authenticate(authenticated, parts.tokens)
-      consoleDataRoutes(authenticated, parts)
+      authenticate(authenticated, parts)
+      consoleDataRoutes(authenticated)
     },
     { prefix: '/console/data' },
   )
@@ -91,7 +91,7 @@ function signInRoute(app: AppServer, { database }: AppParts): void {
       if (!isLoopback(request.hostname.replace(/^\[|\]$/g, ''))) {
         throw new AnnalsError('unauthorized', 'The link works on 127.0.0.1 and localhost only.')
       }
-      const token = await exchangeSignInCode(database, request.body.code)
+      const token = await exchangeSignInCode(database.of('sign_in'), request.body.code)
       return answer(reply.header('cache-control', 'no-store'), JSON.stringify({ token }))
     },
   )

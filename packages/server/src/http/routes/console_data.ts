@@ -6,7 +6,7 @@ import { PAGE_LIMIT_MAX } from '../../limits.js'
 import { countOverTime, readHeads, readIdentifiers } from '../../resources/console.js'
 import { endConsoleKey, nameOfProject } from '../../resources/sign_in.js'
 import { answer } from '../answer.js'
-import type { AppParts, AppServer } from '../app_parts.js'
+import type { AppServer } from '../app_parts.js'
 import { bearerToken } from '../authenticate.js'
 import { parseFilter } from '../json_parameters.js'
 
@@ -24,15 +24,18 @@ const READ = { config: { scope: 'read' } } as const
  * What the console shows beside the API's own answers, for one page at a time. No part of the API: it changes
  * with the console, from which alone it is called.
  */
-export function consoleDataRoutes(app: AppServer, { database }: AppParts): void {
+export function consoleDataRoutes(app: AppServer): void {
   app.get('/access', { ...READ, schema: { hide: true, querystring: NoQuery } }, async (request, reply) => {
     const { project_id } = request
-    const name = await nameOfProject(database, project_id)
+    const name = await nameOfProject(request.database, project_id)
     return answer(reply, JSON.stringify({ project_id, project: name, scopes: [...request.grant!.scopes] }))
   })
 
   app.get('/heads', { ...READ, schema: { hide: true, querystring: IdsQuery } }, async (request, reply) =>
-    answer(reply, itemsOf(await readHeads(database, request.project_id, parseIds(request.query.ids)))),
+    answer(
+      reply,
+      itemsOf(await readHeads(request.database, request.project_id, parseIds(request.query.ids))),
+    ),
   )
 
   app.get(
@@ -41,7 +44,7 @@ export function consoleDataRoutes(app: AppServer, { database }: AppParts): void 
     async (request, reply) =>
       answer(
         reply,
-        itemsOf(await readIdentifiers(database, request.project_id, parseIds(request.query.ids))),
+        itemsOf(await readIdentifiers(request.database, request.project_id, parseIds(request.query.ids))),
       ),
   )
 
@@ -51,12 +54,15 @@ export function consoleDataRoutes(app: AppServer, { database }: AppParts): void 
     async (request, reply) => {
       const { user, filter_by_configs } = request.query
       const configs = parseFilter('filter_by_configs', filter_by_configs)
-      return answer(reply, await countOverTime(database, { project_id: request.project_id, user, configs }))
+      return answer(
+        reply,
+        await countOverTime(request.database, { project_id: request.project_id, user, configs }),
+      )
     },
   )
 
   app.post('/sign_out', { ...READ, schema: { hide: true, querystring: NoQuery } }, async (request, reply) => {
-    await endConsoleKey(database, request.project_id, bearerToken(request)!)
+    await endConsoleKey(request.database, request.project_id, bearerToken(request)!)
     return answer(reply, '{}')
   })
 }

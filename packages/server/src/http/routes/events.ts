@@ -15,7 +15,7 @@ import { Cursors } from '../cursor.js'
 import { entriesPage, readSeqCursor, seqRange } from './page_answer.js'
 
 /** Events of a session: add, list. */
-export function eventRoutes(app: AppServer, { database, appender }: AppParts): void {
+export function eventRoutes(app: AppServer, { appender }: AppParts): void {
   app.post(
     '/session/:session_id/events',
     {
@@ -76,7 +76,7 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
       const { session_id } = request.params
       const cursors = new Cursors('events', project_id, session_id, time_desc, type)
       const from = readSeqCursor(cursors, cursor, time_desc)
-      const last_seq = await readLastSeq(database, project_id, session_id)
+      const last_seq = await readLastSeq(request.database, project_id, session_id)
       const page = {
         project_id,
         session_id,
@@ -86,7 +86,7 @@ export function eventRoutes(app: AppServer, { database, appender }: AppParts): v
         limit: limit + 1,
         ...seqRange(from, last_seq),
       }
-      const entries = readLog(database, page, 'event', () => !reply.raw.destroyed)
+      const entries = readLog(request.database, page, 'event', () => !reply.raw.destroyed)
       return answerChunks(reply, entriesPage(entries, limit, cursors))
     },
   )

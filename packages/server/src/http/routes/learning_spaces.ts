@@ -17,7 +17,7 @@ import {
   readLearningSpace,
 } from '../../resources/learning_spaces.js'
 import { answer } from '../answer.js'
-import type { AppParts, AppServer } from '../app_parts.js'
+import type { AppServer } from '../app_parts.js'
 import { idempotencyOf, markReplayed } from '../append_headers.js'
 import { Cursors } from '../cursor.js'
 import { checkObjectBytes, parseFilter } from '../json_parameters.js'
@@ -25,7 +25,7 @@ import { mayRead, sentField, withFields } from '../only_sent.js'
 import { answerList, readListCursor } from './page_answer.js'
 
 /** Learning spaces: create, read, list, merge into, delete. */
-export function learningSpaceRoutes(app: AppServer, { database }: AppParts): void {
+export function learningSpaceRoutes(app: AppServer): void {
   app.post(
     '/learning_spaces',
     {
@@ -49,7 +49,7 @@ export function learningSpaceRoutes(app: AppServer, { database }: AppParts): voi
     },
     async (request, reply) => {
       checkObjectBytes('/meta', request.body.meta, request.bodyText)
-      const created = await createLearningSpace(database, {
+      const created = await createLearningSpace(request.database, {
         project_id: request.project_id,
         user: request.body.user ?? undefined,
         body: request.bodyText,
@@ -77,7 +77,10 @@ export function learningSpaceRoutes(app: AppServer, { database }: AppParts): voi
       },
     },
     async (request, reply) =>
-      answer(reply, await readLearningSpace(database, request.project_id, request.params.learning_space_id)),
+      answer(
+        reply,
+        await readLearningSpace(request.database, request.project_id, request.params.learning_space_id),
+      ),
   )
 
   app.get(
@@ -105,7 +108,7 @@ export function learningSpaceRoutes(app: AppServer, { database }: AppParts): voi
       return answerList(
         reply,
         cursors,
-        await findLearningSpaces(database, { project_id, user, meta }, position),
+        await findLearningSpaces(request.database, { project_id, user, meta }, position),
         limit,
       )
     },
@@ -134,7 +137,7 @@ export function learningSpaceRoutes(app: AppServer, { database }: AppParts): voi
     async (request, reply) => {
       checkObjectBytes('/meta', request.body.meta, request.bodyText)
       const { project_id, params, bodyText } = request
-      const space = await mergeMeta(database, project_id, params.learning_space_id, bodyText)
+      const space = await mergeMeta(request.database, project_id, params.learning_space_id, bodyText)
       if (mayRead(request)) return answer(reply, space)
       const meta = sentField(request, 'meta', '{}')
       return answer(reply, withFields(space, { user_id: 'null', meta }))
@@ -158,7 +161,7 @@ export function learningSpaceRoutes(app: AppServer, { database }: AppParts): voi
       },
     },
     async (request, reply) => {
-      await deleteLearningSpace(database, request.project_id, request.params.learning_space_id)
+      await deleteLearningSpace(request.database, request.project_id, request.params.learning_space_id)
       return answer(reply, '{}')
     },
   )

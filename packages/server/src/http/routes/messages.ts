@@ -37,8 +37,8 @@ const TAGS = { tags: ['Messages'] }
 /** Messages of a session: add, list in any format, patch meta, count tokens. */
 export function messageRoutes(app: AppServer, parts: AppParts): void {
   addRoute(app, parts)
-  listRoute(app, parts)
-  metaAndTokenRoutes(app, parts)
+  listRoute(app)
+  metaAndTokenRoutes(app)
 }
 
 function addRoute(app: AppServer, { appender }: AppParts): void {
@@ -97,7 +97,7 @@ function withParts(entry: AppendAnswer, parts: Part[]): string {
   return `{"parts":${writeJson(own.parts)},${json.slice(1)}`
 }
 
-function listRoute(app: AppServer, { database }: AppParts): void {
+function listRoute(app: AppServer): void {
   app.get(
     '/session/:session_id/messages',
     {
@@ -122,7 +122,7 @@ function listRoute(app: AppServer, { database }: AppParts): void {
       const { session_id } = request.params
       const cursors = new Cursors('messages', project_id, session_id, time_desc, format, with_events)
       const from = readSeqCursor(cursors, cursor, time_desc)
-      const last_seq = await readLastSeq(database, project_id, session_id)
+      const last_seq = await readLastSeq(request.database, project_id, session_id)
       const page = {
         project_id,
         session_id,
@@ -133,12 +133,12 @@ function listRoute(app: AppServer, { database }: AppParts): void {
         isWanted: () => !reply.raw.destroyed,
         format: format as MessageFormat,
       }
-      return answerChunks(reply, messagePage(database, page, cursors))
+      return answerChunks(reply, messagePage(request.database, page, cursors))
     },
   )
 }
 
-function metaAndTokenRoutes(app: AppServer, { database }: AppParts): void {
+function metaAndTokenRoutes(app: AppServer): void {
   app.patch(
     '/session/:session_id/messages/:message_id/meta',
     {
@@ -163,7 +163,7 @@ function metaAndTokenRoutes(app: AppServer, { database }: AppParts): void {
       checkObjectBytes('/meta', request.body.meta, request.bodyText)
       const { session_id, message_id } = request.params
       const meta = await mergeMessageMeta(
-        database,
+        request.database,
         request.project_id,
         session_id,
         message_id,
@@ -188,7 +188,11 @@ function metaAndTokenRoutes(app: AppServer, { database }: AppParts): void {
       },
     },
     async (request, reply) => {
-      const total_tokens = await countSessionTokens(database, request.project_id, request.params.session_id)
+      const total_tokens = await countSessionTokens(
+        request.database,
+        request.project_id,
+        request.params.session_id,
+      )
       return answer(reply, JSON.stringify({ total_tokens }))
     },
   )

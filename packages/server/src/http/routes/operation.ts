@@ -5,13 +5,13 @@ import type { AppParts, AppServer } from '../app_parts.js'
 const CHECK = planned('check_ready', 'SELECT max(version) AS version FROM schema_migrations')
 
 /** For those who run the service: is the process alive, can it serve. Without the envelope. */
-export function operationRoutes(app: AppServer, { database, isServing }: AppParts): void {
+export function operationRoutes(app: AppServer, { reserved, isServing }: AppParts): void {
   app.get('/health', async (_request, reply) => reply.send({ status: 'ok' }))
 
   app.get('/ready', async (_request, reply) => {
     if (!isServing()) return reply.code(503).send({ status: 'stopping' })
     try {
-      const [row] = await database.query(CHECK, [])
+      const [row] = await reserved.query(CHECK, [])
       const fits = Number(row?.version) === schemaVersion()
       return fits
         ? reply.send({ status: 'ready' })

@@ -9,7 +9,7 @@ import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
 import { deleteSession } from '../../resources/erasure.js'
 import { copySession, createSession, findSessions, readSession } from '../../resources/sessions.js'
 import { answer } from '../answer.js'
-import type { AppParts, AppServer } from '../app_parts.js'
+import type { AppServer } from '../app_parts.js'
 import { idempotencyOf, markReplayed } from '../append_headers.js'
 import { Cursors } from '../cursor.js'
 import { checkObjectBytes, parseFilter } from '../json_parameters.js'
@@ -17,7 +17,7 @@ import { mayRead, sentField, withFields } from '../only_sent.js'
 import { answerList, readListCursor } from './page_answer.js'
 
 /** Sessions: list, create, read, delete, copy. */
-export function sessionRoutes(app: AppServer, { database }: AppParts): void {
+export function sessionRoutes(app: AppServer): void {
   app.get(
     '/session',
     {
@@ -44,7 +44,7 @@ export function sessionRoutes(app: AppServer, { database }: AppParts): void {
       return answerList(
         reply,
         cursors,
-        await findSessions(database, { project_id, user, configs }, position),
+        await findSessions(request.database, { project_id, user, configs }, position),
         limit,
       )
     },
@@ -78,7 +78,7 @@ export function sessionRoutes(app: AppServer, { database }: AppParts): void {
     async (request, reply) => {
       const { user, use_uuid, configs } = request.body
       checkObjectBytes('/configs', configs, request.bodyText)
-      const created = await createSession(database, {
+      const created = await createSession(request.database, {
         project_id: request.project_id,
         user: user ?? undefined,
         use_uuid: use_uuid?.toLowerCase(),
@@ -108,7 +108,7 @@ export function sessionRoutes(app: AppServer, { database }: AppParts): void {
       },
     },
     async (request, reply) =>
-      answer(reply, await readSession(database, request.project_id, request.params.session_id)),
+      answer(reply, await readSession(request.database, request.project_id, request.params.session_id)),
   )
 
   app.delete(
@@ -124,7 +124,7 @@ export function sessionRoutes(app: AppServer, { database }: AppParts): void {
       },
     },
     async (request, reply) => {
-      await deleteSession(database, request.project_id, request.params.session_id)
+      await deleteSession(request.database, request.project_id, request.params.session_id)
       return answer(reply, '{}')
     },
   )
@@ -154,7 +154,12 @@ export function sessionRoutes(app: AppServer, { database }: AppParts): void {
     },
     async (request, reply) => {
       const { project_id, params } = request
-      const copied = await copySession(database, project_id, params.session_id, idempotencyOf(request))
+      const copied = await copySession(
+        request.database,
+        project_id,
+        params.session_id,
+        idempotencyOf(request),
+      )
       markReplayed(reply, copied.replayed)
       return answer(reply, copied.json, 201)
     },

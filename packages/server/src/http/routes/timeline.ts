@@ -19,7 +19,7 @@ import { entriesPage, readSeqCursor, seqRange } from './page_answer.js'
 
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
 export function timelineRoutes(app: AppServer, parts: AppParts): void {
-  const { database, appender, feed, heartbeat } = parts
+  const { appender, feed, heartbeat } = parts
   app.get(
     '/session/:session_id/timeline',
     {
@@ -55,10 +55,10 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       const log = { project_id, session_id, kind, type }
       if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
         refuseForStream(request.query)
-        await readLastSeq(database, project_id, session_id)
+        await readLastSeq(request.database, project_id, session_id)
         const last_event_id = request.headers['last-event-id'] as string | undefined
         const tail = { ...log, after_seq: last_event_id === undefined ? after_seq : Number(last_event_id) }
-        return streamTail({ database, feed, heartbeat }, request, reply, tail)
+        return streamTail({ database: request.database, feed, heartbeat }, request, reply, tail)
       }
       const cursors = new Cursors(
         'timeline',
@@ -70,9 +70,9 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         String(after_seq),
       )
       const from = { above_seq: after_seq, ...readSeqCursor(cursors, cursor, time_desc) }
-      const last_seq = await readLastSeq(database, project_id, session_id)
+      const last_seq = await readLastSeq(request.database, project_id, session_id)
       const page = { ...log, ...seqRange(from, last_seq), time_desc, limit: limit + 1 }
-      const entries = readLog(database, page, 'item', () => !reply.raw.destroyed)
+      const entries = readLog(request.database, page, 'item', () => !reply.raw.destroyed)
       return answerChunks(reply, entriesPage(entries, limit, cursors))
     },
   )

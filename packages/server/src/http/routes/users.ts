@@ -11,7 +11,7 @@ import { Cursors } from '../cursor.js'
 import { answerList, readListCursor } from './page_answer.js'
 
 /** Users: list, count what they have, erase. */
-export function userRoutes(app: AppServer, { database, longWork }: AppParts): void {
+export function userRoutes(app: AppServer, { longWork }: AppParts): void {
   app.get(
     '/user/ls',
     {
@@ -32,7 +32,12 @@ export function userRoutes(app: AppServer, { database, longWork }: AppParts): vo
       const { cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
       const cursors = new Cursors('users', request.project_id, time_desc)
       const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-      return answerList(reply, cursors, await findUsers(database, request.project_id, position), limit)
+      return answerList(
+        reply,
+        cursors,
+        await findUsers(request.database, request.project_id, position),
+        limit,
+      )
     },
   )
 
@@ -50,7 +55,7 @@ export function userRoutes(app: AppServer, { database, longWork }: AppParts): vo
     },
     async (request, reply) => {
       const { sessions, learning_spaces } = await countResources(
-        database,
+        request.database,
         request.project_id,
         request.params.identifier,
       )
@@ -84,7 +89,9 @@ export function userRoutes(app: AppServer, { database, longWork }: AppParts): vo
     },
     async (request, reply) => {
       const { project_id, params } = request
-      const deleted = await longWork.run(project_id, () => eraseUser(database, project_id, params.identifier))
+      const deleted = await longWork.run(project_id, () =>
+        eraseUser(request.database, project_id, params.identifier),
+      )
       return answer(reply, JSON.stringify({ deleted }))
     },
   )
