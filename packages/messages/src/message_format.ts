@@ -46,12 +46,25 @@ export function readMessage(format: MessageFormat, blob: unknown, place?: Messag
   return READERS[format](blob, ids)
 }
 
-/**
- * Renders a conversation message by message, oldest first, so that a whole session can stream through it. What
- * it keeps from one message to the next is the calls that wait for their results.
- */
-export class ConversationRenderer {
+/** Reads the messages of a conversation, oldest first. What it keeps is the calls that wait for their results. */
+export class MessageReader {
   private readonly ids = new CallIds()
+
+  /** The message in the neutral form; undefined where the blob is no message of its format. */
+  read(stored: StoredMessage): NeutralMessage | undefined {
+    this.ids.enter(stored)
+    try {
+      return READERS[stored.format](stored.blob, this.ids)
+    } catch (error) {
+      if (!(error instanceof InvalidMessage)) throw error
+      return undefined
+    }
+  }
+}
+
+/** Renders a conversation message by message, oldest first, so that a whole session can stream through it. */
+export class ConversationRenderer {
+  private readonly reader = new MessageReader()
 
   constructor(private readonly format: MessageFormat) {}
 
@@ -60,17 +73,7 @@ export class ConversationRenderer {
    * several, each valid by itself. Never throws: a blob that is no message becomes an empty one.
    */
   render(stored: StoredMessage): unknown[] {
-    this.ids.enter(stored)
-    const message = this.read(stored)
+    const message = this.reader.read(stored) ?? { role: 'user', provider_role: null, name: null, parts: [] }
     return stored.format === this.format ? [stored.blob] : WRITERS[this.format](message)
-  }
-
-  private read({ format, blob }: StoredMessage): NeutralMessage {
-    try {
-      return READERS[format](blob, this.ids)
-    } catch (error) {
-      if (!(error instanceof InvalidMessage)) throw error
-      return { role: 'user', provider_role: null, name: null, parts: [] }
-    }
   }
 }

@@ -110,10 +110,11 @@ async function startOf(annals: Annals, session_id: string, options: TailOptions)
 
 async function printer(options: TailOptions, output: Output) {
   if (output.json) return output.value
-  const { TimelineReader } = await import('../timeline/read_timeline.js')
+  const { SessionReader } = await import('@annals/messages/session')
   const { TimelineText } = await import('../timeline/timeline_text.js')
-  const reader = new TimelineReader(options.after === 0 && options.type === undefined)
+  const reader = new SessionReader()
+  const numbered = options.after === 0 && options.type === undefined
   const { width, paint } = output
-  const text = new TimelineText({ width, paint, full: options.full ?? false, joins: false })
+  const text = new TimelineText({ width, paint, full: options.full ?? false, numbered, joins: false })
   return (item: Parameters<typeof reader.read>[0]) => output.lines(text.entry(reader.read(item)))
 }

@@ -1,9 +1,8 @@
 import type { Annals, TimelineItem } from '@annals/client'
 import { parseJson } from '@annals/messages/json'
+import { type ReadEntry, SessionReader, type ToolCall } from '@annals/messages/session'
 import { type Output, tell } from '../terminal/output.js'
-import { type Entry, TimelineReader } from './read_timeline.js'
 import { TimelineText } from './timeline_text.js'
-import type { ToolCall } from './tool_calls.js'
 
 const PAGE_MAX = 200
 /** How many entries an entry waits for the results of its calls, which stand with the calls. */
@@ -32,14 +31,16 @@ export async function printEntries(
     return
   }
   const { fromSeq = 1, last, type, full = false } = choice
-  const reader = new TimelineReader(fromSeq === 1 && last === undefined && type === undefined)
-  const text = new TimelineText({ width: output.width, paint: output.paint, full, joins: true })
+  const reader = new SessionReader()
+  const numbered = fromSeq === 1 && last === undefined && type === undefined
+  const { width, paint } = output
+  const text = new TimelineText({ width, paint, full, numbered, joins: true })
   let printed = 0
-  const print = (entry: Entry) => {
+  const print = (entry: ReadEntry) => {
     output.lines(text.entry(entry))
     printed += 1
   }
-  const waiting: Entry[] = []
+  const waiting: ReadEntry[] = []
   for await (const item of items) {
     waiting.push(reader.read(item))
     if (waiting.length > AHEAD_MAX) print(waiting.shift()!)
@@ -55,10 +56,11 @@ export async function printCalls(
   { tool, full }: TimelineChoice,
   output: Output,
 ): Promise<{ shown: number; all: number }> {
-  const reader = new TimelineReader(true)
+  const reader = new SessionReader()
   const calls: ToolCall[] = []
   for await (const item of annals.sessions.timeline(session_id, { limit: PAGE_MAX })) {
-    for (const block of reader.read(item).blocks) if (block.kind === 'call') calls.push(block.call)
+    for (const block of reader.read(item).blocks)
+      if (block.kind === 'call' && !block.is_repeat) calls.push(block.call)
   }
   const wanted = tool === undefined ? calls : calls.filter(({ number }) => number === tool)
   if (output.json) {
@@ -66,18 +68,24 @@ export async function printCalls(
     return { shown: wanted.length, all: calls.length }
   }
   const { width, paint } = output
-  const text = new TimelineText({ width, paint, full: full ?? tool !== undefined, joins: true })
+  const text = new TimelineText({
+    width,
+    paint,
+    full: full ?? tool !== undefined,
+    numbered: true,
+    joins: true,
+  })
   for (const call of wanted) output.lines(text.call(call))
   if (calls.length === 0 && tool === undefined) tell('There are no tool calls.')
   return { shown: wanted.length, all: calls.length }
 }
 
 /** A call as JSON has it. Arguments and result are values where they are JSON, and else the text itself. */
-function plainCall({ number, name, arguments: text, seq, at, result }: ToolCall): object {
+function plainCall({ number, name, arguments: text, seq, result }: ToolCall): object {
   const answer = result && {
     seq: result.seq,
-    is_error: result.is_error,
-    duration_ms: result.at - at,
+    is_error: result.is_failed,
+    duration_ms: result.duration_ms,
     value: readValue(result.text),
   }
   return { number, name, seq, arguments: readValue(text), result: answer ?? null }

@@ -1,10 +1,16 @@
 import { parseJson, writeJson } from '@annals/messages/json'
+import {
+  type Block,
+  isShownElsewhere,
+  type Medium,
+  type ReadEntry,
+  type ToolCall,
+  type ToolResult,
+} from '@annals/messages/session'
 import type { Paint, Style } from '../terminal/paint.js'
 import { cutTo, linesOf, padTo, widthOf } from '../terminal/text.js'
 import { clockOf, dayOf, durationOf } from '../terminal/times.js'
 import { visible, visibleJson, visibleLine } from '../terminal/visible.js'
-import type { Block, Entry } from './read_timeline.js'
-import type { ToolCall, ToolResult } from './tool_calls.js'
 
 const WIDTH_MAX = 120
 const SPEAKER_WIDTH = 14
@@ -31,6 +37,8 @@ export interface TextOptions {
   paint: Paint
   /** Nothing is left out, however long. */
   full: boolean
+  /** Whether the log is read from its beginning, so that the calls' numbers mean something. */
+  numbered: boolean
   /** A result that is known already stands with its call, and not once more where it came. */
   joins: boolean
 }
@@ -42,21 +50,24 @@ export interface TextOptions {
 export class TimelineText {
   private text_width: number
   private readonly indent = ' '.repeat(MARGIN)
-  private last: Entry | undefined
+  private last: ReadEntry | undefined
+  /** Calls that were written with their result. */
+  private readonly told = new WeakSet<ToolCall>()
 
   constructor(private readonly options: TextOptions) {
     this.text_width = this.beside(MARGIN)
   }
 
   /** The lines of an entry, with what stands between it and the one before. */
-  entry(entry: Entry): string[] {
+  entry(entry: ReadEntry): string[] {
     const { paint } = this.options
     const lines = this.between(entry)
     const body = entry.blocks.flatMap((block) => this.block(block))
     // Nothing of its own is left to say: its results stand with their calls.
-    if (body.length === 0 && entry.speaker === 'tool') return []
+    if (body.length === 0 && isShownElsewhere(entry)) return []
     this.last = entry
-    const name = cutTo(visibleLine(entry.speaker), SPEAKER_WIDTH)
+    const speaker = entry.name ? `${entry.speaker} ${entry.name}` : entry.speaker
+    const name = cutTo(visibleLine(speaker), SPEAKER_WIDTH)
     const style = styleOf(entry)
     const head = `${paint('dim', `${String(entry.seq).padStart(5)}  ${clockOf(entry.created_at)}`)}  ${paint(style, padTo(name, SPEAKER_WIDTH))} `
     const [first = '', ...rest] = body
@@ -76,13 +87,13 @@ export class TimelineText {
     return Math.max(TEXT_WIDTH_MIN, Math.min(this.options.width, WIDTH_MAX) - margin)
   }
 
-  private between(entry: Entry): string[] {
+  private between(entry: ReadEntry): string[] {
     const { paint } = this.options
     if (!this.last) return [paint('dim', `${' '.repeat(7)}${dayOf(entry.created_at)}`)]
     const lines: string[] = []
     if (dayOf(this.last.created_at) !== dayOf(entry.created_at))
       lines.push(paint('dim', `${' '.repeat(7)}${dayOf(entry.created_at)}`))
-    const gap = entry.at - this.last.at
+    const gap = Date.parse(entry.created_at) - Date.parse(this.last.created_at)
     if (gap >= GAP_MS_MIN) lines.push(paint('dim', `${' '.repeat(7)}┄ ${durationOf(gap)} later`))
     return lines
   }
@@ -93,24 +104,37 @@ export class TimelineText {
       case 'text':
         return this.wrapped(visible(block.text.trimEnd()), LINES_MAX)
       case 'thinking':
-        return this.wrapped(`(thinks) ${visible(block.text)}`, THINKING_LINES_MAX).map((line) =>
-          paint('dim', line),
+        return this.wrapped(`(thinks) ${visible(block.text ?? '(redacted)')}`, THINKING_LINES_MAX).map(
+          (line) => paint('dim', line),
         )
-      case 'attachment':
-        return this.wrapped(`[${visibleLine(block.text)}]`, 2).map((line) => paint('cyan', line))
+      case 'medium':
+        return this.wrapped(`[${visibleLine(describeMedium(block.part))}]`, 2).map((line) =>
+          paint('cyan', line),
+        )
       case 'data':
         return this.json(block.value, this.text_width)
       case 'call':
-        return this.callLines(block.call)
+        return block.is_repeat ? this.repeatLines(block.call, block.call.seq) : this.callLines(block.call)
       case 'result':
-        if (this.options.joins && block.call) return []
+        if (block.call && this.told.has(block.call)) return []
+        if (block.is_repeat) return this.repeatLines(block.call!, block.call!.result!.seq)
         return this.resultLines(block.result, block.call)
     }
   }
 
+  /** What another entry records too is written once. */
+  private repeatLines(call: ToolCall, seq: number): string[] {
+    const { joins, paint } = this.options
+    return joins ? [] : [paint('dim', `call ${this.numberOf(call)}${visibleLine(call.name)}, as in #${seq}`)]
+  }
+
+  private numberOf({ number }: ToolCall): string {
+    return this.options.numbered ? `${number} ` : ''
+  }
+
   private callLines(call: ToolCall): string[] {
     const { paint, joins } = this.options
-    const number = call.number === undefined ? '' : `${call.number} `
+    const number = this.numberOf(call)
     const name = visibleLine(call.name)
     const title = `${paint('dim', `call ${number}`)}${paint('bold', name)}`
     const args = this.jsonText(call.arguments, this.text_width - 2)
@@ -120,18 +144,21 @@ export class TimelineText {
         ? [`${title} ${args[0]}`]
         : [title, ...args.map((line) => `  ${line}`)]
     if (!joins || !call.result) return lines
+    this.told.add(call)
     return [...lines, ...this.resultLines(call.result, call, true)]
   }
 
   private resultLines(result: ToolResult, call: ToolCall | undefined, is_joined = false): string[] {
     const { paint } = this.options
-    const style: Style = result.is_error ? 'red' : 'green'
+    const style: Style = result.is_failed ? 'red' : 'green'
     // What was stored at one moment, as a batch is, tells nothing of how long it took.
-    const took_ms = call ? result.at - call.at : 0
-    const took = took_ms > 0 ? ` ${durationOf(took_ms)}` : ''
-    const number = call?.number === undefined ? '' : ` ${call.number}`
-    const of = is_joined ? ` (#${result.seq})` : call ? ` of${number} ${visibleLine(call.name)}` : ''
-    const label = `${result.is_error ? '✗ error' : '✓ result'}${of}${took}`
+    const took = result.duration_ms > 0 ? ` ${durationOf(result.duration_ms)}` : ''
+    const of = is_joined
+      ? ` (#${result.seq})`
+      : call
+        ? ` of ${this.numberOf(call)}${visibleLine(call.name)}`
+        : ''
+    const label = `${result.is_failed ? '✗ error' : '✓ result'}${of}${took}`
     const body = this.jsonText(result.text, this.text_width - 2)
     const room = this.text_width - widthOf(`${label}  `)
     if (body.length === 1 && widthOf(body[0]!) <= room) return [`${paint(style, label)}  ${body[0]}`]
@@ -167,9 +194,18 @@ export class TimelineText {
   }
 }
 
+/** What a picture or a file is, in place of what a terminal cannot show. */
+function describeMedium(part: Medium): string {
+  const { url, data, media_type, file_id } = part.meta
+  const filename = part.filename ?? ('filename' in part.meta ? part.meta.filename : undefined)
+  const size = data ? `${Math.floor((data.length * 3) / 4).toLocaleString('en')} bytes` : undefined
+  const where = url?.startsWith('data:') ? `${url.slice(5, url.search(/[;,]/))}, inline` : url
+  return [part.type, filename, media_type, size, where, file_id].filter(Boolean).join(', ')
+}
+
 /** A failure should be seen from afar, whatever the caller calls it. */
-function styleOf({ kind, speaker }: Entry): Style {
-  if (kind === 'message') return SPEAKER_STYLES[speaker.split(' ')[0]!] ?? 'cyan'
+function styleOf({ kind, speaker }: ReadEntry): Style {
+  if (kind === 'message') return SPEAKER_STYLES[speaker] ?? 'cyan'
   return /fail|error|exceed|refus|abort/i.test(speaker) ? 'red' : 'yellow'
 }
 

@@ -1,0 +1,164 @@
+import { isObject } from '../blob_fields.js'
+import { parseJson, writeJson } from '../json/exact_json.js'
+import type { ToolCall, ToolResult } from './entry.js'
+import type { CallRecord, Place, ResultRecord, Source } from './records.js'
+import { type TrackedCall, WaitingCalls } from './waiting_calls.js'
+
+/**
+ * Numbers the calls of a session, ties results to them, and tells a call that is new from one that was recorded
+ * before, as a message's call is that an event repeats. `docs/messages.md` has the rules.
+ */
+export class CallJoiner {
+  private count = 0
+  private readonly waiting = new WaitingCalls()
+
+  /** The call that an entry records, and whether an earlier one has recorded it. */
+  call(source: Source, record: CallRecord, place: Place): { call: ToolCall; is_repeat: boolean } {
+    const known = this.recorded(source, record)
+    const tracked = known ?? this.begin(source, record, place)
+    tracked.recorded[source] = true
+    const { id, name } = record
+    const { waiting } = this
+    if (id !== undefined) for (const by of SOURCES) waiting.add(key(by, 'id', id), tracked)
+    if (source === 'event') {
+      waiting.add(key('event', 'event call', name), tracked)
+      waiting.add(key('event', 'event call'), tracked)
+    } else if (!known) {
+      waiting.add(key('event', 'message call', name), tracked)
+      waiting.add(key('event', 'message call'), tracked)
+    }
+    return { call: tracked.call, is_repeat: known !== undefined }
+  }
+
+  /** Ties a result to its call. */
+  result(
+    source: Source,
+    record: ResultRecord,
+    place: Place,
+  ): { call: ToolCall | undefined; result: ToolResult; is_repeat: boolean } {
+    const { text, is_failed } = record
+    const tracked = this.answeredBy(source, record)
+    const result: ToolResult = { text, is_failed, ...place, duration_ms: 0 }
+    if (tracked === undefined) return { call: undefined, result, is_repeat: false }
+    const { call } = tracked
+    const before = call.result
+    result.duration_ms = Math.max(Date.parse(place.created_at) - Date.parse(call.created_at), 0) || 0
+    tracked.answered[source] = true
+    // Of two records the message's counts, which is what the model was given, and a failure that either tells of.
+    const kept = before === undefined || source === 'message' ? result : before
+    const has_failed = is_failed || before?.is_failed === true
+    call.result = { ...kept, is_failed: has_failed, duration_ms: (before ?? result).duration_ms }
+    call.verdict = has_failed ? 'failed' : 'ok'
+    call.version++
+    this.waiting.grow(text.length)
+    return { call, result, is_repeat: before !== undefined }
+  }
+
+  private begin(source: Source, record: CallRecord, place: Place): TrackedCall {
+    const { id, name } = record
+    const { seq, created_at } = place
+    const call: ToolCall = {
+      number: ++this.count,
+      id,
+      name,
+      arguments: record.arguments,
+      seq,
+      created_at,
+      verdict: 'open',
+      result: undefined,
+      version: 0,
+    }
+    const tracked: TrackedCall = {
+      call,
+      recorded: { message: false, event: false },
+      answered: { message: false, event: false },
+    }
+    const { waiting } = this
+    if (id !== undefined) waiting.add(key(source, 'same id', id, name), tracked)
+    else for (const by of SOURCES) waiting.add(key(by, 'no id', name), tracked)
+    const given = canonical(record.arguments)
+    waiting.add(key(source, 'same arguments', name, given), tracked)
+    if (source === 'message' || given === '') waiting.add(key(source, 'same name', name), tracked)
+    waiting.grow(name.length + record.arguments.length)
+    return tracked
+  }
+
+  /** The call that an earlier entry recorded, if this is a record of the same. */
+  private recorded(source: Source, record: CallRecord): TrackedCall | undefined {
+    const { id, name } = record
+    const other = source === 'event' ? 'message' : 'event'
+    const isUnrepeated = (call: TrackedCall) => !call.recorded[source]
+    if (id !== undefined) {
+      const same = this.waiting.first(key(other, 'same id', id, name), isUnrepeated)
+      if (same) return same
+      // A call that is logged once more while it is open, as when it begins and when it ends.
+      const open =
+        source === 'event' ? this.waiting.first(key('event', 'id', id), isUnanswered('event')) : undefined
+      if (open?.recorded.event && open.call.verdict === 'open' && open.call.name === name) return open
+    }
+    const given = canonical(record.arguments)
+    return (
+      this.waiting.first(key(other, 'same arguments', name, given), isUnrepeated) ??
+      // An event that leaves the arguments out is the record of any call of its name.
+      (source === 'event' && given !== ''
+        ? undefined
+        : this.waiting.first(key(other, 'same name', name), isUnrepeated))
+    )
+  }
+
+  /** The call that a result answers. */
+  private answeredBy(source: Source, { id, is_certain, name }: ResultRecord): TrackedCall | undefined {
+    const { waiting } = this
+    const wanted = isUnanswered(source)
+    if (id !== undefined) {
+      const same = waiting.first(key(source, 'id', id), wanted)
+      if (same) return same
+      if (is_certain)
+        return name === undefined ? undefined : waiting.first(key(source, 'no id', name), wanted)
+    }
+    if (name !== undefined)
+      return (
+        waiting.first(key('event', 'event call', name), wanted) ??
+        waiting.first(key('event', 'message call', name), wanted)
+      )
+    const isOpen = (call: TrackedCall) => wanted(call) && call.call.verdict === 'open'
+    return (
+      waiting.first(key('event', 'event call'), isOpen) ?? waiting.first(key('event', 'message call'), isOpen)
+    )
+  }
+}
+
+const SOURCES = ['message', 'event'] as const
+
+const UNANSWERED = {
+  message: ({ answered }: TrackedCall) => !answered.message,
+  event: ({ answered }: TrackedCall) => !answered.event,
+}
+
+function isUnanswered(source: Source): (call: TrackedCall) => boolean {
+  return UNANSWERED[source]
+}
+
+/** One key for each question that is asked, as what it is asked of must not answer another one. */
+function key(...words: string[]): string {
+  return words.join('\0')
+}
+
+/** Arguments in one spelling: databases sort the members of objects. Empty where nothing is said of them. */
+function canonical(text: string): string {
+  if (text.trim() === '') return ''
+  try {
+    const value = sorted(parseJson(text))
+    return isObject(value) && Object.keys(value).length === 0 ? '' : writeJson(value)
+  } catch {
+    return text
+  }
+}
+
+/** `parseJson` has bounded the depth. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isObject(value)) return value
+  const members = Object.entries(value).map(([name, member]) => [name, sorted(member)] as const)
+  return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)))
+}

@@ -1,0 +1,71 @@
+import { isObject, type JsonObject } from '../blob_fields.js'
+import { writeJson } from '../json/exact_json.js'
+import { eventSaysFailed, failureMark, isSomething, valueSaysFailed } from './failures.js'
+import type { CallRecord, ResultRecord } from './records.js'
+
+/** Types of events, without what stands between the words. */
+const CALL_TYPES = new Set(['toolcall', 'tooluse', 'functioncall'])
+const RESULT_TYPES = new Set([
+  'toolresult',
+  'tooloutput',
+  'toolresponse',
+  'toolcallresult',
+  'toolcalloutput',
+  'functionresult',
+  'functionresponse',
+  'functioncalloutput',
+])
+
+/** The call and the result that an event records: one of them, both where it was logged when all was over, or neither. */
+export function recordsOf(
+  type: string,
+  data: JsonObject,
+): { call: CallRecord | undefined; result: ResultRecord | undefined } {
+  const kind = type.toLowerCase().replace(/[^a-z]/g, '')
+  if (CALL_TYPES.has(kind)) {
+    const call = callOf(data)
+    const is_over = call && (data.result != null || data.output != null || eventSaysFailed(data))
+    return { call, result: is_over ? resultOf(data) : undefined }
+  }
+  return { call: undefined, result: RESULT_TYPES.has(kind) ? resultOf(data) : undefined }
+}
+
+/** `{ name, arguments }`, `{ id, type, function: { name, arguments } }`, and the same in the words of others. */
+function callOf(data: JsonObject): CallRecord | undefined {
+  const called = isObject(data.function) ? data.function : data
+  const name = nameIn(called)
+  if (name === undefined) return undefined
+  const given = called.arguments ?? called.input ?? called.args ?? called.parameters
+  return { id: idsOf(data)[0], name, arguments: textOf(given) }
+}
+
+function resultOf(data: JsonObject): ResultRecord {
+  const output = data.result ?? data.output ?? data.content ?? data.response
+  const [id, is_certain] = idsOf(data)
+  const is_failed = failureMark(data) ?? (eventSaysFailed(data) || valueSaysFailed(output))
+  // Without an output of its own, or with an error beside it, all of the data is what the tool gave.
+  const text = textOf(isSomething(data.error) ? data : (output ?? data))
+  const name = nameIn(isObject(data.function) ? data.function : data)
+  return { id, is_certain, name, text, is_failed }
+}
+
+function nameIn(data: JsonObject): string | undefined {
+  return [data.name, data.tool_name, data.tool].find((name) => typeof name === 'string' && name !== '') as
+    | string
+    | undefined
+}
+
+/** The id that ties a call to its result, and whether it can mean nothing else: a plain `id` may be the event's own. */
+function idsOf(data: JsonObject): [id: string | undefined, is_certain: boolean] {
+  const id = [data.call_id, data.tool_call_id, data.tool_use_id].find(isId)
+  return id !== undefined ? [String(id), true] : [isId(data.id) ? String(data.id) : undefined, false]
+}
+
+function isId(value: unknown): boolean {
+  return (typeof value === 'string' && value !== '') || typeof value === 'number'
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value == null ? '' : writeJson(value)
+}

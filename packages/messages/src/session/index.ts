@@ -1,0 +1,13 @@
+export type {
+  Block,
+  LogEntry,
+  LoggedEvent,
+  LoggedMessage,
+  Medium,
+  ReadEntry,
+  ToolCall,
+  ToolResult,
+  Verdict,
+} from './entry.js'
+export { textSaysFailed } from './failures.js'
+export { isShownElsewhere, SessionReader } from './session_reader.js'

@@ -1,0 +1,151 @@
+import { isObject, type JsonObject } from '../blob_fields.js'
+import { writeJson } from '../json/exact_json.js'
+import { MessageReader } from '../message_format.js'
+import type { DataMeta, NeutralMessage, Part, ToolResultMeta } from '../parts.js'
+import { CallJoiner } from './call_joiner.js'
+import type { Block, LogEntry, LoggedEvent, LoggedMessage, ReadEntry } from './entry.js'
+import { recordsOf } from './event_records.js'
+import { textSaysFailed } from './failures.js'
+import type { CallRecord, Place, ResultRecord, Source } from './records.js'
+
+/**
+ * Reads the entries of one session in the order of `seq`, whatever format each message has, and ties results to
+ * their calls. What an entry tells of an earlier one's calls changes those calls. It takes time linear in what it
+ * reads, and remembers no more of a long session than of a short one.
+ */
+export class SessionReader {
+  private readonly messages = new MessageReader()
+  private readonly joiner = new CallJoiner()
+
+  read(entry: LogEntry): ReadEntry {
+    return entry.kind === 'message' ? this.readMessage(entry) : this.readEvent(entry)
+  }
+
+  private readMessage(entry: LoggedMessage): ReadEntry {
+    const { seq, created_at, blob } = entry
+    const message = this.messages.read(entry)
+    const blocks: Block[] = thoughtsOf(entry)
+    // What is understood by no reader is shown as it is, never dropped.
+    if (message === undefined) blocks.push({ kind: 'data', value: blob })
+    else {
+      const marks = explicitMarks(entry, message)
+      for (const part of message.parts) blocks.push(...this.readPart(part, entry, marks))
+    }
+    return { seq, created_at, kind: 'message', ...speakerOf(entry, message, blocks), blocks }
+  }
+
+  private readPart(part: Part, place: Place, marks: Iterator<boolean | undefined>): Block[] {
+    switch (part.type) {
+      case 'text':
+        return part.text === '' ? [] : [{ kind: 'text', text: part.text }]
+      case 'thinking':
+        return [{ kind: 'thinking', text: part.text }]
+      case 'redacted_thinking':
+        return [{ kind: 'thinking', text: null }]
+      case 'tool-call':
+        return [this.call('message', part.meta, place)]
+      case 'tool-result': {
+        const { tool_call_id, name, is_error } = part.meta as ToolResultMeta
+        const is_failed = is_error ?? marks.next().value ?? textSaysFailed(part.text)
+        const id = tool_call_id === '' ? undefined : tool_call_id
+        return [this.result('message', { id, is_certain: true, name, text: part.text, is_failed }, place)]
+      }
+      case 'data':
+        return [this.readData(part.meta, place)]
+      default:
+        return [{ kind: 'medium', part }]
+    }
+  }
+
+  /** Tools that the provider itself runs are called and answered by blocks of their own. */
+  private readData(meta: DataMeta, place: Place): Block {
+    const { data_type, id, name, input, tool_use_id, content } = meta
+    if ((data_type === 'server_tool_use' || data_type === 'mcp_tool_use') && typeof name === 'string') {
+      const record = { id: typeof id === 'string' ? id : undefined, name, arguments: writeJson(input ?? {}) }
+      return this.call('message', record, place)
+    }
+    if (data_type.endsWith('_tool_result') && typeof tool_use_id === 'string') {
+      const refused = isObject(content) && typeof content.type === 'string' && content.type.endsWith('_error')
+      const record = {
+        id: tool_use_id,
+        is_certain: true,
+        name: undefined,
+        text: textOfContent(content),
+        is_failed: meta.is_error === true || refused,
+      }
+      return this.result('message', record, place)
+    }
+    return { kind: 'data', value: meta }
+  }
+
+  private readEvent(entry: LoggedEvent): ReadEntry {
+    const { seq, created_at, type, data } = entry
+    const { call, result } = recordsOf(type, data)
+    const blocks: Block[] = []
+    if (call) blocks.push(this.call('event', call, entry))
+    if (result) blocks.push(this.result('event', result, entry))
+    if (blocks.length === 0) blocks.push({ kind: 'data', value: data })
+    return { seq, created_at, kind: 'event', speaker: type, name: null, blocks }
+  }
+
+  private call(source: Source, { id, name, arguments: given }: CallRecord, place: Place): Block {
+    return { kind: 'call', ...this.joiner.call(source, { id, name, arguments: given }, place) }
+  }
+
+  private result(source: Source, record: ResultRecord, { seq, created_at }: Place): Block {
+    const { name } = record
+    return { kind: 'result', name, ...this.joiner.result(source, record, { seq, created_at }) }
+  }
+}
+
+/** Whether all that an entry holds is shown elsewhere: results with their calls, repeats where they were first. */
+export function isShownElsewhere({ blocks }: ReadEntry): boolean {
+  return (
+    blocks.length > 0 &&
+    blocks.every((block) => (block.kind === 'call' ? block.is_repeat : block.kind === 'result' && block.call))
+  )
+}
+
+function speakerOf(
+  { role }: LoggedMessage,
+  message: NeutralMessage | undefined,
+  blocks: Block[],
+): { speaker: string; name: string | null } {
+  const name = message?.name ?? null
+  if (blocks.length > 0 && blocks.every(({ kind }) => kind === 'result')) return { speaker: 'tool', name }
+  const provider_role = message?.provider_role
+  const is_instruction = provider_role === 'system' || provider_role === 'developer'
+  return { speaker: is_instruction ? provider_role : (message?.role ?? role), name }
+}
+
+/** What models that think aloud say in a field of Chat Completions that OpenAI does not know. */
+function thoughtsOf({ format, blob }: LoggedMessage): Block[] {
+  if (format !== 'openai' || !isObject(blob)) return []
+  const text = blob.reasoning_content ?? blob.reasoning
+  return typeof text === 'string' && text !== '' ? [{ kind: 'thinking', text }] : []
+}
+
+/**
+ * Anthropic's results in order: false for each that is marked as no error, which the neutral form does not tell from
+ * one without a mark.
+ */
+function* explicitMarks(
+  { format, blob }: LoggedMessage,
+  { parts }: NeutralMessage,
+): Generator<boolean | undefined> {
+  const content = format === 'anthropic' && isObject(blob) ? blob.content : undefined
+  if (!Array.isArray(content) || !parts.some(({ type }) => type === 'tool-result')) return
+  for (const block of content as JsonObject[]) {
+    if (block.type === 'tool_result' && block.is_error !== true)
+      yield typeof block.is_error === 'boolean' ? block.is_error : undefined
+  }
+}
+
+/** Content as text where all of it is, and else as JSON. */
+function textOfContent(content: unknown): string {
+  if (typeof content === 'string') return content
+  const texts = Array.isArray(content) ? content.map((one) => (isObject(one) ? one.text : undefined)) : []
+  return texts.length > 0 && texts.every((text) => typeof text === 'string')
+    ? texts.join('\n')
+    : writeJson(content ?? null)
+}

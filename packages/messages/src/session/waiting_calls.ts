@@ -1,0 +1,65 @@
+import type { ToolCall } from './entry.js'
+import type { Source } from './records.js'
+
+/** A call, and by which kind of entry it and its result were recorded. */
+export interface TrackedCall {
+  call: ToolCall
+  recorded: Record<Source, boolean>
+  answered: Record<Source, boolean>
+}
+
+/** Characters of calls and results that are remembered, in each of two generations. */
+const CHARACTERS_MAX = 8_000_000
+/** What a call takes at least. */
+const CALL_CHARACTERS = 500
+
+class Generation {
+  readonly queues = new Map<string, { calls: TrackedCall[]; next: number }>()
+  characters = 0
+}
+
+/**
+ * Calls by keys, oldest first. Of a long session the latest are remembered, some 10,000 at least unless they are
+ * large, so that a session of any length can be read: once the young generation is full, the old one is forgotten.
+ */
+export class WaitingCalls {
+  private old = new Generation()
+  private young = new Generation()
+
+  add(key: string, call: TrackedCall): void {
+    const queue = this.young.queues.get(key)
+    if (queue) queue.calls.push(call)
+    else this.young.queues.set(key, { calls: [call], next: 0 })
+  }
+
+  /** Says how large a call or a result is that is now remembered. */
+  grow(characters: number): void {
+    this.young.characters += CALL_CHARACTERS + characters
+    if (this.young.characters < CHARACTERS_MAX) return
+    this.old = this.young
+    this.young = new Generation()
+  }
+
+  /**
+   * The oldest call under the key that is wanted. One that is not is dropped, so that all searches together take
+   * linear time: what is no longer wanted under a key must never be again.
+   */
+  first(key: string, isWanted: (call: TrackedCall) => boolean): TrackedCall | undefined {
+    return firstOf(this.old, key, isWanted) ?? firstOf(this.young, key, isWanted)
+  }
+}
+
+function firstOf(
+  { queues }: Generation,
+  key: string,
+  isWanted: (call: TrackedCall) => boolean,
+): TrackedCall | undefined {
+  const queue = queues.get(key)
+  if (queue === undefined) return undefined
+  for (; queue.next < queue.calls.length; queue.next++) {
+    const call = queue.calls[queue.next]!
+    if (isWanted(call)) return call
+  }
+  queues.delete(key)
+  return undefined
+}

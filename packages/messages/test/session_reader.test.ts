@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import { isShownElsewhere, type LogEntry, SessionReader, textSaysFailed } from '../src/session/index.js'
+import { asVector, callsOf, logOf, RESULT_TEXTS, SESSION_VECTORS } from './session_vectors.js'
+
+function read(log: LogEntry[]) {
+  const reader = new SessionReader()
+  return log.map((entry) => reader.read(entry))
+}
+
+describe('a session', () => {
+  it.each(SESSION_VECTORS)('$name', (vector) => {
+    const entries = read(logOf(vector))
+    expect(callsOf(entries).map(asVector)).toEqual(vector.calls)
+    expect(entries.filter(isShownElsewhere).map(({ seq }) => seq)).toEqual(vector.shown_elsewhere)
+  })
+
+  it('tells by the version of a call that a later entry has changed it', () => {
+    const [{ entries }] = SESSION_VECTORS as [(typeof SESSION_VECTORS)[number]]
+    const log = logOf({ entries })
+    const reader = new SessionReader()
+    const [call] = callsOf(log.slice(0, 2).map((entry) => reader.read(entry)))
+    const before = call!.version
+    reader.read(log[2]!)
+    expect(call!.version).toBe(before)
+    reader.read(log[3]!)
+    expect(call).toMatchObject({ version: before + 1, verdict: 'failed', result: { duration_ms: 2_000 } })
+  })
+})
+
+describe('what an entry says', () => {
+  const blocksOf = (format: string, blob: object) =>
+    read(logOf({ entries: [{ kind: 'message', format, blob }] }))[0]!
+
+  it('has the speaker in one word, whatever the provider calls it, and the name beside it', () => {
+    const speaker = (format: string, blob: object) => blocksOf(format, blob).speaker
+    expect([
+      speaker('openai', { role: 'system', content: 'Be brief.' }),
+      speaker('openai', { role: 'developer', content: 'Be brief.' }),
+      speaker('openai', { role: 'tool', tool_call_id: 'a', content: 'x' }),
+      speaker('gemini', { role: 'model', parts: [{ text: 'Hi' }] }),
+      speaker('anthropic', {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }],
+      }),
+      speaker('anthropic', { role: 'user', content: 'Hi' }),
+    ]).toEqual(['system', 'developer', 'tool', 'assistant', 'tool', 'user'])
+    expect(blocksOf('openai', { role: 'user', name: 'bob', content: 'Hi' })).toMatchObject({
+      speaker: 'user',
+      name: 'bob',
+    })
+  })
+
+  it('holds what is no message of its format as it is, and what models think aloud', () => {
+    expect(blocksOf('openai', { role: 'nobody' }).blocks).toEqual([
+      { kind: 'data', value: { role: 'nobody' } },
+    ])
+    expect(
+      blocksOf('openai', { role: 'assistant', content: 'Yes', reasoning_content: 'Hm.' }).blocks,
+    ).toEqual([
+      { kind: 'thinking', text: 'Hm.' },
+      { kind: 'text', text: 'Yes' },
+    ])
+    expect(
+      blocksOf('anthropic', { role: 'assistant', content: [{ type: 'redacted_thinking', data: 'x' }] })
+        .blocks,
+    ).toEqual([{ kind: 'thinking', text: null }])
+  })
+})
+
+describe('a result', () => {
+  it.each(RESULT_TEXTS.failed)('says that the call failed: %j', (text) => {
+    expect(textSaysFailed(text)).toBe(true)
+  })
+
+  it.each(RESULT_TEXTS.fine)('says no such thing: %j', (text) => {
+    expect(textSaysFailed(text)).toBe(false)
+  })
+})
