@@ -1,5 +1,5 @@
+import { ExactNumber, parseJson } from '@annals/messages/json'
 import { describe, expect, it } from 'vitest'
-import { ExactNumber, parseExactly } from '../src/json/exact_json.ts'
 import {
   conditionsOf,
   type Filter,
@@ -62,14 +62,14 @@ describe('a number of more digits than JavaScript keeps', () => {
 
   it.skipIf(!has_source)('is shown and written as it was read', () => {
     const text = '{"id":12345678901234567890,"rate":0.12345678901234567891,"n":0.50}'
-    const value = parseExactly(text) as Record<string, unknown>
+    const value = parseJson(text) as Record<string, unknown>
     expect(value.id).toBeInstanceOf(ExactNumber)
     expect(value.n).toBe(0.5)
     expect(JSON.stringify(value)).toBe('{"id":12345678901234567890,"rate":0.12345678901234567891,"n":0.5}')
   })
 
   it('does not keep others from being plain numbers', () => {
-    expect(parseExactly('{"a":1.5,"b":[9007199254740991,-3e2]}')).toEqual({
+    expect(parseJson('{"a":1.5,"b":[9007199254740991,-3e2]}')).toEqual({
       a: 1.5,
       b: [9007199254740991, -300],
     })

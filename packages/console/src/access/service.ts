@@ -1,5 +1,5 @@
 import { Annals, AnnalsError } from '@annals/client'
-import { parseExactly } from '../json/exact_json.ts'
+import { parseAnswer } from '@annals/messages/json'
 
 const ATTEMPT_MS_MAX = 20_000
 
@@ -8,7 +8,7 @@ export function clientFor(token: string): Annals {
   return new Annals({
     url: location.origin,
     token,
-    parse: parseExactly,
+    parse: parseAnswer,
     retries: 2,
     timeout_ms: ATTEMPT_MS_MAX,
   })

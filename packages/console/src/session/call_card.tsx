@@ -1,23 +1,28 @@
-import { type Json, shortText } from '../json/exact_json.ts'
+import type { Block, ToolCall, Verdict } from '@annals/messages/session'
+import { useMemo } from 'react'
+import { type Json, shortText, valueIn } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
 import { LongText } from '../parts/long_text.tsx'
 import { durationText } from '../parts/timestamp.tsx'
-import type { ToolCall } from './calls.ts'
 
 const RESULT_TEXT_MAX = 1_200
 
+const STATES: Record<Verdict, string> = { open: 'no result yet', ok: 'answered', failed: 'failed' }
+const CLASSES: Record<Verdict, string> = { open: 'is-open', ok: 'is-answered', failed: 'is-failed' }
+
 /** A tool call and its result, as one. */
 export function CallCard({ call, onJump }: { call: ToolCall; onJump: (seq: number) => void }) {
-  const { number, name, input, result } = call
-  const state = result === undefined ? 'is-open' : result.is_error ? 'is-failed' : 'is-answered'
+  const { number, name, arguments: given, result, verdict } = call
+  const input = useMemo(() => valueIn(given), [given])
   return (
-    <section className={`card call ${state}`} aria-label={`Tool call ${number}: ${name}`}>
+    <section className={`card call ${CLASSES[verdict]}`} aria-label={`Tool call ${number}: ${name}`}>
       <p className="card-head">
         <span className="call-number mono">Tool call {number}</span>
         <span className="call-name mono">{name}</span>
         <span className="call-state">
-          {result === undefined ? 'no result yet' : result.is_error ? 'failed' : 'answered'}
-          {result && tookText(call.at, result.at)}
+          {STATES[verdict]}
+          {/* Runs that were imported have one time for all their entries, which tells nothing. */}
+          {result !== undefined && result.duration_ms > 0 && ` in ${durationText(result.duration_ms)}`}
         </span>
       </p>
       <div className="call-body">
@@ -36,7 +41,7 @@ export function CallCard({ call, onJump }: { call: ToolCall; onJump: (seq: numbe
                 {result.seq}
               </button>
             </p>
-            <ResultBody output={result.output} />
+            <ResultText text={result.text} />
           </>
         )}
       </div>
@@ -44,8 +49,29 @@ export function CallCard({ call, onJump }: { call: ToolCall; onJump: (seq: numbe
   )
 }
 
+/** What a tool gave: the JSON in it, or the text. */
+export function ResultText({ text }: { text: string }) {
+  const output = useMemo(() => valueIn(text), [text])
+  return <ResultBody output={output} />
+}
+
+/** In place of what another entry shows. */
+export function Told({ block, onJump }: { block: Block; onJump: (seq: number) => void }) {
+  if (!('call' in block) || !block.call) return null
+  const { number, name, seq } = block.call
+  return (
+    <p className="told">
+      {block.kind === 'result' ? 'Result of' : 'Recorded again:'}{' '}
+      <button type="button" className="plain" onClick={() => onJump(seq)}>
+        call {number}, {name}
+      </button>
+      {block.kind === 'result' && ', shown with it'}
+    </p>
+  )
+}
+
 /** Text as text, and all else as a tree. */
-export function ResultBody({ output }: { output: Json }) {
+function ResultBody({ output }: { output: Json }) {
   if (typeof output === 'string') {
     return output === '' ? <p className="faint">empty</p> : <LongText text={output} max={RESULT_TEXT_MAX} />
   }
@@ -53,12 +79,6 @@ export function ResultBody({ output }: { output: Json }) {
   return <JsonTree value={output} />
 }
 
-/** Runs that were imported have one time for all their entries, which tells nothing. */
-function tookText(from: string, to: string): string {
-  const ms = Date.parse(to) - Date.parse(from)
-  return to > from ? ` in ${durationText(ms)}` : ''
-}
-
 function isEmpty(value: Json): boolean {
-  return value === null || (typeof value === 'object' && Object.keys(value).length === 0)
+  return value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 }

@@ -1,11 +1,11 @@
 import type { TimelineItem } from '@annals/client'
+import { isShownElsewhere, type ReadEntry } from '@annals/messages/session'
 import { memo } from 'react'
 import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
 import { FaultBoundary } from '../parts/fault_boundary.tsx'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
-import { CallCard } from './call_card.tsx'
-import type { ToolCall } from './calls.ts'
+import { CallCard, Told } from './call_card.tsx'
 import { EntryActions } from './entry_actions.tsx'
 import { EventCard } from './event_card.tsx'
 import { MessageCard } from './message_card.tsx'
@@ -17,10 +17,9 @@ export interface EntryParts {
   item: TimelineItem
   /** When the entry before it was stored. */
   before: string | undefined
-  /** The calls that it makes. */
-  calls: ToolCall[] | undefined
-  /** The calls that it answers, where it does nothing else. */
-  answers: ToolCall[] | undefined
+  read: ReadEntry
+  /** Of what was read, which changes with the results of its calls. */
+  version: number
   is_current: boolean
   is_match: boolean
   is_new: boolean
@@ -31,13 +30,13 @@ export interface EntryParts {
 
 /** One line of the log: its number on the spine, and what it says beside it. */
 export const EntryRow = memo(function EntryRow(props: EntryParts) {
-  const { item, before, answers, is_current, is_match, is_new, converted, onJump } = props
+  const { item, before, read, is_current, is_match, is_new, converted, onJump } = props
   const gap_ms = before === undefined ? 0 : Date.parse(item.created_at) - Date.parse(before)
   const marks = [
     is_current && 'is-current',
     is_match && 'is-match',
     is_new && 'is-new',
-    answers && converted === undefined && 'is-told',
+    converted === undefined && isShownElsewhere(read) && 'is-told',
   ].filter(Boolean)
   return (
     <article className={`entry ${marks.join(' ')}`} aria-label={`Entry ${item.seq}`}>
@@ -65,27 +64,19 @@ export const EntryRow = memo(function EntryRow(props: EntryParts) {
 })
 
 /** What the entry says: as JSON where a format was chosen, else as its kind is read. */
-function Said({ item, calls, answers, converted, onJump }: EntryParts) {
+function Said({ item, read, converted, onJump }: EntryParts) {
   if (converted !== undefined)
     return (
       <div className="card is-json">
         <JsonTree value={converted} />
       </div>
     )
-  if (answers)
-    return (
-      <p className="told">
-        Result of{' '}
-        {answers.map((call) => (
-          <button key={call.number} type="button" className="plain" onClick={() => onJump(call.seq)}>
-            call {call.number}, {call.name}
-          </button>
-        ))}
-        , shown with it
-      </p>
-    )
-  if (item.kind === 'message') return <MessageCard item={item} calls={calls} onJump={onJump} />
-  if (calls) return calls.map((call) => <CallCard key={call.number} call={call} onJump={onJump} />)
+  if (isShownElsewhere(read))
+    return read.blocks.map((block, index) => <Told key={index} block={block} onJump={onJump} />)
+  if (item.kind === 'message') return <MessageCard item={item} read={read} onJump={onJump} />
+  const calls = read.blocks.filter((block) => block.kind === 'call')
+  if (calls.length > 0)
+    return calls.map(({ call }) => <CallCard key={call.number} call={call} onJump={onJump} />)
   return <EventCard item={item} />
 }
 

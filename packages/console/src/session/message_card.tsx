@@ -1,13 +1,11 @@
 import type { TimelineMessage } from '@annals/client'
-import { useMemo } from 'react'
+import type { Block, Medium, ReadEntry } from '@annals/messages/session'
+import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
 import { LongText } from '../parts/long_text.tsx'
 import { OutsideLink } from '../parts/markdown.tsx'
 import { countText } from '../parts/timestamp.tsx'
-import { CallCard, ResultBody } from './call_card.tsx'
-import type { ToolCall } from './calls.ts'
-import type { MessagePart } from './message_parts.ts'
-import { readMessage } from './read_message.ts'
+import { CallCard, ResultText, Told } from './call_card.tsx'
 
 /** Characters of a text that are shown at first. */
 const TEXT_MAX = 2_400
@@ -16,81 +14,99 @@ const SYSTEM_TEXT_MAX = 280
 /** A message: who speaks, and what, as people read it. */
 export function MessageCard(props: {
   item: TimelineMessage
-  calls: ToolCall[] | undefined
+  read: ReadEntry
   onJump: (seq: number) => void
 }) {
-  const { item, calls = [], onJump } = props
-  const { speaker, parts } = useMemo(() => readMessage(item), [item])
+  const { item, read, onJump } = props
+  const { speaker, name, blocks } = read
   const is_background = speaker === 'system' || speaker === 'developer'
-  let called = 0
   return (
-    <div
-      className={`message is-${is_background ? 'system' : item.role} from-${speaker.replace(/[^a-z]/gi, '')}`}
-    >
+    <div className={`message is-${is_background ? 'system' : item.role} from-${speaker}`}>
       <p className="speaker">
-        <span className="speaker-name">{speaker}</span>
+        <span className="speaker-name">{name ? `${speaker} ${name}` : speaker}</span>
         {item.format !== 'openai' && <span className="tag">{item.format}</span>}
         {Object.keys(item.meta).length > 0 && <MetaTag meta={item.meta} />}
       </p>
-      {parts.length === 0 && <p className="faint">Says nothing.</p>}
-      {parts.map((part, index) => {
-        const call = part.type === 'call' ? calls[called++] : undefined
-        return (
-          <Part
-            key={index}
-            part={part}
-            call={call}
-            text_max={is_background ? SYSTEM_TEXT_MAX : TEXT_MAX}
-            onJump={onJump}
-          />
-        )
-      })}
+      {blocks.length === 0 && <p className="faint">Says nothing.</p>}
+      {blocks.map((block, index) => (
+        <Part
+          key={index}
+          block={block}
+          seq={item.seq}
+          text_max={is_background ? SYSTEM_TEXT_MAX : TEXT_MAX}
+          onJump={onJump}
+        />
+      ))}
     </div>
   )
 }
 
-function Part(props: {
-  part: MessagePart
-  call: ToolCall | undefined
-  text_max: number
-  onJump: (seq: number) => void
-}) {
-  const { part, call, text_max, onJump } = props
-  switch (part.type) {
+function Part(props: { block: Block; seq: number; text_max: number; onJump: (seq: number) => void }) {
+  const { block, seq, text_max, onJump } = props
+  switch (block.kind) {
     case 'text':
-      return <LongText text={part.text} max={text_max} />
+      return <LongText text={block.text} max={text_max} />
     case 'thinking':
-      return (
+      return block.text === null ? (
+        <p className="faint">Thinking, which the provider keeps to itself.</p>
+      ) : (
         <details className="thinking">
-          <summary>Thinking · {countText(part.text.length)} characters</summary>
-          <LongText text={part.text} max={text_max} />
+          <summary>Thinking · {countText(block.text.length)} characters</summary>
+          <LongText text={block.text} max={text_max} />
         </details>
       )
-    case 'image':
-      return <Picture source={part.source} />
+    case 'medium':
+      return <Attachment part={block.part} />
     case 'call':
-      return call ? <CallCard call={call} onJump={onJump} /> : null
+      return block.is_repeat ? (
+        <Told block={block} onJump={onJump} />
+      ) : (
+        <CallCard call={block.call} onJump={onJump} />
+      )
     case 'result':
+      // It stands with the call, right above.
+      if (block.call?.seq === seq) return null
       return (
-        <div className={`card ${part.is_error ? 'is-failed' : ''}`}>
-          <p className="card-head">Result{part.name && ` of ${part.name}`}</p>
-          <ResultBody output={part.output} />
+        <div className={`card ${block.result.is_failed ? 'is-failed' : ''}`}>
+          <p className="card-head">Result{block.name && ` of ${block.name}`}</p>
+          <ResultText text={block.result.text} />
         </div>
       )
-    case 'file':
-      return (
-        <details className="thinking">
-          <summary>File · {part.name}</summary>
-          <JsonTree value={part.value} />
-        </details>
-      )
-    case 'other':
+    case 'data':
       return (
         <div className="card is-json">
-          <JsonTree value={part.value} />
+          <JsonTree value={block.value as Json} />
         </div>
       )
   }
+}
+
+function Attachment({ part }: { part: Medium }) {
+  const { type, text, filename, meta } = part
+  const source = type === 'image' ? (meta.url ?? dataAddress(meta.media_type, meta.data)) : undefined
+  if (source !== undefined) return <Picture source={source} />
+  return (
+    <>
+      {/* What was spoken. */}
+      {text && <LongText text={text} max={TEXT_MAX} />}
+      <details className="thinking">
+        <summary>
+          {MEDIA[type]} · {filename ?? meta.media_type ?? 'without a name'}
+        </summary>
+        <JsonTree value={{ ...meta } as Json} />
+      </details>
+    </>
+  )
+}
+
+const MEDIA: Record<Medium['type'], string> = { image: 'Image', audio: 'Audio', video: 'Video', file: 'File' }
+
+/** An image's bytes as an address that the page may show. */
+function dataAddress(media_type: string | undefined, data: string | undefined): string | undefined {
+  const type = media_type ?? 'image/png'
+  return data !== undefined && /^image\/(?:png|jpeg|gif|webp|avif)$/.test(type)
+    ? `data:${type};base64,${data}`
+    : undefined
 }
 
 /** An image that came with the message. One from elsewhere is not fetched: that would tell who reads. */

@@ -1,8 +1,9 @@
 import type { TimelineItem } from '@annals/client'
+import type { ToolCall } from '@annals/messages/session'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useMemo, useRef } from 'react'
 import { countText } from '../parts/timestamp.tsx'
-import type { Calls, ToolCall } from './calls.ts'
+import type { Reading } from './log_reading.ts'
 
 type Line = { seq: number; title: string; number: number | undefined; state: string }
 
@@ -10,25 +11,22 @@ const LINE_PX = 28
 
 /** The session at a glance: its tool calls by number, and its events. */
 export function Outline(props: {
-  calls: Calls
+  reading: Reading
   read: TimelineItem[]
   last_seq: number
   current: number | undefined
   onJump: (seq: number) => void
 }) {
-  const { calls, read, last_seq, current, onJump } = props
+  const { reading, read, last_seq, current, onJump } = props
   const scroller = useRef<HTMLDivElement>(null)
   const lines = useMemo<Line[]>(() => {
-    const events = read
-      .filter(({ kind, seq }) => kind === 'event' && !calls.by_seq.has(seq) && !calls.answers.has(seq))
-      .map((item) => ({
-        seq: item.seq,
-        title: item.kind === 'event' ? item.type : '',
-        number: undefined,
-        state: 'is-event',
-      }))
-    return [...calls.all.map(lineOf), ...events].sort((a, b) => a.seq - b.seq)
-  }, [calls, read])
+    const events = [...reading.entries.values()]
+      .filter(
+        ({ kind, blocks }) => kind === 'event' && !blocks.some((block) => 'call' in block && block.call),
+      )
+      .map(({ seq, speaker }) => ({ seq, title: speaker, number: undefined, state: 'is-event' }))
+    return [...reading.calls.map(lineOf), ...events].sort((a, b) => a.seq - b.seq)
+  }, [reading])
   const virtualizer = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroller.current,
@@ -38,7 +36,7 @@ export function Outline(props: {
   return (
     <nav className="outline" aria-label="Tool calls and events">
       <h2>
-        Tool calls <span className="mono">{countText(calls.all.length)}</span>
+        Tool calls <span className="mono">{countText(reading.calls.length)}</span>
       </h2>
       {lines.length === 0 && (
         <p className="hint">
@@ -77,6 +75,6 @@ export function Outline(props: {
   )
 }
 
-function lineOf({ seq, name, number, result }: ToolCall): Line {
-  return { seq, title: name, number, state: result?.is_error ? 'is-failed' : '' }
+function lineOf({ seq, name, number, verdict }: ToolCall): Line {
+  return { seq, title: name, number, state: verdict === 'failed' ? 'is-failed' : '' }
 }

@@ -5,10 +5,10 @@ import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import { useKeys } from '../shell/shortcuts.ts'
-import { joinCalls } from './calls.ts'
 import { FORMATS, useConverted } from './converted_messages.ts'
 import { jsonOf } from './entry_actions.tsx'
 import { useLastSeq, useLog } from './log_query.ts'
+import { useReading } from './log_reading.ts'
 import { useLogSearch } from './log_search.ts'
 import { Outline } from './outline.tsx'
 import { SessionHead } from './session_head.tsx'
@@ -36,7 +36,8 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const text = query.get('q') ?? ''
   const format = FORMATS.find((one) => one === query.get('format'))
   const log = useLog(id, opened_at)
-  const calls = useMemo(() => joinCalls(log.read), [log.read])
+  const reading = useReading(log.read)
+  const { calls } = reading
   const search = useLogSearch(id, opened_at, log, text)
   const matches = useMemo(() => new Set(search.found), [search.found])
   const converted = useConverted(id, format, log.last_seq)
@@ -66,7 +67,7 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
     const next = direction > 0 ? seqs.find((seq) => seq > here) : seqs.findLast((seq) => seq < here)
     if (next !== undefined) jump(next)
   }
-  const call_seqs = [...calls.by_seq.keys()]
+  const call_seqs = calls.map(({ seq }) => seq)
   const here = current === undefined ? undefined : log.entry(current)
   useKeys({
     j: () => jump((current ?? 0) + 1),
@@ -107,11 +108,17 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
         <div className="session-body">
           <Timeline
             ref={timeline}
-            {...{ log, opened_at, calls, current, matches }}
+            {...{ log, opened_at, reading, current, matches }}
             converted={format && converted.data}
             onJump={jump}
           />
-          <Outline calls={calls} read={log.read} last_seq={log.last_seq} current={current} onJump={jump} />
+          <Outline
+            reading={reading}
+            read={log.read}
+            last_seq={log.last_seq}
+            current={current}
+            onJump={jump}
+          />
         </div>
       )}
     </div>

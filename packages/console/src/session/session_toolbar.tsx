@@ -1,6 +1,6 @@
+import type { ToolCall } from '@annals/messages/session'
 import { type FormEvent, useEffect, useState } from 'react'
 import { countText } from '../parts/timestamp.tsx'
-import type { Calls } from './calls.ts'
 import { FORMAT_NAMES, FORMATS, type Format } from './converted_messages.ts'
 import type { Log } from './log_query.ts'
 import type { LogSearch } from './log_search.ts'
@@ -8,7 +8,7 @@ import type { LogSearch } from './log_search.ts'
 /** Ways through a log: to a seq, to what is searched, to a tool call, to its end; and in which format. */
 export function SessionToolbar(props: {
   log: Log
-  calls: Calls
+  calls: readonly ToolCall[]
   search: LogSearch
   text: string
   format: Format | undefined
@@ -62,20 +62,20 @@ export function SessionToolbar(props: {
         {log.is_live ? 'Live' : 'Connecting'}
       </button>
       <JumpField last_seq={log.last_seq} onJump={onJump} />
-      {calls.all.length > 0 && (
+      {calls.length > 0 && (
         <label className="calls-field">
           <span>Tool call</span>
           <select
-            value={calls.by_seq.get(current ?? -1)?.[0]?.number ?? ''}
-            onChange={(event) => onJump(calls.all[Number(event.target.value) - 1]!.seq)}
+            value={calls.find(({ seq }) => seq === current)?.number ?? ''}
+            onChange={(event) => onJump(calls[Number(event.target.value) - 1]!.seq)}
           >
             <option value="" disabled>
-              of {calls.all.length}
+              of {calls.length}
             </option>
-            {calls.all.slice(0, 500).map(({ number, name, result }) => (
+            {calls.slice(0, 500).map(({ number, name, verdict }) => (
               <option key={number} value={number}>
                 {number} {name}
-                {result?.is_error ? ' (failed)' : ''}
+                {verdict === 'failed' ? ' (failed)' : ''}
               </option>
             ))}
           </select>

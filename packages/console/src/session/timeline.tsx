@@ -1,9 +1,9 @@
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual'
 import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
 import type { Json } from '../json/exact_json.ts'
-import type { Calls } from './calls.ts'
 import { EntryRow } from './entry_row.tsx'
 import type { Log } from './log_query.ts'
+import { type Reading, versionOf } from './log_reading.ts'
 
 const ENTRY_PX = 120
 const ENTRIES_AHEAD = 8
@@ -31,14 +31,14 @@ export interface TimelineHandle {
 export function Timeline(props: {
   log: Log
   opened_at: number
-  calls: Calls
+  reading: Reading
   current: number | undefined
   matches: ReadonlySet<number>
   converted: ReadonlyMap<string, Json> | undefined
   onJump: (seq: number) => void
   ref: Ref<TimelineHandle>
 }) {
-  const { log, opened_at, calls, current, matches, converted, onJump, ref } = props
+  const { log, opened_at, reading, current, matches, converted, onJump, ref } = props
   const scroller = useRef<HTMLDivElement>(null)
   const is_at_end = useRef(false)
   /** The entry that was gone to, until the reader scrolls: what is above it may yet turn out taller. */
@@ -98,6 +98,7 @@ export function Timeline(props: {
         {items.map((line) => {
           const seq = line.index + 1
           const item = log.entry(seq)
+          const read = reading.entries.get(seq)
           return (
             <div
               key={line.key}
@@ -106,12 +107,12 @@ export function Timeline(props: {
               ref={virtualizer.measureElement}
               style={{ transform: `translateY(${line.start}px)` }}
             >
-              {item ? (
+              {item && read ? (
                 <EntryRow
                   item={item}
                   before={log.entry(seq - 1)?.created_at}
-                  calls={calls.by_seq.get(seq)}
-                  answers={calls.answers.get(seq)}
+                  read={read}
+                  version={versionOf(read)}
                   is_current={seq === current}
                   is_match={matches.has(seq)}
                   is_new={seq > opened_at}

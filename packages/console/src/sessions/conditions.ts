@@ -1,4 +1,5 @@
-import { ExactNumber, isObject, type Json, parseExactly } from '../json/exact_json.ts'
+import { parseJson } from '@annals/messages/json'
+import { ExactNumber, isObject, type Json } from '../json/exact_json.ts'
 
 /** One condition of a filter: the member at a path has a value. */
 export interface Condition {
@@ -61,7 +62,7 @@ export function hasCondition(filter: Filter, { path, value }: Condition): boolea
 /** The filter as it stands in the address; undefined where it is none. */
 export function readFilter(text: string | null): Filter {
   try {
-    const value = text ? parseExactly(text) : {}
+    const value = text ? parseJson(text) : {}
     return isObject(value) ? value : {}
   } catch {
     return {}
@@ -96,10 +97,10 @@ export function readValue(type: ValueType, text: string): Json {
   if (type === 'true / false') return text !== 'false'
   if (type === 'number') {
     if (!/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text.trim())) throw new Error(`“${text}” is no number.`)
-    return parseExactly(text.trim().replace(/^(-?)0+(?=\d)/, '$1')) as Json
+    return parseJson(text.trim().replace(/^(-?)0+(?=\d)/, '$1')) as Json
   }
   try {
-    return parseExactly(text) as Json
+    return parseJson(text) as Json
   } catch {
     throw new Error('This is not JSON yet: text stands in double quotes, as in ["a", "b"].')
   }

@@ -7,14 +7,15 @@ import { JSON_DEPTH_MAX, nestsTooDeep } from './nesting.js'
  */
 
 /**
- * A number that no double holds, by its digits. `JSON.stringify` writes the nearest double; `writeJson` writes
- * the digits.
+ * A number that no double holds, by its digits, which `writeJson` writes. So does `JSON.stringify` where it can be
+ * given the text of a number (Node 22, browsers since 2024); elsewhere it writes the nearest double.
  */
 export class ExactNumber {
   constructor(readonly digits: string) {}
 
-  toJSON(): number {
-    return Number(this.digits)
+  toJSON(): unknown {
+    const { rawJSON } = JSON as { rawJSON?: (text: string) => unknown }
+    return rawJSON ? rawJSON(this.digits) : Number(this.digits)
   }
 }
 
@@ -28,7 +29,19 @@ const SUSPECT_NUMBER = /[\d.]{16}|\d[eE][+-]?\d/
  * @throws SyntaxError if the text is not JSON, RangeError if it nests deeper than `JSON_DEPTH_MAX`.
  */
 export function parseJson(text: string): unknown {
-  if (nestsTooDeep(text, JSON_DEPTH_MAX)) throw new RangeError(`nested deeper than ${JSON_DEPTH_MAX}`)
+  return parseWithin(JSON_DEPTH_MAX, text)
+}
+
+/** Levels that an answer has around what is stored. */
+const ANSWER_DEPTH = 20
+
+/** Reads an answer of the service as `parseJson` does, though what is stored is nested as deeply as it may be. */
+export function parseAnswer(text: string): unknown {
+  return parseWithin(JSON_DEPTH_MAX + ANSWER_DEPTH, text)
+}
+
+function parseWithin(depth_max: number, text: string): unknown {
+  if (nestsTooDeep(text, depth_max)) throw new RangeError(`nested deeper than ${depth_max}`)
   const value: unknown = JSON.parse(text)
   return SUSPECT_NUMBER.test(text) ? new ExactReader(text).read() : value
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ExactNumber, parseJson, writeJson } from '../../src/json/index.js'
+import { ExactNumber, parseAnswer, parseJson, writeJson } from '../../src/json/index.js'
 
 describe('exact JSON', () => {
   it.each([
@@ -20,8 +20,16 @@ describe('exact JSON', () => {
     expect(parseJson('9007199254740993')).toEqual(new ExactNumber('9007199254740993'))
   })
 
-  it('is written by JSON.stringify to the nearest double', () => {
-    expect(JSON.stringify({ id: parseJson('1234567890123456789') })).toBe('{"id":1234567890123456800}')
+  it('is written by JSON.stringify as it was where that can be told so, else to the nearest double', () => {
+    const written = 'rawJSON' in JSON ? '{"id":1234567890123456789}' : '{"id":1234567890123456800}'
+    expect(JSON.stringify({ id: parseJson('1234567890123456789') })).toBe(written)
+  })
+
+  it('is read from an answer though what is stored in it is nested as deeply as it may be', () => {
+    const stored = `${'['.repeat(1_000)}1234567890123456789${']'.repeat(1_000)}`
+    const answer = `{"data":{"items":[{"data":${stored}}]}}`
+    expect(writeJson(parseAnswer(answer))).toBe(answer)
+    expect(() => parseJson(answer)).toThrow(RangeError)
   })
 
   it('reads and writes what JSON.parse and JSON.stringify do', () => {

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
-import type { TimelineItem } from '@annals/client'
+import type { Annals, TimelineItem } from '@annals/client'
+import { SessionReader } from '@annals/messages/session'
 import { describe, expect, it } from 'vitest'
-import { TimelineReader } from '../../src/cli/timeline/read_timeline.ts'
+import { logOf, SESSION_VECTORS } from '../../../messages/test/session_vectors.ts'
+import type { Output } from '../../src/cli/terminal/output.ts'
+import { printCalls, printEntries } from '../../src/cli/timeline/print_timeline.ts'
 import { TimelineText } from '../../src/cli/timeline/timeline_text.ts'
-import type { ToolCall } from '../../src/cli/timeline/tool_calls.ts'
 
 const demo = JSON.parse(readFileSync(new URL('../../demo/sessions.json', import.meta.url), 'utf8')) as {
   sessions: { at_ms: number[]; session: { configs: { agent: string } }; entries: Record<string, unknown>[] }[]
@@ -19,13 +21,6 @@ function timelineOf(session: (typeof demo.sessions)[number]): TimelineItem[] {
   })
 }
 
-function callsOf(items: TimelineItem[]): ToolCall[] {
-  const reader = new TimelineReader(true)
-  return items
-    .flatMap((item) => reader.read(item).blocks)
-    .flatMap((block) => (block.kind === 'call' ? [block.call] : []))
-}
-
 function event(seq: number, type: string, data: object): TimelineItem {
   return { kind: 'event', seq, type, data, created_at: '2026-11-20T12:00:00Z' } as unknown as TimelineItem
 }
@@ -39,51 +34,100 @@ function message(seq: number, blob: { role: string; [name: string]: unknown }): 
 const plain = (_style: string, text: string) => text
 function textOf(items: TimelineItem[], options: { width?: number; full?: boolean; joins?: boolean } = {}) {
   const { width = 100, full = false, joins = true } = options
-  const reader = new TimelineReader(true)
-  const text = new TimelineText({ width, paint: plain, full, joins })
+  const reader = new SessionReader()
+  const text = new TimelineText({ width, paint: plain, full, numbered: true, joins })
   return items
     .map((item) => reader.read(item))
     .flatMap((entry) => text.entry(entry))
     .join('\n')
 }
 
-describe('tool calls', () => {
-  const session = (agent: string, index = 0) =>
-    timelineOf(demo.sessions.filter(({ session }) => session.configs.agent === agent)[index]!)
+/** What `show --tools --json` prints of a log. */
+async function printedCalls(log: object[]): Promise<PrintedCall[]> {
+  const annals = { sessions: { timeline: () => log } } as unknown as Annals
+  const printed: PrintedCall[] = []
+  const output = { json: true, value: (call: PrintedCall) => printed.push(call) } as unknown as Output
+  await printCalls(annals, 'a session', {}, output)
+  return printed
+}
 
-  it.each([
-    ['openai', session('refunds')],
-    ['anthropic', session('coder')],
-    ['gemini', session('research')],
-    ['acontext', session('triage')],
-    ['events', session('nightly-report')],
-  ])('of %s are numbered, and each has its own result', (_format, items) => {
-    const calls = callsOf(items)
-    expect(calls.length).toBeGreaterThan(1)
-    expect(calls.map(({ number }) => number)).toEqual(calls.map((_call, index) => index + 1))
-    for (const { seq, result } of calls) expect(result?.seq).toBeGreaterThan(seq)
-    expect(new Set(calls.map(({ result }) => result?.seq)).size).toBe(calls.length)
+interface PrintedCall {
+  number: number
+  name: string
+  seq: number
+  arguments: unknown
+  result: { seq: number; is_error: boolean; value: unknown } | null
+}
+
+const valueIn = (text: string) => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+describe('the tool calls that the command line shows', () => {
+  it.each(SESSION_VECTORS)('$name', async (vector) => {
+    const printed = await printedCalls(logOf(vector))
+    const verdictOf = ({ result }: PrintedCall) =>
+      result === null ? 'open' : result.is_error ? 'failed' : 'ok'
+    expect(printed.map((call) => ({ ...call, verdict: verdictOf(call) }))).toMatchObject(
+      vector.calls.map(({ result, arguments: given, ...call }) => ({
+        ...call,
+        arguments: valueIn(given),
+        result: result && { seq: result.seq, value: valueIn(result.text) },
+      })),
+    )
+    expect(printed.length).toBe(vector.calls.length)
   })
 
-  it('of a message that makes two are tied to their results by id, also out of order', () => {
-    const call = (id: string) => ({
-      id,
-      type: 'function',
-      function: { name: 'f', arguments: `{"of":"${id}"}` },
-    })
-    const calls = callsOf([
-      message(1, { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] }),
-      message(2, { role: 'tool', tool_call_id: 'b', content: 'result of b' }),
-      message(3, { role: 'tool', tool_call_id: 'a', content: 'Error: no a' }),
-    ])
-    expect(calls.map(({ result }) => result?.text)).toEqual(['Error: no a', 'result of b'])
-    expect(calls.map(({ result }) => result?.is_error)).toEqual([true, false])
+  it.each(SESSION_VECTORS)('stand in the text of the session, each once: $name', (vector) => {
+    const text = textOf(logOf(vector) as TimelineItem[])
+    const shown = [...text.matchAll(/^.{32}call (\d+) /gm)].map(([, number]) => Number(number))
+    expect(shown).toEqual(vector.calls.map(({ number }) => number))
+    const seqs = [...text.matchAll(/^ {0,4}(\d+) {2}\d\d:/gm)].map(([, seq]) => Number(seq))
+    const own = vector.entries
+      .map((_, index) => index + 1)
+      .filter((seq) => !vector.shown_elsewhere.includes(seq))
+    expect(seqs).toEqual(own)
   })
 
-  it('are counted once where a run logs each as an event too', () => {
-    const items = session('refunds')
-    const twice = [...items, event(99, 'tool_call', { name: 'get_order', arguments: {} })]
-    expect(callsOf(twice)).toHaveLength(callsOf(items).length)
+  it.each(['refunds', 'coder', 'research', 'triage', 'nightly-report'])(
+    "of the demo's %s are numbered, and each has its own result",
+    async (agent) => {
+      const session = demo.sessions.find(({ session }) => session.configs.agent === agent)!
+      const calls = await printedCalls(timelineOf(session))
+      expect(calls.length).toBeGreaterThan(1)
+      expect(calls.map(({ number }) => number)).toEqual(calls.map((_call, index) => index + 1))
+      for (const { seq, result } of calls) expect(result?.seq).toBeGreaterThan(seq)
+      expect(new Set(calls.map(({ result }) => result?.seq)).size).toBe(calls.length)
+    },
+  )
+
+  it('are followed with a line for each record of them, and shown in full once', () => {
+    const text = textOf(logOf(SESSION_VECTORS[0]!) as TimelineItem[], { joins: false })
+    expect(text).toMatch(/^ {4}3 .*call 1 get_flight, as in #2$/m)
+    expect(text).toMatch(/^ {4}4 .*✗ error of 1 get_flight 2.0 s {2}Exception: no such flight$/m)
+  })
+
+  it('have their results where they came if that is far below them', async () => {
+    const far = Array.from({ length: 250 }, () => ({ kind: 'event', type: 'note', data: {} }))
+    const [call, result] = [
+      { kind: 'event', type: 'tool_call', data: { id: '1', name: 'f' } },
+      { kind: 'event', type: 'tool_result', data: { id: '1', result: 'at last' } },
+    ]
+    const annals = {
+      sessions: { timeline: () => logOf({ entries: [call, ...far, result] }) },
+    } as unknown as Annals
+    const lines: string[] = []
+    const output = {
+      width: 100,
+      paint: plain,
+      lines: (more: string[]) => lines.push(...more),
+    } as unknown as Output
+    await printEntries(annals, 'a session', {}, output)
+    expect(lines.at(-1)).toContain('✓ result of 1 f')
   })
 })
 

@@ -1,5 +1,5 @@
 import { Annals, AnnalsError } from '@annals/client'
-import { parseJson, writeJson } from '@annals/messages/json'
+import { parseAnswer, writeJson } from '@annals/messages/json'
 import { UsageError } from '../run_command.js'
 
 /** With these, no connection was made, and nothing was sent. */
@@ -32,7 +32,7 @@ export function openClient(
     return response
   }
   try {
-    const annals = new Annals({ url, token, retries, parse: parseExactly, stringify: writeJson, fetch: send })
+    const annals = new Annals({ url, token, retries, parse: parseAnswer, stringify: writeJson, fetch: send })
     return { annals, isReached: () => is_reached }
   } catch (error) {
     throw new UsageError(`${JSON.stringify(url)} is not the URL of a service: ${(error as Error).message}.`)
@@ -45,15 +45,5 @@ async function isOfAnnals(response: Response): Promise<boolean> {
     return ((await response.json()) as { error?: unknown }).error === 'unauthorized'
   } catch {
     return false
-  }
-}
-
-/** An answer nests what is stored a few levels deeper, so its depth is not refused here. */
-function parseExactly(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch (error) {
-    if (error instanceof RangeError) return JSON.parse(text)
-    throw error
   }
 }

@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
+import { useClientCommands } from '../harness/client_commands.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useService } from '../harness/service.ts'
+import { sessionLog } from '../harness/session_log.ts'
+
+const OPTIONS = { timeout: 60_000 }
+const VECTORS = new URL('../../packages/messages/test/vectors/calls.json', import.meta.url)
+const service = useService()
+const commands = useClientCommands(service)
+const browser = useBrowser()
+let tab: Tab
+
+/** A call in so many words, as both readers should tell of it. */
+type Told = { number: number; name: string; seq: number; verdict: string }
+const { vectors } = JSON.parse(readFileSync(VECTORS, 'utf8')) as {
+  vectors: { name: string; entries: Record<string, unknown>[]; calls: Told[]; shown_elsewhere: number[] }[]
+}
+const SHOWN = [
+  'a call in a message, an event that repeats it, a result that begins with Exception:, and an event of the type tool-call',
+  'a message that repeats calls of events',
+  'a call and its result in the format gemini, without an id',
+  'tools that the provider runs',
+  'events without ids: results go to the calls of their name, oldest first',
+]
+const STATES: Record<string, string> = { failed: 'failed', answered: 'ok', 'no result yet': 'open' }
+
+beforeAll(async () => {
+  if (!CHROMIUM) return
+  tab = await browser.open(`${service.node.url}/console`)
+  await signIn(tab.page, commands.token)
+}, OPTIONS.timeout)
+
+describe.skipIf(!CHROMIUM)(
+  `a session’s tool calls (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`,
+  OPTIONS,
+  () => {
+    it.each(SHOWN)('are the same on the page and on the command line: %s', async (name) => {
+      const { entries, calls, shown_elsewhere } = vectors.find((vector) => vector.name === name)!
+      const id = await commands.newSession()
+      const log = sessionLog(commands.api, id)
+      for (const entry of entries) expectOk(await log.batch([entry]), 201)
+      const expected = calls.map(({ number, name, seq, verdict }) => ({ number, name, seq, verdict }))
+      expect(await onTheCommandLine(id)).toEqual(expected)
+      await tab.page.goto(`${service.node.url}/console/sessions/${id}`)
+      await expect.poll(onThePage).toEqual(expected)
+      for (const seq of shown_elsewhere) {
+        const entry = tab.page.getByRole('article', { name: `Entry ${seq}`, exact: true })
+        await entry
+          .getByRole('button', { name: /^call \d+, / })
+          .first()
+          .waitFor()
+        expect(await entry.getByRole('region').count()).toBe(0)
+      }
+    expect(tab.complaints).toEqual([])
+    })
+  },
+)
+
+async function onTheCommandLine(id: string): Promise<Told[]> {
+  const calls = await commands.values<Omit<Told, 'verdict'> & { result: { is_error: boolean } | null }>(
+    'show',
+    id,
+    '--tools',
+    '--json',
+  )
+  return calls.map(({ number, name, seq, result }) => ({
+    number,
+    name,
+    seq,
+    verdict: result === null ? 'open' : result.is_error ? 'failed' : 'ok',
+  }))
+}
+
+async function onThePage(): Promise<Told[]> {
+  const cards = await tab.page.getByRole('region', { name: /^Tool call \d+: / }).all()
+  return Promise.all(
+    cards.map(async (card) => {
+      const label = (await card.getAttribute('aria-label'))!
+      const [, number, name] = /^Tool call (\d+): (.*)$/.exec(label)!
+      const entry = card.locator('xpath=ancestor::article')
+      const state = (await card.locator('.call-state').innerText()).replace(/ in .*/s, '').trim()
+      return {
+        number: Number(number),
+        name: name!,
+        seq: Number((await entry.getAttribute('aria-label'))!.slice('Entry '.length)),
+        verdict: STATES[state] ?? state,
+      }
+    }),
+  )
+}
