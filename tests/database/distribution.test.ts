@@ -8,7 +8,11 @@ import { everyStatement } from './every_statement.ts'
 /** What asks every project, because that is its task; docs/scale.md lists them. */
 const ASKS_EVERY_PROJECT = [
   'find_projects_with_remains',
-  'verify_measure_logs',
+  'verify_measure_session_heads',
+  'verify_measure_sessions',
+  'verify_measure_list_terms',
+  'verify_measure_learning_spaces',
+  'verify_measure_idempotency_keys',
   'verify_next_project_users',
   'verify_next_project_sessions',
   'verify_next_project_session_heads',

@@ -21,11 +21,12 @@ const READS_ALL: Record<string, string> = {
     'reads the oldest keys, whosever they are; they are few, as they are forgotten all the time',
   measure_project_export: 'counts what an export of a whole project will hold',
   verify_count_users: 'counts the users of a project',
-  verify_measure_logs: 'counts the entries of a project',
   verify_sessions: 'reads a range of ids, which is known when it is planned for its parameters',
   verify_spaces: 'reads a range of ids, which is known when it is planned for its parameters',
   verify_keys: 'reads a range of keys, which is known when it is planned for its parameters',
 }
+for (const table of TENANT_TABLES.filter((name) => !['users', 'entries'].includes(name)))
+  READS_ALL[`verify_measure_${table}`] = 'counts the rows of a project'
 for (const table of TENANT_TABLES.filter((name) => name !== 'list_terms'))
   READS_ALL[`verify_next_project_${table}`] = 'asks every project for its first row'
 
@@ -35,13 +36,20 @@ const HOT = [
   'read_appended_entries',
 ]
 
+/** The second column of each index of tenant data, behind the project: whoever looks for something gives that at least. */
+type SecondColumns = Record<string, string | null>
+
 const SESSIONS = 40_000
 /** Enough of them that reading all is dearer than finding a few, by PostgreSQL 15's reckoning as well. */
 const USERS = 20_000
 
+/** Until a table is analyzed the planner cannot tell which of its indexes is best for a list of ids. */
+const OTHER_INDEX = /on (sessions|learning_spaces|users) without its (user_id|created_at)$/
+
 interface Plan {
   'Node Type': string
   'Relation Name'?: string
+  'Index Name'?: string
   'Index Cond'?: string
   Plans?: Plan[]
 }
@@ -70,7 +78,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('every statement of the 
     await execute(database.url, `UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname = ANY ($1)`, [
       TENANT_TABLES,
     ])
-    const absent = await scans(database.url, statements)
+    const absent = (await scans(database.url, statements)).filter((found) => !OTHER_INDEX.test(found))
     expect({ empty, old, fresh, absent }).toEqual({ empty: [], old: [], fresh: [], absent: [] })
   }, 120_000)
 
@@ -113,6 +121,12 @@ async function scans(
 ): Promise<string[]> {
   const found: string[] = []
   await withConnection(databaseUrl, async (connection) => {
+    const indexes = await connection.query<{ name: string; second: string | null }>(
+      `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid, 2, true) AS second
+       FROM pg_index i WHERE i.indrelid::regclass::text = ANY ($1)`,
+      [TENANT_TABLES],
+    )
+    const second = Object.fromEntries(indexes.rows.map((row) => [row.name, row.second]))
     for (const [setting, value] of Object.entries(settings))
       await connection.query(`SET ${setting} = ${value}`)
     for (const { name, text } of statements) {
@@ -125,7 +139,10 @@ async function scans(
         `EXPLAIN (FORMAT JSON) EXECUTE examined${nulls && `(${nulls})`}`,
       )
       const plan = explained.rows[0]['QUERY PLAN'][0].Plan as Plan
-      if (!(name in READS_ALL)) found.push(...unbounded(plan).map((what) => `${name}: ${what}`))
+      const reads = unbounded(plan, second).filter(
+        (what) => !(name in READS_ALL) || what.includes('without its'),
+      )
+      found.push(...reads.map((what) => `${name}: ${what}`))
       await connection.query('DEALLOCATE examined')
     }
   })
@@ -134,23 +151,22 @@ async function scans(
 
 /**
  * The scans of tenant tables below a plan's node that read more with every row that a project has: without an
- * index; with an index, but by the project alone or not even that, unless a LIMIT right above ends it.
+ * index; with an index, but by the project alone or not even that, unless a LIMIT right above ends it; and by later
+ * columns of an index only, which searches all of the project's part of it.
  */
-function unbounded(plan: Plan, limited = false, heap?: string): string[] {
+function unbounded(plan: Plan, second: SecondColumns, limited = false, heap?: string): string[] {
   const type = plan['Node Type']
   // The index scan below a bitmap scan does not say of which table it is.
   const table = plan['Relation Name'] ?? heap
   const own: string[] = []
   if (type === 'Seq Scan' && table && TENANT_TABLES.includes(table)) own.push(`Seq Scan on ${table}`)
-  const condition = plan['Index Cond'] ?? ''
   const isIndexScan = /^(Index Scan|Index Only Scan|Bitmap Index Scan)$/.test(type)
-  const columns = condition.replace(/[^a-z_.]+/g, ' ')
   if (isIndexScan && table !== undefined && TENANT_TABLES.includes(table)) {
-    const byMore =
-      /\b(?!project_id\b)(id|term|session_id|user_id|created_at|identifier|key|owner_id|seq|item_id)\b/.test(
-        columns,
-      )
+    const columns: string[] = (plan['Index Cond'] ?? '').match(/[a-z_]+/g) ?? []
+    const needed = second[plan['Index Name']!]
+    const byMore = columns.some((column) => KEY_COLUMNS.has(column))
     if (!columns.includes('project_id')) own.push(`${type} on ${table} of all projects`)
+    else if (byMore && !columns.includes(needed!)) own.push(`${type} on ${table} without its ${needed}`)
     else if (!byMore && !limited) own.push(`${type} on ${table} of a whole project`)
   }
   const isBitmap = /^(Bitmap Heap Scan|BitmapAnd|BitmapOr)$/.test(type)
@@ -158,6 +174,12 @@ function unbounded(plan: Plan, limited = false, heap?: string): string[] {
     ['Limit'].includes(type) || (limited && /^(Nested Loop|Subquery Scan|LockRows|Result|Append)$/.test(type))
   return [
     ...own,
-    ...(plan.Plans ?? []).flatMap((inner) => unbounded(inner, passesOn, isBitmap ? table : undefined)),
+    ...(plan.Plans ?? []).flatMap((inner) =>
+      unbounded(inner, second, passesOn, isBitmap ? table : undefined),
+    ),
   ]
 }
+
+const KEY_COLUMNS = new Set([
+  ...['id', 'term', 'session_id', 'user_id', 'created_at', 'identifier', 'key', 'owner_id', 'seq', 'item_id'],
+])

@@ -10,6 +10,8 @@ export interface WorkOptions {
   statement_ms_max?: number
   /** Settings of PostgreSQL for the command's connections. */
   settings?: Record<string, string>
+  /** Ends the command: what it is doing in the database is cancelled, and it gets the signal's reason. */
+  signal?: AbortSignal
   /** `check`: the schema must be this version's already; `any`: whatever it is. By default it is migrated. */
   schema?: 'check' | 'any'
 }
@@ -23,7 +25,8 @@ export async function workOnDatabase<T>(
 ): Promise<T> {
   const location = await locateDatabase(config, onProgress)
   try {
-    if (schema === undefined) await migrate(location.target, onProgress)
+    options.signal?.throwIfAborted()
+    if (schema === undefined) await migrate(location.target, onProgress, options.signal)
     else if (schema === 'check') await checkSchema(location.target)
     const { database_wait_ms_max, statement_ms_max } = config
     const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }

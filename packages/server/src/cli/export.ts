@@ -33,9 +33,12 @@ Examples:
         command.error("annals: give --user or --session, not both: a session's user is exported with it.")
       }
       const { runExport } = await import('./export_run.js')
-      await runLongWork((signal) => withDatabaseForLong((database) => runExport(database, options, signal)), {
-        interrupted: 'No export was written.',
-        unfinished: 'No export was written; run the command again.',
-      })
+      await runLongWork(
+        (signal) => withDatabaseForLong((database) => runExport(database, options, signal), signal),
+        {
+          interrupted: 'No export was written.',
+          unfinished: 'No export was written; run the command again.',
+        },
+      )
     })
 }

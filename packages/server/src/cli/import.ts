@@ -43,7 +43,7 @@ Examples:
           withDatabaseForLong((database, appender) => {
             const job = new ImportJob(database, appender, file, options, signal)
             return options.format === 'annals' ? job.importExport() : job.importRuns()
-          }),
+          }, signal),
         {
           interrupted: 'Run the same command again to import the rest.',
           unfinished: 'Run the same command again to import the rest.',

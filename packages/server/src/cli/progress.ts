@@ -1,9 +1,11 @@
 import cliProgress from 'cli-progress'
+import { TimeLeft } from './time_left.js'
 
 const LINE_EVERY_MS = 5_000
+const BAR_EVERY_MS = 1_000
 const MEGABYTE = 1_000_000
 
-export type Unit = 'entries' | 'bytes' | 'sessions' | 'users' | 'spaces'
+export type Unit = 'entries' | 'bytes' | 'rows' | 'sessions' | 'users' | 'spaces'
 
 /** How far a piece of long work is: `done` of a total, in its own unit, and the bytes that went through, if any did. */
 export interface Progress {
@@ -15,7 +17,8 @@ export interface Progress {
 
 /**
  * Shows on stderr how far a piece of work is, how fast it goes and how long it will take: a bar on a terminal, a
- * sentence every few seconds elsewhere. A total of 0 is unknown. `begun` is when the work began, by `performance.now`.
+ * sentence every few seconds elsewhere, also while the work itself says nothing. A total of 0 is unknown. `begun` is
+ * when the work began, by `performance.now`.
  */
 export function showProgress(
   task: string,
@@ -23,62 +26,88 @@ export function showProgress(
   total: number,
   begun: number = performance.now(),
 ): Progress {
-  const measure = (done: number, bytes?: number): Measured => {
-    const seconds = Math.max((performance.now() - begun) / 1000, 0.001)
+  const time = new TimeLeft(begun / 1000)
+  let done = 0
+  let bytes: number | undefined
+  const measure = (): Measured => {
+    const now = performance.now() / 1000
+    const seconds = Math.max(now - begun / 1000, 0.001)
     const rate =
       bytes === undefined
         ? `${Math.round(done / seconds).toLocaleString('en')} ${unit}/s`
         : `${(bytes / MEGABYTE / seconds).toFixed(1)} MB/s`
-    const isEnding = total === 0 || done === 0 || done >= total
-    const left = isEnding ? '' : `, ${durationOf(((total - done) * seconds) / done)} left`
-    return { amount: amountOf(done, Math.max(total, done), total === 0, unit), rate, left }
+    const left = time.left(total, now)
+    return {
+      // A project that lives on may have more by now than when it was measured.
+      done: Math.min(done, total),
+      amount: amountOf(done, Math.max(total, done), total === 0, unit),
+      rate,
+      left: left === undefined ? '' : `, ${durationOf(left)} left`,
+    }
   }
-  return process.stderr.isTTY && total > 0 ? showBar(task, total, measure) : showLines(task, measure)
+  const shown = process.stderr.isTTY && total > 0 ? showBar(task, total, measure) : showLines(task, measure)
+  return {
+    update: (...given) => {
+      ;[done, bytes] = given
+      time.step(done, performance.now() / 1000)
+      shown.update()
+    },
+    say: shown.say,
+    stop: shown.stop,
+  }
 }
 
 interface Measured {
+  done: number
   amount: string
   rate: string
   left: string
 }
 
-type Measure = (done: number, bytes?: number) => Measured
+interface Shown extends Pick<Progress, 'say' | 'stop'> {
+  /** There is something new to show. */
+  update(): void
+}
 
-function showBar(task: string, total: number, measure: Measure): Progress {
+function showBar(task: string, total: number, measure: () => Measured): Shown {
   const format = `${task} [{bar}] {percentage} % | {amount}, {rate}{left}`
   const bar = new cliProgress.SingleBar(
     { format, hideCursor: true, gracefulExit: false, etaBuffer: 1, fps: 5 },
     cliProgress.Presets.rect,
   )
-  let last: [number, number | undefined] = [0, undefined]
-  const start = () => bar.start(total, Math.min(last[0], total), measure(...last))
+  const start = () => {
+    const { done, ...texts } = measure()
+    bar.start(total, done, texts)
+  }
+  const update = () => {
+    const { done, ...texts } = measure()
+    bar.update(done, texts)
+  }
   start()
+  const clock = setInterval(update, BAR_EVERY_MS).unref()
   return {
-    update: (done, bytes) => {
-      last = [done, bytes]
-      // A project that lives on may have more by now than when it was measured.
-      bar.update(Math.min(done, total), measure(done, bytes))
-    },
+    update,
     say: (sentence) => {
       bar.stop()
       process.stderr.write(`${sentence}\n`)
       start()
     },
-    stop: () => bar.stop(),
+    stop: () => {
+      clearInterval(clock)
+      bar.stop()
+    },
   }
 }
 
-function showLines(task: string, measure: Measure): Progress {
-  let next = performance.now() + LINE_EVERY_MS
+function showLines(task: string, measure: () => Measured): Shown {
+  const clock = setInterval(() => {
+    const { amount, rate, left } = measure()
+    process.stderr.write(`${task}: ${amount}, ${rate}${left}\n`)
+  }, LINE_EVERY_MS).unref()
   return {
-    update: (done, bytes) => {
-      if (performance.now() < next) return
-      next = performance.now() + LINE_EVERY_MS
-      const { amount, rate, left } = measure(done, bytes)
-      process.stderr.write(`${task}: ${amount}, ${rate}${left}\n`)
-    },
+    update: () => {},
     say: (sentence) => process.stderr.write(`${sentence}\n`),
-    stop: () => {},
+    stop: () => clearInterval(clock),
   }
 }
 

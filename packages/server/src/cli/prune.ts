@@ -42,10 +42,13 @@ Examples:
       if ((options.project === undefined) === (options.allProjects !== true))
         command.error('annals: give either --project or --all-projects.')
       const { runPrune } = await import('./prune_run.js')
-      await runLongWork((signal) => withDatabaseForLong((database) => runPrune(database, options, signal)), {
-        interrupted: 'What was deleted is deleted; run the same command again for the rest.',
-        unfinished: 'What was deleted is deleted; run the same command again for the rest.',
-      })
+      await runLongWork(
+        (signal) => withDatabaseForLong((database) => runPrune(database, options, signal), signal),
+        {
+          interrupted: 'What was deleted is deleted; run the same command again for the rest.',
+          unfinished: 'What was deleted is deleted; run the same command again for the rest.',
+        },
+      )
     })
 }
 

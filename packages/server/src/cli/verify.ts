@@ -26,7 +26,7 @@ Examples:
     )
     .action(async (options: VerifyOptions) => {
       const { runVerify } = await import('./verify_run.js')
-      await runLongWork((signal) => withDatabaseToRead((database) => runVerify(database, options, signal)), {
+      await runLongWork((signal) => withDatabaseToRead((database) => runVerify(database, options), signal), {
         interrupted: 'Not all of the database was looked at.',
         unfinished: 'Not all of it was looked at; run the command again.',
       })

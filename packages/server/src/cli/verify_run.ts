@@ -8,22 +8,17 @@ import { visible } from './terminal/visible.js'
 import type { VerifyOptions } from './verify.js'
 
 /** Verifies, prints what was found, and sets the exit code. */
-export async function runVerify(
-  database: Database,
-  options: VerifyOptions,
-  signal: AbortSignal,
-): Promise<void> {
+export async function runVerify(database: Database, options: VerifyOptions): Promise<void> {
   const begun = performance.now()
   let progress: Progress | undefined
   let verification: Verification
   try {
     verification = await verifyDatabase(database, {
       project: options.project,
-      signal,
-      onMeasured: (entries) => {
-        progress = showProgress('Verifying', 'entries', entries)
+      onMeasured: (rows) => {
+        progress = showProgress('Verifying', 'rows', rows)
       },
-      onProgress: (entries, bytes) => progress?.update(entries, bytes),
+      onProgress: (rows) => progress?.update(rows),
     })
   } finally {
     progress?.stop()

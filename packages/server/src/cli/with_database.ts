@@ -1,5 +1,6 @@
 import { readConfig } from '../config.js'
 import type { Database } from '../database/database.js'
+import { LONG_READ_SETTINGS } from '../database/pool_settings.js'
 import type { Appender } from '../log/appender.js'
 
 /** For work whose statements and waits may take as long as they do. */
@@ -16,31 +17,21 @@ export async function withDatabase<T>(work: (database: Database) => Promise<T>):
   return workOnDatabase(readConfig(process.env), tellProgress, work)
 }
 
-/** The same for long work, which may also append to logs. */
+/** The same for long work, which may also append to logs, until `signal` ends it. */
 export async function withDatabaseForLong<T>(
   work: (database: Database, appender: Appender) => Promise<T>,
+  signal: AbortSignal,
 ): Promise<T> {
   const { workOnDatabase } = await import('../work_on_database.js')
-  return workOnDatabase(readConfig(process.env), tellProgress, work, LONG_WORK)
-}
-
-/**
- * For work that reads much: PostgreSQL refuses to write, and takes one process of the server's. The tables may never
- * have been analyzed, as after a restore: a piece must not become a scan of the whole table, nor compare each of its
- * rows with each.
- */
-const READ_SETTINGS = {
-  default_transaction_read_only: 'on',
-  max_parallel_workers_per_gather: '0',
-  enable_seqscan: 'off',
-  enable_nestloop: 'off',
-  jit: 'off',
-  work_mem: '64MB',
+  return workOnDatabase(readConfig(process.env), tellProgress, work, { ...LONG_WORK, signal })
 }
 
 /** The same for long work that only reads; the schema stays as it is, and must be this version's. */
-export async function withDatabaseToRead<T>(work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabaseToRead<T>(
+  work: (database: Database) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
   const { workOnDatabase } = await import('../work_on_database.js')
-  const options = { ...LONG_WORK, settings: READ_SETTINGS, schema: 'check' } as const
+  const options = { ...LONG_WORK, settings: LONG_READ_SETTINGS, schema: 'check', signal } as const
   return workOnDatabase(readConfig(process.env), tellProgress, work, options)
 }

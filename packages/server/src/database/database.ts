@@ -1,6 +1,8 @@
 import pg from 'pg'
 import { AnnalsError } from '../errors.js'
+import { orCancelled } from './cancel_statement.js'
 import { isConnectionLoss, isRefusedCommit, isTransient, isUnavailable } from './database_errors.js'
+import { startupOptions, statementBounds } from './pool_settings.js'
 import { type Pulse, SILENCE } from './pulse.js'
 import type { ServerTraits } from './server_traits.js'
 import { isRead, type Statement } from './statement.js'
@@ -50,6 +52,8 @@ export interface DatabaseOptions {
   settings?: Record<string, string>
   /** Ends statements when the database falls silent; without one they wait for as long as a statement may run. */
   pulse?: Pulse
+  /** Ends the work when it goes off: statements under way are cancelled, and these and all others fail with its reason. */
+  signal?: AbortSignal
   /** Told of connections that fail while nobody uses them. */
   onIdleError?: (error: Error) => void
   /** Told of each statement and transaction that failed. */
@@ -79,21 +83,14 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     application_name: 'annals',
     ...(options.settings && !pooled && { options: startupOptions(options.settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
-    ...(options.statement_ms_max > 0 && {
-      ...(!pooled && {
-        statement_timeout: options.statement_ms_max,
-        // A process that vanished, or stands still, between two statements would hold its locks for hours.
-        idle_in_transaction_session_timeout: options.statement_ms_max,
-      }),
-      // A database that stopped answering cannot cancel its own statement; the client then gives up itself.
-      query_timeout: options.statement_ms_max + 1_000,
-    }),
+    ...statementBounds(options.statement_ms_max, pooled),
   })
   // A connection in use reports its end to the statement on it; without a listener of its own, an error that
   // comes twice, or between two statements, would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
-  const connections = { pool, pooled, pulse: options.pulse }
+  const { pulse, signal, target } = options
+  const connections = { pool, pooled, pulse, signal, target }
   const { onFailure } = options
   const watched = <T>(work: Promise<T>): Promise<T> =>
     onFailure === undefined
@@ -110,12 +107,6 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     keepsPlans: !pooled && options.settings?.plan_cache_mode === 'force_generic_plan',
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }
-}
-
-function startupOptions(settings: Record<string, string>): string {
-  return Object.entries(settings)
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(' ')
 }
 
 /**
@@ -137,6 +128,8 @@ interface Connections {
   pool: pg.Pool
   pooled: boolean
   pulse: Pulse | undefined
+  signal: AbortSignal | undefined
+  target: ConnectionTarget
 }
 
 async function runOnPool(
@@ -153,15 +146,17 @@ async function runOnPool(
     return rows
   } catch (error) {
     // A connection that broke is not given back; an error of the statement leaves it usable.
-    client.release(isConnectionLoss((error as Error).cause ?? error))
+    client.release(connections.signal?.aborted || isConnectionLoss((error as Error).cause ?? error))
     throw error
   }
 }
 
-async function connect({ pool, pulse }: Connections): Promise<pg.PoolClient> {
+async function connect({ pool, pulse, signal, target }: Connections): Promise<pg.PoolClient> {
   if (pulse?.silent) throw new DatabaseAway(false, new Error(SILENCE))
+  signal?.throwIfAborted()
   const connecting = pool.connect()
   try {
+    if (signal) return await orCancelled(connecting, signal, target)
     return await (pulse?.orSilence(connecting) ?? connecting)
   } catch (error) {
     // One that comes after all goes back to the pool.
@@ -169,6 +164,7 @@ async function connect({ pool, pulse }: Connections): Promise<pg.PoolClient> {
       (client) => client.release(),
       () => {},
     )
+    signal?.throwIfAborted()
     // Whatever keeps a connection from being made: nothing was sent, and the caller can only wait.
     throw new DatabaseAway(false, error)
   }
@@ -178,16 +174,20 @@ async function run(
   client: pg.PoolClient,
   statement: Statement,
   parameters: readonly Parameter[],
-  { pulse, pooled }: Connections,
+  { pulse, pooled, signal, target }: Connections,
 ): Promise<Row[]> {
+  signal?.throwIfAborted()
   try {
     const answer = client.query<Row>({
       text: statement.text,
       values: parameters as unknown[],
       ...(statement.prepared && !pooled && { name: statement.name }),
     })
+    // What is being committed is waited for.
+    if (signal && statement !== COMMIT) return (await orCancelled(answer, signal, target, client)).rows
     return (await (pulse?.orSilence(answer) ?? answer)).rows
   } catch (error) {
+    if (signal?.aborted && error === signal.reason) throw error
     if (isUnavailable(error)) throw new DatabaseAway(isConnectionLoss(error) && !isRead(statement), error)
     if (error instanceof Error) Object.assign(error, { statement: statement.name })
     throw error
@@ -232,7 +232,7 @@ async function transactionOnce<T>(
     await run(client, COMMIT, [], connections)
     return result
   } catch (error) {
-    if (error instanceof DatabaseAway) broken = true
+    if (error instanceof DatabaseAway || connections.signal?.aborted) broken = true
     else await client.query('ROLLBACK').catch(() => (broken = true))
     if (committing && isRefusedCommit(error)) throw new CommitRefused(error)
     // What was not committed is rolled back, whatever became of the connection.

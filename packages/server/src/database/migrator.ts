@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { StartError } from '../errors.js'
+import { cancelBackend } from './cancel_statement.js'
 import type { ConnectionTarget } from './database.js'
 import { isTransient, isUndefinedTable, isUniqueViolation, sqlStateOf } from './database_errors.js'
 import { migrationStatements } from './migration_statements.js'
@@ -94,12 +95,7 @@ export async function cancelOnAbort(
 ): Promise<() => void> {
   signal?.throwIfAborted()
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-  const cancel = async () => {
-    const beside = await connect(target)
-    await beside.query('SELECT pg_cancel_backend($1)', [rows[0]!.pid]).finally(() => beside.end())
-  }
-  // Out of reach, there is nothing to cancel either.
-  const onAbort = () => void cancel().catch(() => {})
+  const onAbort = () => void cancelBackend(target, rows[0]!.pid)
   signal?.addEventListener('abort', onAbort)
   return () => signal?.removeEventListener('abort', onAbort)
 }

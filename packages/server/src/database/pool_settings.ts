@@ -31,3 +31,36 @@ export function requestSettings(target: ConnectionTarget): Record<string, string
   const isDistributed = 'distributed' in target && target.distributed === true
   return isDistributed ? { ...REQUEST_SETTINGS, plan_cache_mode: 'force_custom_plan' } : REQUEST_SETTINGS
 }
+
+/**
+ * How PostgreSQL plans for a command that only reads, and reads much: it refuses to write, and takes one process of the
+ * server's. The tables may never have been analyzed, as after a restore: a piece must not become a scan of all.
+ */
+export const LONG_READ_SETTINGS = {
+  default_transaction_read_only: 'on',
+  max_parallel_workers_per_gather: '0',
+  enable_seqscan: 'off',
+  jit: 'off',
+  work_mem: '64MB',
+}
+
+/** Settings as the server takes them at the start of a connection. */
+export function startupOptions(settings: Record<string, string>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+}
+
+/** What bounds the time of a statement, and that between two of a transaction, as options of the driver; 0: nothing does. */
+export function statementBounds(statement_ms_max: number, pooled: boolean): object {
+  if (statement_ms_max === 0) return {}
+  return {
+    ...(!pooled && {
+      statement_timeout: statement_ms_max,
+      // A process that vanished, or stands still, between two statements would hold its locks for hours.
+      idle_in_transaction_session_timeout: statement_ms_max,
+    }),
+    // A database that stopped answering cannot cancel its own statement; the client then gives up itself.
+    query_timeout: statement_ms_max + 1_000,
+  }
+}

@@ -1,6 +1,6 @@
 import type { Database } from '../database/database.js'
 import { FIND_PROJECT, LIST_PROJECTS, PROJECT_EXISTS } from '../database/queries/projects.js'
-import { MEASURE_LOGS, NEXT_PROJECT, TOKENS_WITHOUT_PROJECT } from '../database/queries/verify.js'
+import { MEASURE, NEXT_PROJECT, TOKENS_WITHOUT_PROJECT } from '../database/queries/verify.js'
 import type { CheckName } from '../database/queries/verify_checks.js'
 import { AnnalsError } from '../errors.js'
 import { type PieceFindings, type ProjectCounts, verifyProject } from './verify_project.js'
@@ -37,10 +37,9 @@ export interface Verification {
 export interface VerifyOptions {
   /** Name or id of the one project to look at; undefined: all there are. */
   project: string | undefined
-  signal: AbortSignal
-  /** Told how many entries there are about, before the first is read. */
-  onMeasured: (entries: number) => void
-  onProgress: (entries: number, bytes: number) => void
+  /** Told how many rows there are about, before the first is read. */
+  onMeasured: (rows: number) => void
+  onProgress: (rows: number) => void
 }
 
 /**
@@ -49,13 +48,31 @@ export interface VerifyOptions {
  */
 export async function verifyDatabase(database: Database, options: VerifyOptions): Promise<Verification> {
   const only = options.project === undefined ? undefined : await findProject(database, options.project)
-  const [measured] = await database.query(MEASURE_LOGS, [only?.id ?? null])
-  options.onMeasured(Number(measured!.entries))
+  options.onMeasured(await measure(database, only?.id))
   const known = only ? [only] : await listProjects(database)
   const result: Verification = { projects: [], findings: [], found: {} }
-  for (const project of known) await verifyOne(database, project, options, result)
-  if (!only) await verifyTheRest(database, new Set(known.map(({ id }) => id)), options, result)
+  let rows_before = 0
+  const verify = async (project: Project) => {
+    let rows = 0
+    await verifyOne(database, project, result, (rows_of_project) => {
+      rows = rows_of_project
+      options.onProgress(rows_before + rows)
+    })
+    rows_before += rows
+  }
+  for (const project of known) await verify(project)
+  if (!only) await verifyTheRest(database, new Set(known.map(({ id }) => id)), verify, result)
   return result
+}
+
+/** How many rows there are, in one project or in all. Each table is counted by a statement of its own. */
+async function measure(database: Database, project_id: string | undefined): Promise<number> {
+  let rows = 0
+  for (const statement of MEASURE) {
+    const [row] = await database.query(statement, [project_id ?? null])
+    rows += Number(row!.rows)
+  }
+  return rows
 }
 
 interface Project {
@@ -66,15 +83,12 @@ interface Project {
 async function verifyOne(
   database: Database,
   { id, name }: Project,
-  { signal, onProgress }: VerifyOptions,
   result: Verification,
+  onRows: (rows: number) => void,
 ): Promise<void> {
-  const sumOf = (field: 'entries' | 'bytes') =>
-    result.projects.reduce((sum, project) => sum + project[field], 0)
-  const before = { entries: sumOf('entries'), bytes: sumOf('bytes') }
   const report = reporter(result, { id, name })
-  const counts = await verifyProject(database, id, signal, ({ entries, bytes }, findings) => {
-    onProgress(before.entries + entries, before.bytes + bytes)
+  const counts = await verifyProject(database, id, ({ rows }, findings) => {
+    onRows(rows)
     report.add(findings)
   })
   result.projects.push({ id, name, ...counts, findings: report.total() })
@@ -105,15 +119,14 @@ function reporter(result: Verification, project: Project) {
 async function verifyTheRest(
   database: Database,
   known: ReadonlySet<string>,
-  options: VerifyOptions,
+  verify: (project: Project) => Promise<void>,
   result: Verification,
 ): Promise<void> {
   for await (const id of projectsWithRows(database)) {
-    options.signal.throwIfAborted()
     // A project may have been made since the list was read.
     if (known.has(id) || (await database.query(PROJECT_EXISTS, [id])).length > 0) continue
     reporter(result, { id, name: null }).add(single('project_missing', `project ${id}`, 'not in projects'))
-    await verifyOne(database, { id, name: null }, options, result)
+    await verify({ id, name: null })
   }
   for (const { id, project_id } of await database.query(TOKENS_WITHOUT_PROJECT, [])) {
     const finding = single('token_without_project', `token ${id}`, 'its project is not in projects')

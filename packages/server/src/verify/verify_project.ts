@@ -9,10 +9,13 @@ import {
 import type { CheckName } from '../database/queries/verify_checks.js'
 import type { Statement } from '../database/statement.js'
 
-/** Bounds of a piece: what one statement reads, and for how long its snapshot lasts. */
-const ENTRIES_AT_ONCE = 50_000
-const SESSIONS_AT_ONCE = 20_000
-const ROWS_AT_ONCE = 20_000
+/**
+ * Bounds of a piece: what one statement reads, how long its snapshot lasts, and how often progress is seen. A session
+ * of more entries is a piece by itself.
+ */
+const ENTRIES_AT_ONCE = 10_000
+const SESSIONS_AT_ONCE = 1_000
+const ROWS_AT_ONCE = 1_000
 
 /** What is in a project, as counted row by row. */
 export interface ProjectCounts {
@@ -25,6 +28,11 @@ export interface ProjectCounts {
   bytes: number
   learning_spaces: number
   idempotency_keys: number
+}
+
+/** The same while it is being counted; `rows` are those of all tables that were read so far. */
+export interface ProjectProgress extends ProjectCounts {
+  rows: number
 }
 
 /** Something that must not be. */
@@ -42,7 +50,7 @@ export interface PieceFindings {
 }
 
 /** Told of each piece, with what was counted so far. */
-export type OnPiece = (counts: ProjectCounts, findings: PieceFindings) => void
+export type OnPiece = (counts: ProjectProgress, findings: PieceFindings) => void
 
 /**
  * Reads all of a project, a bounded piece at a time, and tells what is wrong in each. Every statement names the
@@ -51,9 +59,9 @@ export type OnPiece = (counts: ProjectCounts, findings: PieceFindings) => void
 export async function verifyProject(
   database: Database,
   project_id: string,
-  signal: AbortSignal,
   onPiece: OnPiece,
 ): Promise<ProjectCounts> {
+  let rows = 0
   const counts = {
     users: 0,
     sessions: 0,
@@ -67,22 +75,23 @@ export async function verifyProject(
   }
   const [row] = await database.query(COUNT_USERS, [project_id])
   counts.users = Number(row!.users)
+  const take = ({ counted, findings }: Piece) => {
+    rows += Number(counted.rows)
+    onPiece({ ...counts, rows }, findings)
+  }
   for await (const piece of sessionPieces(database, project_id)) {
-    signal.throwIfAborted()
     for (const name of ['sessions', 'entries', 'messages', 'tokens', 'bytes'] as const)
       counts[name] += Number(piece.counted[name])
     counts.events = counts.entries - counts.messages
-    onPiece(counts, piece.findings)
+    take(piece)
   }
   for await (const piece of rowPieces(database, VERIFY_SPACES, project_id, null)) {
-    signal.throwIfAborted()
     counts.learning_spaces += Number(piece.counted.count)
-    onPiece(counts, piece.findings)
+    take(piece)
   }
   for await (const piece of rowPieces(database, VERIFY_KEYS, project_id, '')) {
-    signal.throwIfAborted()
     counts.idempotency_keys += Number(piece.counted.count)
-    onPiece(counts, piece.findings)
+    take(piece)
   }
   return counts
 }

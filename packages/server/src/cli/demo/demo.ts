@@ -57,7 +57,7 @@ async function loadHere({ project = 'default' }: Options, signal: AbortSignal): 
   const { readDemo } = await import('./demo_document.js')
   const { restoreDemo } = await import('./restore_demo.js')
   const demo = await readDemo()
-  const totals = await withDatabaseForLong((database) => restoreDemo(database, project, demo, signal))
+  const totals = await withDatabaseForLong((database) => restoreDemo(database, project, demo, signal), signal)
   summarize(`The project "${project}"`, totals)
 }
 

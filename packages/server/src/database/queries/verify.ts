@@ -27,6 +27,11 @@ function notErased(session_id: string): string {
   return `${session_id} <> ALL (ARRAY(SELECT x.session_id FROM erased_sessions x WHERE x.project_id = $1))`
 }
 
+/** The terms that the index must have of a row, as columns of a LATERAL `i`. */
+function termsOf(list: string, row: string, document: string): string {
+  return `CROSS JOIN LATERAL index_terms('${list}', ${row}.${document}, ${row}.user_id) AS i`
+}
+
 // A range of ids, open at an end that is null.
 function within(id: string): string {
   return `($2::uuid IS NULL OR ${id} > $2) AND ($3::uuid IS NULL OR ${id} <= $3)`
@@ -34,6 +39,8 @@ function within(id: string): string {
 
 /**
  * Sessions whose ids lie in a range, their heads and logs. `id_before` of a message is the id of the message before.
+ * `whole` has a row for whatever has a session's id, if only entries. It is made by FULL JOIN, which is carried out by
+ * hashing or sorting and never by comparing each row with each, whatever the planner expects.
  * Rows: check, session_id, place, detail, found (how many like this there are in the piece).
  * Parameters: $1 project, $2 id to begin behind or null, $3 last id or null.
  */
@@ -41,7 +48,9 @@ export const VERIFY_SESSIONS = planned(
   'verify_sessions',
   `
 WITH session AS MATERIALIZED (
-  SELECT s.id, s.user_id, s.created_at, s.configs FROM sessions s WHERE s.project_id = $1 AND ${within('s.id')}
+  SELECT s.id, s.user_id, s.created_at, i.terms, i.signature
+  FROM sessions s ${termsOf('sessions', 's', 'configs')}
+  WHERE s.project_id = $1 AND ${within('s.id')}
 ), head AS MATERIALIZED (
   SELECT h.* FROM session_heads h WHERE h.project_id = $1 AND ${within('h.session_id')}
 ), log AS MATERIALIZED (
@@ -61,11 +70,22 @@ WITH session AS MATERIALIZED (
     sum(l.tokens) AS tokens, sum(l.bytes) AS bytes, greatest(max(l.created_at), max(l.updated_at)) AS updated_at,
     max(l.id::text) FILTER (WHERE l.is_last AND l.kind = 'message')::uuid AS last_message_id
   FROM log l GROUP BY l.session_id
+), whole AS MATERIALIZED (
+  SELECT coalesce(s.id, h.session_id, p.session_id) AS session_id,
+    s.id, s.user_id, s.created_at, s.terms, s.signature,
+    h.session_id IS NOT NULL AS has_head, h.last_seq, h.total_tokens, h.last_message_id, h.updated_at,
+    coalesce(p.entries, 0) AS entries, coalesce(p.messages, 0) AS messages, coalesce(p.last_seq, 0) AS entries_last_seq,
+    coalesce(p.tokens, 0) AS entries_tokens, coalesce(p.bytes, 0) AS entries_bytes,
+    p.last_message_id AS entries_last_message_id, p.updated_at AS entries_updated_at
+  FROM session s FULL JOIN head h ON h.session_id = s.id
+  FULL JOIN sums p ON p.session_id = coalesce(s.id, h.session_id)
 )${findings(
     SESSION_CHECKS,
-    `SELECT json_build_object('sessions', (SELECT count(*) FROM session), 'entries', coalesce(sum(p.entries), 0),
-  'messages', coalesce(sum(p.messages), 0), 'tokens', coalesce(sum(p.tokens), 0), 'bytes', coalesce(sum(p.bytes), 0))
-FROM sums p`,
+    `SELECT json_build_object('sessions', count(w.id), 'entries', coalesce(sum(w.entries), 0),
+  'messages', coalesce(sum(w.messages), 0), 'tokens', coalesce(sum(w.entries_tokens), 0),
+  'bytes', coalesce(sum(w.entries_bytes), 0),
+  'rows', count(w.id) + count(*) FILTER (WHERE w.has_head) + coalesce(sum(cardinality(w.terms)) + sum(w.entries), 0))
+FROM whole w`,
   )}`,
 )
 
@@ -90,9 +110,16 @@ export const VERIFY_SPACES = planned(
   'verify_spaces',
   `
 WITH space AS MATERIALIZED (
-  SELECT t.id, t.user_id, t.created_at, t.updated_at, t.meta FROM learning_spaces t
-  WHERE t.project_id = $1 AND ($2::uuid IS NULL OR t.id > $2) ORDER BY t.id LIMIT $3
-)${findings(SPACE_CHECKS, `SELECT json_build_object('count', count(*), 'last', max(t.id::text)) FROM space t`)}`,
+  SELECT t.id, t.user_id, t.created_at, t.updated_at, i.terms, i.signature
+  FROM (
+    SELECT l.* FROM learning_spaces l
+    WHERE l.project_id = $1 AND ($2::uuid IS NULL OR l.id > $2) ORDER BY l.id LIMIT $3
+  ) t ${termsOf('learning_spaces', 't', 'meta')}
+)${findings(
+    SPACE_CHECKS,
+    `SELECT json_build_object('count', count(*), 'last', max(t.id::text),
+  'rows', count(*) + coalesce(sum(cardinality(t.terms)), 0)) FROM space t`,
+  )}`,
 )
 
 /** As VERIFY_SESSIONS, for idempotency keys. Parameters: $1 project, $2 key to begin behind, $3 how many. */
@@ -102,7 +129,7 @@ export const VERIFY_KEYS = planned(
 WITH remembered AS MATERIALIZED (
   SELECT k.key, k.owner_id, k.seqs, k.answer FROM idempotency_keys k
   WHERE k.project_id = $1 AND k.key > $2 AND ${notErased('k.owner_id')} ORDER BY k.key LIMIT $3
-)${findings(KEY_CHECKS, `SELECT json_build_object('count', count(*), 'last', max(k.key)) FROM remembered k`)}`,
+)${findings(KEY_CHECKS, `SELECT json_build_object('count', count(*), 'rows', count(*), 'last', max(k.key)) FROM remembered k`)}`,
 )
 
 /** Parameters: $1 project. */
@@ -111,10 +138,20 @@ export const COUNT_USERS = planned(
   'SELECT count(*) AS users FROM users u WHERE u.project_id = $1',
 )
 
-/** How many entries the heads speak of, for the progress. Parameters: $1 project, or null for all. */
-export const MEASURE_LOGS = planned(
-  'verify_measure_logs',
-  'SELECT coalesce(sum(h.last_seq), 0) AS entries FROM session_heads h WHERE $1::uuid IS NULL OR h.project_id = $1',
+/**
+ * How many rows there are to read, for the progress, a statement a table; entries are what the heads say, since there
+ * are too many to count them twice. Row: rows. Parameters: $1 project, or null for all.
+ */
+export const MEASURE: readonly Statement[] = [
+  ['session_heads', 'coalesce(sum(t.last_seq), 0) + count(*)'] as const,
+  ...['sessions', 'list_terms', 'learning_spaces', 'idempotency_keys'].map(
+    (table) => [table, 'count(*)'] as const,
+  ),
+].map(([table, rows]) =>
+  planned(
+    `verify_measure_${table}`,
+    `SELECT ${rows} AS rows FROM ${table} t WHERE $1::uuid IS NULL OR t.project_id = $1`,
+  ),
 )
 
 /** Tokens that open nothing. Rows: id, project_id. */
