@@ -8,6 +8,7 @@ import { exposureWarnings, signsInByCode } from './exposure.js'
 import { buildApp } from './http/app.js'
 import type { WorkerParts } from './http/app_parts.js'
 import { closeWithin, listen } from './http/listen.js'
+import { WorkThread } from './http/work_thread/work_thread.js'
 import { LogOutput } from './log_output.js'
 import { Metrics } from './metrics/metrics.js'
 import { limitLongWork, openLog, openPools, startHousekeeping, type Undo } from './parts.js'
@@ -56,6 +57,8 @@ export async function startService(
     const start = pools.requests.of('start')
     const api_key = worker ? undefined : await ensureDefaultProject(start, config.api_key)
     const log = await openLog(config, pools, location.listening, metrics, undo)
+    const thread = new WorkThread()
+    undo.push(() => thread.close())
     startHousekeeping(config, pools.requests.of('housekeeping'), logger, undo)
 
     let serving = true
@@ -67,6 +70,7 @@ export async function startService(
       database: pools.requests,
       reserved: pools.reserved,
       longWork: limitLongWork(config),
+      thread,
       tokens,
       ...log,
       worker,
@@ -109,6 +113,7 @@ export async function describeApiAsJson(): Promise<string> {
     database: unused,
     reserved: unused,
     longWork: unused,
+    thread: unused,
     appender: unused,
     tokens: unused,
     feed: unused,

@@ -66,7 +66,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   await describeApi(app)
   answerErrors(app)
   logRequests(app)
-  readBodies(app)
+  readBodies(app, parts.thread)
   sendInPieces(app)
   validateRequests(app)
   const answerWrongMethods = watchMethods(app)

@@ -18,6 +18,7 @@ import type { Metrics } from '../metrics/metrics.js'
 import type { TokenDirectory } from '../tokens/token_directory.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { Heartbeat } from './heartbeat.js'
+import type { WorkThread } from './work_thread/work_thread.js'
 
 /** What a process knows of those that serve beside it; see `workers/worker.ts`. */
 export interface WorkerParts {
@@ -37,6 +38,8 @@ export interface AppParts {
   reserved: Database
   /** A place for each request that works in many statements, such as a copy or an erasure; its owners are projects. */
   longWork: FairSemaphore
+  /** For what takes long on the event loop. */
+  thread: WorkThread
   appender: Appender
   tokens: TokenDirectory
   feed: Feed

@@ -1,8 +1,10 @@
-import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
+import type { MessageFormat, StoredText } from '@annals/messages'
 import type { Queryable } from '../database/database.js'
 import type { EntryPage, EntryView } from '../database/queries/read_entries.js'
 import { type ReadEntry, readLog } from '../log/read_log.js'
 import type { Cursors } from './cursor.js'
+import { PageRenderer } from './page_renderer.js'
+import type { WorkThread } from './work_thread/work_thread.js'
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 /** Ids and metas of up to so many messages, and characters of metas, are kept while the items are written. */
@@ -40,16 +42,21 @@ type Walk = (view: EntryView, page: Partial<EntryPage>) => AsyncGenerator<ReadEn
  * since a log's entries neither change place nor leave.
  */
 export async function* messagePage(
-  database: Queryable,
+  { database, thread }: { database: Queryable; thread: WorkThread },
   request: MessagePageRequest,
   cursors: Cursors,
 ): AsyncGenerator<string> {
   const { project_id, session_id, time_desc, range, isWanted } = request
   const whole = { project_id, session_id, time_desc, limit: UNLIMITED, ...range }
   const walk: Walk = (view, page) => readLog(database, { ...whole, ...page }, view, isWanted)
-  const page = new MessageWalk(database, request, walk)
+  const renderer = new PageRenderer(thread, project_id, request.format)
+  const page = new MessageWalk(database, request, walk, renderer)
   yield '{"items":['
-  yield* page.items()
+  try {
+    yield* page.items()
+  } finally {
+    renderer.close()
+  }
   yield '],"ids":['
   yield* page.ids()
   yield '],"metas":['
@@ -75,7 +82,6 @@ class MessageWalk {
   private kept: Kept[] | undefined = []
   private keptLength = 0
   private readonly severalItems = new Map<number, number>()
-  private readonly renderer: StoredRenderer
   /** The renderer has seen the messages before the ones that come next. */
   private following = false
 
@@ -83,9 +89,8 @@ class MessageWalk {
     private readonly database: Queryable,
     private readonly request: MessagePageRequest,
     private readonly walk: Walk,
-  ) {
-    this.renderer = new StoredRenderer(request.format)
-  }
+    private readonly renderer: PageRenderer,
+  ) {}
 
   async *items(): AsyncGenerator<string> {
     const { limit = UNLIMITED } = this.request
@@ -174,11 +179,11 @@ class MessageWalk {
         { ...page, below_seq: chronological[0]!.seq },
         'message',
       )) {
-        for (const message of before.toReversed()) this.renderer.render(toStored(message))
+        await this.renderer.render(before.toReversed().map(toStored))
       }
     }
     this.following = true
-    const rendered = chronological.map((message) => this.renderer.render(toStored(message)))
+    const rendered = await this.renderer.render(chronological.map(toStored))
     return time_desc ? rendered.toReversed() : rendered
   }
 }

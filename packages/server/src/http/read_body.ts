@@ -1,6 +1,16 @@
+import type { FastifyRequest } from 'fastify'
 import { AnnalsError } from '../errors.js'
-import { isRefusal, readJson } from '../json/read_json.js'
 import type { AppServer } from './app_parts.js'
+import { BODIES, type BodyOperation } from './bodies.js'
+import { readBodyJson } from './body_json.js'
+import { revived, TakenBody } from './taken_body.js'
+import type { WorkThread } from './work_thread/work_thread.js'
+
+/** Longer bodies are worked on beside the event loop: the worst of this length takes a few ms on it. */
+const INLINE_BYTES_MAX = 32 * 1024
+/** Tokens of some languages take a thousand times as long to count as JSON of that length takes to read. */
+const INLINE_MESSAGE_BYTES_MAX = 8 * 1024
+const COUNTS_TOKENS = new Set<string | undefined>(['addMessage', 'appendEntries'])
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,7 +22,7 @@ declare module 'fastify' {
 }
 
 /** Reads JSON bodies: the value for checking, the text for storing. Everything else is 415. */
-export function readBodies(app: AppServer): void {
+export function readBodies(app: AppServer, thread: WorkThread): void {
   app.decorateRequest('bodyText', '{}')
   app.decorateRequest('bodyBytes', 2)
   app.removeAllContentTypeParsers()
@@ -44,21 +54,27 @@ export function readBodies(app: AppServer): void {
       )
     }
     if (body.length === 0) return done(null, undefined)
-    const json = readJson(body as Buffer)
-    if (!isRefusal(json)) {
-      request.bodyText = json.text
-      request.bodyBytes = body.length + json.expansion
-      return done(null, json.value)
+    const operation = operationOf(request)
+    const inline_max = COUNTS_TOKENS.has(operation) ? INLINE_MESSAGE_BYTES_MAX : INLINE_BYTES_MAX
+    if (operation !== undefined && body.length > inline_max) {
+      thread.run(request.project_id ?? '', 'takeBody', operation, body as Buffer).then((outcome) => {
+        if (outcome.stage === 'reading') return done(revived(outcome.error))
+        if (outcome.stage === 'taken') request.bodyText = outcome.text
+        done(null, new TakenBody(outcome))
+      }, done)
+      return
     }
-    if (json.refused === 'not_json')
-      return done(new AnnalsError('invalid_json', `The body is not JSON: ${json.reason}.`))
-    done(
-      new AnnalsError(
-        'invalid_request',
-        `The body cannot be stored: at ${json.pointer || '/'} ${json.reason}.`,
-      ),
-    )
+    const json = readBodyJson(body as Buffer)
+    if (json instanceof AnnalsError) return done(json)
+    request.bodyText = json.text
+    request.bodyBytes = json.bytes
+    done(null, json.value)
   })
+}
+
+function operationOf(request: FastifyRequest): BodyOperation | undefined {
+  const { operationId = '' } = request.routeOptions.schema ?? {}
+  return Object.hasOwn(BODIES, operationId) ? (operationId as BodyOperation) : undefined
 }
 
 /**

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { countedText, type Part } from '@annals/messages'
 
 type Encoding = {
+  clearMergeCache(): void
   countTokens(text: string, options: { allowedSpecial: Set<string>; disallowedSpecial: Set<string> }): number
 }
 
@@ -16,6 +17,13 @@ const NO_SPECIAL = { allowedSpecial: new Set<string>(), disallowedSpecial: new S
 const UNBROKEN = /\S{128}|\s{128}/g
 
 /**
+ * Characters after which the encoding forgets what it merged. It keeps 100,000 merges, and takes a hundred times as long
+ * for each one when it has to drop another for it: one caller's nonsense would slow everybody's messages down.
+ */
+const MEMORY_LENGTH_MAX = 200_000
+let remembered_length = 0
+
+/**
  * Tokens of a message's text, tool calls and tool results in o200k_base. Runs of more than 128 characters without
  * a break are counted in pieces, so for those the count may be a few tokens too high.
  */
@@ -23,6 +31,11 @@ export function countTokens(parts: Part[]): number {
   const text = countedText(parts)
   if (text === '') return 0
   encoding ??= require('gpt-tokenizer/encoding/o200k_base') as Encoding
+  remembered_length += text.length
+  if (remembered_length > MEMORY_LENGTH_MAX) {
+    encoding.clearMergeCache()
+    remembered_length = text.length
+  }
   let tokens = 0
   let from = 0
   for (const { index } of text.matchAll(UNBROKEN)) {

@@ -4,6 +4,8 @@ import { readConfig } from '../../src/config.ts'
 import { DatabaseAway, type Row } from '../../src/database/database.ts'
 import { buildApp } from '../../src/http/app.ts'
 import type { AppParts, AppServer } from '../../src/http/app_parts.ts'
+import type { WorkArguments, WorkName } from '../../src/http/work_thread/thread_work.ts'
+import { ThreadWork } from '../../src/http/work_thread/thread_work.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
 import type { Grant } from '../../src/tokens/token_directory.ts'
 
@@ -27,6 +29,14 @@ beforeEach(async () => {
   app = await buildApp(fakeParts())
 })
 afterEach(() => app.close())
+
+/** The work of the other thread, on this one: it is started from what was built, which is not what is tested here. */
+function inlineThread() {
+  const work = new ThreadWork()
+  const run = async <Name extends WorkName>(_owner: string, name: Name, ...values: WorkArguments<Name>) =>
+    (work[name] as (...values: unknown[]) => unknown)(...values)
+  return { run }
+}
 
 /** A service in front of a database that has one empty session and nothing else. */
 function fakeParts(): AppParts {
@@ -53,6 +63,7 @@ function fakeParts(): AppParts {
     reserved: database,
     longWork: { run: (_project_id: string, work: () => unknown) => work() },
     appender: {},
+    thread: inlineThread(),
     tokens: { find: () => findToken() },
     feed,
     metrics: new Metrics(),

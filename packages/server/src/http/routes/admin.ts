@@ -24,6 +24,8 @@ import {
 } from '../../resources/projects.js'
 import { answer } from '../answer.js'
 import type { AppParts, AppServer } from '../app_parts.js'
+import { takeWhole } from '../bodies.js'
+import { takeBody } from '../taken_body.js'
 
 const SECURITY = [{ admin_token: [] }]
 
@@ -55,7 +57,7 @@ function projectRoutes(app: AppServer, database: Database): void {
       },
     },
     async (request, reply) => {
-      const { name, ...settings } = request.body
+      const { name, ...settings } = takeBody(request, takeWhole)
       const project = await createProject(database, name, settings)
       return answer(reply, `{"project":${project.json},"token":"${project.token}"}`, 201)
     },
@@ -100,7 +102,7 @@ function projectRoutes(app: AppServer, database: Database): void {
       },
     },
     async (request, reply) =>
-      answer(reply, await changeProject(database, request.params.project_id, request.body)),
+      answer(reply, await changeProject(database, request.params.project_id, takeBody(request, takeWhole))),
   )
 
   app.delete(
@@ -146,7 +148,7 @@ function tokenRoutes(app: AppServer, database: Database): void {
       },
     },
     async (request, reply) => {
-      const { name, scopes = ['read', 'write'], expires_at } = request.body
+      const { name, scopes = ['read', 'write'], expires_at } = takeBody(request, takeWhole)
       return answer(
         reply,
         await issueToken(database, request.params.project_id, {

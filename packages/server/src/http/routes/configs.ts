@@ -5,8 +5,9 @@ import { ConfigsBody, MergedConfigs, SessionParams } from '../../contract/sessio
 import { mergeConfigs, readSession, replaceConfigs } from '../../resources/sessions.js'
 import { answer } from '../answer.js'
 import type { AppServer } from '../app_parts.js'
-import { checkObjectBytes } from '../json_parameters.js'
+import { checkConfigs } from '../bodies.js'
 import { mayRead, sentField } from '../only_sent.js'
+import { takeBody } from '../taken_body.js'
 
 const PATH = '/session/:session_id/configs'
 const SHARED = { tags: ['Sessions'], params: SessionParams, querystring: NoQuery }
@@ -49,7 +50,7 @@ export function configsRoutes(app: AppServer): void {
       },
     },
     async (request, reply) => {
-      checkObjectBytes('/configs', request.body.configs, request.bodyText)
+      takeBody(request, checkConfigs)
       await replaceConfigs(request.database, request.project_id, request.params.session_id, request.bodyText)
       return answer(reply, '{}')
     },
@@ -74,7 +75,7 @@ export function configsRoutes(app: AppServer): void {
       },
     },
     async (request, reply) => {
-      checkObjectBytes('/configs', request.body.configs, request.bodyText)
+      takeBody(request, checkConfigs)
       const { project_id, params, bodyText } = request
       const merged = await mergeConfigs(request.database, project_id, params.session_id, bodyText)
       const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')

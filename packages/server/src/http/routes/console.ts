@@ -80,12 +80,15 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
   )
 }
 
+/** Whoever signs in has no key yet: what a stranger may send is little. */
+const SIGN_IN_BYTES_MAX = 1_024
+
 /** Exchanges the code of the link that the start printed for an API key. */
 function signInRoute(app: AppServer, { database }: AppParts): void {
   const body = Strict({ code: Type.String({ minLength: 1, maxLength: 128 }) })
   app.post(
     '/console/sign_in',
-    { schema: { hide: true, querystring: NoQuery, body } },
+    { bodyLimit: SIGN_IN_BYTES_MAX, schema: { hide: true, querystring: NoQuery, body } },
     async (request, reply) => {
       // A name that a stranger's DNS lets point here is not ours.
       if (!isLoopback(request.hostname.replace(/^\[|\]$/g, ''))) {

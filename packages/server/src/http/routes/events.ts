@@ -3,15 +3,15 @@ import { AddEventBody, AppendHeaders, ListEventsQuery } from '../../contract/eve
 import { responses } from '../../contract/responses.js'
 import { NoQuery, PageOf } from '../../contract/schema.js'
 import { SessionParams } from '../../contract/session.js'
-import { memberTexts } from '../../json/slices.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../../limits.js'
 import { readLastSeq, readLog } from '../../log/read_log.js'
 import { answer } from '../answer.js'
 import { answerChunks } from '../answer_chunks.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
-import { eventEntry } from '../appended_entries.js'
+import { takeEvent } from '../bodies.js'
 import { Cursors } from '../cursor.js'
+import { takeBody } from '../taken_body.js'
 import { entriesPage, readSeqCursor, seqRange } from './page_answer.js'
 
 /** Events of a session: add, list. */
@@ -44,7 +44,7 @@ export function eventRoutes(app: AppServer, { appender }: AppParts): void {
         project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'event',
-        entries: [eventEntry(request.body.type, memberTexts(request.bodyText), request.bodyBytes)],
+        entries: [takeBody(request, takeEvent)],
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
       })

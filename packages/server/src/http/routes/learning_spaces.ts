@@ -19,9 +19,11 @@ import {
 import { answer } from '../answer.js'
 import type { AppServer } from '../app_parts.js'
 import { idempotencyOf, markReplayed } from '../append_headers.js'
+import { checkMeta, takeSpace } from '../bodies.js'
 import { Cursors } from '../cursor.js'
-import { checkObjectBytes, parseFilter } from '../json_parameters.js'
+import { parseFilter } from '../json_parameters.js'
 import { mayRead, sentField, withFields } from '../only_sent.js'
+import { takeBody } from '../taken_body.js'
 import { answerList, readListCursor } from './page_answer.js'
 
 /** Learning spaces: create, read, list, merge into, delete. */
@@ -48,10 +50,10 @@ export function learningSpaceRoutes(app: AppServer): void {
       },
     },
     async (request, reply) => {
-      checkObjectBytes('/meta', request.body.meta, request.bodyText)
+      const { user } = takeBody(request, takeSpace)
       const created = await createLearningSpace(request.database, {
         project_id: request.project_id,
-        user: request.body.user ?? undefined,
+        user: user ?? undefined,
         body: request.bodyText,
         idempotency: idempotencyOf(request),
       })
@@ -135,7 +137,7 @@ export function learningSpaceRoutes(app: AppServer): void {
       },
     },
     async (request, reply) => {
-      checkObjectBytes('/meta', request.body.meta, request.bodyText)
+      takeBody(request, checkMeta)
       const { project_id, params, bodyText } = request
       const space = await mergeMeta(request.database, project_id, params.learning_space_id, bodyText)
       if (mayRead(request)) return answer(reply, space)

@@ -1,5 +1,4 @@
-import { type MessageFormat, type Part, readMessage } from '@annals/messages'
-import { parseJson, writeJson } from '@annals/messages/json'
+import type { MessageFormat } from '@annals/messages'
 import Type from '#typebox'
 import { AppendHeaders } from '../../contract/event.js'
 import {
@@ -14,22 +13,21 @@ import {
 import { responses } from '../../contract/responses.js'
 import { NoQuery } from '../../contract/schema.js'
 import { SessionParams } from '../../contract/session.js'
-import { newId } from '../../ids.js'
-import { memberTexts } from '../../json/slices.js'
 import type { AppendAnswer } from '../../log/append_request.js'
 import { readLastSeq } from '../../log/read_log.js'
-import { messageEntry } from '../../messages/message_entry.js'
 import { countSessionTokens, mergeMessageMeta } from '../../resources/messages.js'
 import { answer } from '../answer.js'
 import { answerChunks } from '../answer_chunks.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
-import { messageMembers } from '../appended_entries.js'
+import { checkMeta, takeMessage } from '../bodies.js'
 import { Cursors } from '../cursor.js'
-import { checkObjectBytes } from '../json_parameters.js'
 import { messagePage } from '../message_page.js'
 import { mayRead, sentField } from '../only_sent.js'
+import { messageParts } from '../page_renderer.js'
 import { releaseBody } from '../read_body.js'
+import { takeBody } from '../taken_body.js'
+import type { WorkThread } from '../work_thread/work_thread.js'
 import { readSeqCursor, seqRange } from './page_answer.js'
 
 const TAGS = { tags: ['Messages'] }
@@ -37,11 +35,11 @@ const TAGS = { tags: ['Messages'] }
 /** Messages of a session: add, list in any format, patch meta, count tokens. */
 export function messageRoutes(app: AppServer, parts: AppParts): void {
   addRoute(app, parts)
-  listRoute(app)
+  listRoute(app, parts)
   metaAndTokenRoutes(app)
 }
 
-function addRoute(app: AppServer, { appender }: AppParts): void {
+function addRoute(app: AppServer, { appender, thread }: AppParts): void {
   app.post(
     '/session/:session_id/messages',
     {
@@ -67,37 +65,36 @@ function addRoute(app: AppServer, { appender }: AppParts): void {
       },
     },
     async (request, reply) => {
-      const { format = 'openai', meta } = request.body
-      checkObjectBytes('/meta', meta, request.bodyText)
-      const id = newId()
-      const members = memberTexts(request.bodyText)
-      const blob = parseJson(members.get('blob')!)
-      const { role, parts, tokens } = messageEntry(format as MessageFormat, blob, id, '/blob')
-      const bytes = request.bodyBytes
+      const { entry, parts } = takeBody(request, takeMessage)
       releaseBody(request)
       const outcome = await appender.append({
         project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'message',
-        entries: [{ ...messageMembers(format, members), id, id_given: false, bytes, tokens, role }],
+        entries: [entry],
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
       })
       markReplayed(reply, outcome.replayed)
-      return answer(reply, withParts(outcome.entries[0]!, parts), 201)
+      return answer(reply, await withParts(outcome.entries[0]!, parts, request.project_id, thread), 201)
     },
   )
 }
 
 /** The message as answered: with the parts of its blob. One that was read back brings its own blob. */
-function withParts(entry: AppendAnswer, parts: Part[]): string {
+async function withParts(
+  entry: AppendAnswer,
+  parts: string,
+  project_id: string,
+  thread: WorkThread,
+): Promise<string> {
   const { blob, format, json, id } = entry
-  if (blob === undefined) return `{"parts":${writeJson(parts)},${json.slice(1)}`
-  const own = readMessage(format as MessageFormat, parseJson(blob), { id: id! })
-  return `{"parts":${writeJson(own.parts)},${json.slice(1)}`
+  const own =
+    blob === undefined ? parts : await messageParts(thread, project_id, format as MessageFormat, blob, id!)
+  return `{"parts":${own},${json.slice(1)}`
 }
 
-function listRoute(app: AppServer): void {
+function listRoute(app: AppServer, { thread }: AppParts): void {
   app.get(
     '/session/:session_id/messages',
     {
@@ -133,7 +130,7 @@ function listRoute(app: AppServer): void {
         isWanted: () => !reply.raw.destroyed,
         format: format as MessageFormat,
       }
-      return answerChunks(reply, messagePage(request.database, page, cursors))
+      return answerChunks(reply, messagePage({ database: request.database, thread }, page, cursors))
     },
   )
 }
@@ -160,7 +157,7 @@ function metaAndTokenRoutes(app: AppServer): void {
       },
     },
     async (request, reply) => {
-      checkObjectBytes('/meta', request.body.meta, request.bodyText)
+      takeBody(request, checkMeta)
       const { session_id, message_id } = request.params
       const meta = await mergeMessageMeta(
         request.database,

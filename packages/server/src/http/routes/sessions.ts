@@ -11,9 +11,11 @@ import { copySession, createSession, findSessions, readSession } from '../../res
 import { answer } from '../answer.js'
 import type { AppServer } from '../app_parts.js'
 import { idempotencyOf, markReplayed } from '../append_headers.js'
+import { takeSession } from '../bodies.js'
 import { Cursors } from '../cursor.js'
-import { checkObjectBytes, parseFilter } from '../json_parameters.js'
+import { parseFilter } from '../json_parameters.js'
 import { mayRead, sentField, withFields } from '../only_sent.js'
+import { takeBody } from '../taken_body.js'
 import { answerList, readListCursor } from './page_answer.js'
 
 /** Sessions: list, create, read, delete, copy. */
@@ -76,8 +78,7 @@ export function sessionRoutes(app: AppServer): void {
       },
     },
     async (request, reply) => {
-      const { user, use_uuid, configs } = request.body
-      checkObjectBytes('/configs', configs, request.bodyText)
+      const { user, use_uuid } = takeBody(request, takeSession)
       const created = await createSession(request.database, {
         project_id: request.project_id,
         user: user ?? undefined,

@@ -11,10 +11,11 @@ import { answer } from '../answer.js'
 import { answerChunks } from '../answer_chunks.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
-import { batchEntries } from '../appended_entries.js'
+import { takeEntries } from '../bodies.js'
 import { Cursors } from '../cursor.js'
 import { streamTail } from '../event_stream.js'
 import { releaseBody } from '../read_body.js'
+import { takeBody } from '../taken_body.js'
 import { entriesPage, readSeqCursor, seqRange } from './page_answer.js'
 
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
@@ -102,7 +103,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       },
     },
     async (request, reply) => {
-      const entries = batchEntries(request.body, request.bodyText, request.bodyBytes)
+      const entries = takeBody(request, takeEntries)
       releaseBody(request)
       const outcome = await appender.append({
         project_id: request.project_id,

@@ -1,0 +1,26 @@
+import { parentPort } from 'node:worker_threads'
+import { AnnalsError } from '../../errors.js'
+import { ThreadWork } from './thread_work.js'
+import type { WorkOrder, WorkReport } from './work_thread.js'
+
+/** The thread itself: does one order after the other, and reports on each. */
+const work = new ThreadWork()
+
+parentPort!.on('message', ({ number, name, values }: WorkOrder) => {
+  let report: WorkReport
+  try {
+    const result = (work[name] as (...values: unknown[]) => unknown)(...values)
+    report = { number, result: withPlainError(result) }
+  } catch (error) {
+    report = { number, fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+  parentPort!.postMessage(report)
+})
+
+/** An error's class is lost on the way, and its name with it. */
+function withPlainError(result: unknown): unknown {
+  const { error } = (result ?? {}) as { error?: unknown }
+  return error instanceof AnnalsError
+    ? { ...(result as object), error: { error: error.error, message: error.message } }
+    : result
+}

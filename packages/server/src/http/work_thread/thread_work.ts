@@ -1,0 +1,64 @@
+import { type MessageFormat, readMessage, StoredRenderer, type StoredText } from '@annals/messages'
+import { parseJson, writeJson } from '@annals/messages/json'
+import { AnnalsError } from '../../errors.js'
+import { BODIES, type BodyOperation, type TakeBody } from '../bodies.js'
+import { readBodyJson } from '../body_json.js'
+import { bodyValidator, type Validate } from '../validate.js'
+
+/** What became of a body: what its operation takes of it, or why it is refused and at which stage of a request. */
+export type BodyOutcome =
+  | { stage: 'taken'; text: string; taken: unknown }
+  | { stage: 'reading' | 'validation' | 'taking'; error: AnnalsError }
+
+/**
+ * The work of a request that grows with what a caller sent or stored: on the thread beside the event loop where that is
+ * much. Arguments and results cross as copies, so they are texts and numbers.
+ */
+export class ThreadWork {
+  private readonly validators = new Map<BodyOperation, Validate>()
+  private readonly renderers = new Map<number, StoredRenderer>()
+
+  /** Does to a body what an operation does to it on the event loop: the same functions in the same order. */
+  takeBody(operation: BodyOperation, bytes: Uint8Array): BodyOutcome {
+    const [schema, take] = BODIES[operation]
+    const json = readBodyJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    if (json instanceof AnnalsError) return { stage: 'reading', error: json }
+    let validate = this.validators.get(operation)
+    if (!validate) {
+      validate = bodyValidator(schema)
+      this.validators.set(operation, validate)
+    }
+    const { error, value } = validate(json.value)
+    if (error) return { stage: 'validation', error }
+    try {
+      const taken = (take as TakeBody<unknown, unknown>)(value, json.text, json.bytes)
+      return { stage: 'taken', text: json.text, taken }
+    } catch (error) {
+      if (error instanceof AnnalsError) return { stage: 'taking', error }
+      throw error
+    }
+  }
+
+  /** The items that each message becomes, of a conversation that goes on from call to call under one number. */
+  renderMessages(conversation: number, format: MessageFormat, messages: StoredText[]): string[][] {
+    let renderer = this.renderers.get(conversation)
+    if (!renderer) {
+      renderer = new StoredRenderer(format)
+      this.renderers.set(conversation, renderer)
+    }
+    return messages.map((message) => renderer.render(message))
+  }
+
+  endConversation(conversation: number): void {
+    this.renderers.delete(conversation)
+  }
+
+  /** The parts of a stored message, as JSON. */
+  messageParts(format: MessageFormat, blob: string, id: string): string {
+    return writeJson(readMessage(format, parseJson(blob), { id }).parts)
+  }
+}
+
+export type WorkName = keyof ThreadWork
+export type WorkArguments<Name extends WorkName> = Parameters<ThreadWork[Name]>
+export type WorkResult<Name extends WorkName> = ReturnType<ThreadWork[Name]>

@@ -1,0 +1,92 @@
+import { Worker } from 'node:worker_threads'
+import { AnnalsError } from '../../errors.js'
+import { FairSemaphore } from '../../fair_semaphore.js'
+import type { WorkArguments, WorkName, WorkResult } from './thread_work.js'
+
+/** How long an order may wait for the thread. A body of 1 MiB takes it up to a second. */
+const WAIT_MS_MAX = 5_000
+
+export interface WorkOrder {
+  number: number
+  name: WorkName
+  values: unknown[]
+}
+
+/** `fault`: the stack of an error that nobody expected. */
+export type WorkReport = { number: number; result: unknown } | { number: number; fault: string }
+
+interface Waiting {
+  resolve: (result: never) => void
+  reject: (error: Error) => void
+}
+
+/**
+ * A thread beside the event loop for the work that takes long on it: bodies and conversions beyond a few KB. Started with
+ * the first order. One order at a time, projects by turns, and whoever waits for too long is refused; what waits, waits
+ * here, where it is counted.
+ */
+export class WorkThread {
+  private thread: Worker | undefined
+  private readonly waiting = new Map<number, Waiting>()
+  private orders = 0
+  private readonly places = new FairSemaphore({
+    places_max: 1,
+    wait_ms_max: WAIT_MS_MAX,
+    refusal: () =>
+      new AnnalsError(
+        'overloaded',
+        'The service has too many large requests to work on. Nothing was done; try again shortly.',
+      ),
+  })
+
+  /** Has the thread do something for an owner, which is a project. @throws AnnalsError overloaded */
+  run<Name extends WorkName>(
+    owner: string,
+    name: Name,
+    ...values: WorkArguments<Name>
+  ): Promise<WorkResult<Name>> {
+    return this.places.run(owner, () => this.order<WorkResult<Name>>(name, values))
+  }
+
+  /** Has it forget a conversation, for which nobody waits. */
+  endConversation(conversation: number): void {
+    if (this.thread) this.order('endConversation', [conversation]).catch(() => {})
+  }
+
+  async close(): Promise<void> {
+    await this.thread?.terminate()
+  }
+
+  private order<Result>(name: WorkName, values: unknown[]): Promise<Result> {
+    this.thread ??= this.start()
+    const { thread } = this
+    const number = ++this.orders
+    return new Promise((resolve, reject) => {
+      this.waiting.set(number, { resolve, reject })
+      thread.postMessage({ number, name, values } satisfies WorkOrder)
+    })
+  }
+
+  private start(): Worker {
+    const thread = new Worker(new URL('./thread.js', import.meta.url))
+    thread.unref()
+    thread.on('message', (report: WorkReport) => {
+      const { resolve, reject } = this.waiting.get(report.number)!
+      this.waiting.delete(report.number)
+      if ('fault' in report) reject(new Error(`on the work thread: ${report.fault}`))
+      else resolve(report.result as never)
+    })
+    // Out of memory, for one. The next order starts another.
+    thread.on('error', (error) => this.fail(thread, error))
+    thread.on('exit', () => this.fail(thread, new Error('the work thread ended')))
+    return thread
+  }
+
+  private fail(thread: Worker, error: unknown): void {
+    if (this.thread !== thread) return
+    this.thread = undefined
+    for (const { reject } of this.waiting.values())
+      reject(new Error('the work thread failed', { cause: error }))
+    this.waiting.clear()
+  }
+}
