@@ -40,13 +40,6 @@ describe('a live tail', () => {
     expect(tail.seqs()).toEqual([5, 6, 7, 8])
   })
 
-  it('waits for entries ahead of the end of the log', async () => {
-    const tail = await tails.open({ query: { after_seq: 2 } })
-    expectOk(await tails.log.batch(mixedEntries(4)), 201)
-    await tail.received(2)
-    expect(tail.seqs()).toEqual([3, 4])
-  })
-
   it('sends only what its filters let through', async () => {
     const messages = await tails.open({ query: { kind: 'message' } })
     const typed = await tails.open({ query: { type: 'type-2' } })

@@ -67,7 +67,6 @@ describe('a timeline', () => {
     { after_seq: 0 },
     { after_seq: 10 },
     { after_seq: 60 },
-    { after_seq: 2_147_483_648 },
     { kind: 'message', after_seq: 31 },
     { type: 'TYPE-1' },
   ]

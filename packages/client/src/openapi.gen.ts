@@ -205,7 +205,7 @@ export interface paths {
         };
         /**
          * Read a session's log, or tail it
-         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path sends what is stored behind `after_seq` (or `Last-Event-ID`) and then each new entry, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`.
+         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path sends what is stored behind `after_seq` (or `Last-Event-ID`) and then each new entry, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends when the log is behind what it has sent: both happen after a restore from a backup.
          */
         get: operations["readTimeline"];
         put?: never;
@@ -2245,6 +2245,17 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description It conflicts with the current state. */
+            409: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The token made too many requests; nothing was done. */
             429: {
                 headers: {
@@ -2589,6 +2600,17 @@ export interface operations {
             };
             /** @description It does not exist, or it belongs to another project. */
             404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It conflicts with the current state. */
+            409: {
                 headers: {
                     /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
@@ -3253,6 +3275,17 @@ export interface operations {
             };
             /** @description It does not exist, or it belongs to another project. */
             404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It conflicts with the current state. */
+            409: {
                 headers: {
                     /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;

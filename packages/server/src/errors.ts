@@ -19,6 +19,7 @@ const CATALOGUE = {
   method_not_allowed: { status: 405 },
   request_timeout: { status: 408 },
   seq_conflict: { status: 409 },
+  seq_ahead: { status: 409 },
   session_exists: { status: 409 },
   project_exists: { status: 409 },
   payload_too_large: { status: 413 },

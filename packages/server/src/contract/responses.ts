@@ -30,6 +30,8 @@ const EXAMPLES: Record<ErrorName, string> = {
   request_timeout: 'The request took too long to arrive. Send it again, faster.',
   seq_conflict:
     "If-Match expected seq 6, but the session's last seq is 7. Read the new entries and try again.",
+  seq_ahead:
+    "Seq 12 is beyond the session's last seq 7: what was read is no longer there, as after a restore. Read the log again from its beginning.",
   session_exists:
     'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
   project_exists: 'There is already a project named "checkout".',

@@ -68,7 +68,10 @@ export async function streamTail(
   }
 }
 
-/** Reads what is there, waits until there is more, and so on, until the subscription ends or the session goes. */
+/**
+ * Reads what is there, waits until there is more, and so on, until the subscription ends, the session goes, or its log
+ * is behind what was sent, as after a restore: whoever resumes is then told.
+ */
 async function follow(
   database: Queryable,
   subscription: Subscription,
@@ -77,7 +80,8 @@ async function follow(
 ): Promise<void> {
   while (!subscription.ended) {
     try {
-      const last_seq = await readLastSeq(database, tail.project_id, tail.session_id)
+      const { project_id, session_id } = tail
+      const last_seq = await readLastSeq(database, project_id, session_id, subscription.seen_seq)
       const page = {
         ...tail,
         above_seq: subscription.seen_seq,
@@ -91,10 +95,10 @@ async function follow(
         subscription.seen_seq = entries.at(-1)!.seq
       }
       // Entries that a filter left out were looked at and need no second look.
-      subscription.seen_seq = Math.max(subscription.seen_seq, last_seq)
+      subscription.seen_seq = last_seq
     } catch (error) {
       const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
-      if (name === 'session_not_found') return
+      if (name === 'session_not_found' || name === 'seq_ahead') return
       if (name !== 'unavailable' && name !== 'overloaded') throw error
       await sleep(RETRY_PAUSE_MS)
       continue

@@ -87,9 +87,9 @@ export class Feed {
         const rows = await this.database.query(READ_HEADS, [project_id, [...sessions.keys()]])
         const heads = new Map(rows.map((row) => [row.session_id!, Number(row.last_seq)]))
         for (const [session_id, subscriptions] of sessions) {
-          // A session that has gone wakes its tails too: they find out when they read.
-          const head = heads.get(session_id) ?? Number.POSITIVE_INFINITY
-          for (const subscription of subscriptions) if (subscription.seen_seq < head) subscription.wake()
+          // A session that has gone, or whose log has become shorter, wakes its tails too: they find out when they read.
+          const head = heads.get(session_id)
+          for (const subscription of subscriptions) if (subscription.seen_seq !== head) subscription.wake()
         }
       }
     } catch {

@@ -1,7 +1,7 @@
 import type { Queryable, Row } from '../database/database.js'
 import { type EntryPage, type EntryView, readEntries } from '../database/queries/read_entries.js'
 import { READ_HEAD } from '../database/queries/sessions.js'
-import { notFound } from '../errors.js'
+import { AnnalsError, notFound } from '../errors.js'
 
 /** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
 const PIECE_BYTES_MAX = 1024 * 1024
@@ -25,15 +25,25 @@ export interface ReadEntry {
   tokens?: number
 }
 
-/** The seq of a session's newest entry, 0 when it has none. @throws AnnalsError session_not_found */
+/**
+ * The seq of a session's newest entry, 0 when it has none, for a reader that has seen all up to `seen_seq`.
+ * @throws AnnalsError session_not_found, seq_ahead where the reader has seen more than there is: a log never gets
+ * shorter, so it is another one, from a backup for example, and what the reader has seen may be something else in it
+ */
 export async function readLastSeq(
   database: Queryable,
   project_id: string,
   session_id: string,
+  seen_seq = 0,
 ): Promise<number> {
   const [row] = await database.query(READ_HEAD, [project_id, session_id])
   if (!row) throw notFound('session')
-  return Number(row.last_seq)
+  const last_seq = Number(row.last_seq)
+  if (seen_seq <= last_seq) return last_seq
+  throw new AnnalsError(
+    'seq_ahead',
+    `Seq ${seen_seq} is beyond the session's last seq ${last_seq}: what was read is no longer there, as after a restore. Read the log again from its beginning.`,
+  )
 }
 
 /**

@@ -4,7 +4,7 @@ import { responses } from '../../contract/responses.js'
 import { NoQuery, PageOf } from '../../contract/schema.js'
 import { SessionParams } from '../../contract/session.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../../limits.js'
-import { readLastSeq, readLog } from '../../log/read_log.js'
+import { readLog } from '../../log/read_log.js'
 import { answer } from '../answer.js'
 import { answerChunks } from '../answer_chunks.js'
 import type { AppParts, AppServer } from '../app_parts.js'
@@ -12,7 +12,7 @@ import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
 import { takeEvent } from '../bodies.js'
 import { Cursors } from '../cursor.js'
 import { takeBody } from '../taken_body.js'
-import { entriesPage, readSeqCursor, seqRange } from './page_answer.js'
+import { entriesPage, readPageRange, readPageStart } from './page_answer.js'
 
 /** Events of a session: add, list. */
 export function eventRoutes(app: AppServer, { appender }: AppParts): void {
@@ -66,17 +66,16 @@ export function eventRoutes(app: AppServer, { appender }: AppParts): void {
         response: responses({
           description: 'A page of events.',
           data: PageOf(Type.Ref('SessionEvent')),
-          errors: ['invalid_cursor', 'session_not_found'],
+          errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
         }),
       },
     },
     async (request, reply) => {
-      const { type, cursor, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const { type, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
       const { project_id } = request
       const { session_id } = request.params
       const cursors = new Cursors('events', project_id, session_id, time_desc, type)
-      const from = readSeqCursor(cursors, cursor, time_desc)
-      const last_seq = await readLastSeq(request.database, project_id, session_id)
+      const start = readPageStart(cursors, request.query)
       const page = {
         project_id,
         session_id,
@@ -84,7 +83,7 @@ export function eventRoutes(app: AppServer, { appender }: AppParts): void {
         type,
         time_desc,
         limit: limit + 1,
-        ...seqRange(from, last_seq),
+        ...(await readPageRange(request.database, { project_id, session_id }, start)),
       }
       const entries = readLog(request.database, page, 'event', () => !reply.raw.destroyed)
       return answerChunks(reply, entriesPage(entries, limit, cursors))

@@ -14,7 +14,6 @@ import { responses } from '../../contract/responses.js'
 import { NoQuery } from '../../contract/schema.js'
 import { SessionParams } from '../../contract/session.js'
 import type { AppendAnswer } from '../../log/append_request.js'
-import { readLastSeq } from '../../log/read_log.js'
 import { countSessionTokens, mergeMessageMeta } from '../../resources/messages.js'
 import { answer } from '../answer.js'
 import { answerChunks } from '../answer_chunks.js'
@@ -28,7 +27,7 @@ import { messageParts } from '../page_renderer.js'
 import { releaseBody } from '../read_body.js'
 import { takeBody } from '../taken_body.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
-import { readSeqCursor, seqRange } from './page_answer.js'
+import { readPageRange, readPageStart } from './page_answer.js'
 
 const TAGS = { tags: ['Messages'] }
 
@@ -109,24 +108,23 @@ function listRoute(app: AppServer, { thread }: AppParts): void {
         response: responses({
           description: 'A page of messages, or all of them.',
           data: MessagePage,
-          errors: ['invalid_cursor', 'session_not_found'],
+          errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
         }),
       },
     },
     async (request, reply) => {
-      const { format = 'openai', limit, cursor, time_desc = false, with_events = false } = request.query
+      const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
       const { project_id } = request
       const { session_id } = request.params
       const cursors = new Cursors('messages', project_id, session_id, time_desc, format, with_events)
-      const from = readSeqCursor(cursors, cursor, time_desc)
-      const last_seq = await readLastSeq(request.database, project_id, session_id)
+      const start = readPageStart(cursors, request.query)
       const page = {
         project_id,
         session_id,
         limit,
         time_desc,
         with_events,
-        range: seqRange(from, last_seq),
+        range: await readPageRange(request.database, { project_id, session_id }, start),
         isWanted: () => !reply.raw.destroyed,
         format: format as MessageFormat,
       }

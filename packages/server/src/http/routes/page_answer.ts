@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
-import type { ReadEntry } from '../../log/read_log.js'
+import type { Queryable } from '../../database/database.js'
+import { type ReadEntry, readLastSeq } from '../../log/read_log.js'
 import type { Listed } from '../../resources/listed.js'
 import { answerPage } from '../answer.js'
 import type { Cursors } from '../cursor.js'
@@ -16,24 +17,34 @@ export function readListCursor(
   return { created_at: created_at!, id: id! }
 }
 
-/** Reads where a page of a log begins out of a cursor: behind that seq, in the page's direction. */
-export function readSeqCursor(
-  cursors: Cursors,
-  cursor: string | undefined,
-  time_desc: boolean,
-): { above_seq?: number; below_seq?: number } {
-  if (cursor === undefined) return {}
-  const seq = Number(cursors.read(cursor))
-  return time_desc ? { below_seq: seq } : { above_seq: seq }
+/** Where a page of a log begins: behind the seq in its cursor, in the page's direction, and behind `after_seq`. */
+interface PageStart {
+  cursor_seq: number | undefined
+  after_seq: number
+  time_desc: boolean
 }
 
-/** The range of seqs that a page is of: from where it begins to the other end of a log that ends at `last_seq`. */
-export function seqRange(
-  from: { above_seq?: number; below_seq?: number },
-  last_seq: number,
-): { above_seq: number; below_seq: number } {
-  const { above_seq = 0, below_seq = last_seq + 1 } = from
-  return { above_seq, below_seq: Math.min(below_seq, last_seq + 1) }
+/** Reads where a page of a log begins. @throws AnnalsError invalid_cursor */
+export function readPageStart(
+  cursors: Cursors,
+  query: { cursor?: string; time_desc?: boolean; after_seq?: number },
+): PageStart {
+  const { cursor, after_seq = 0, time_desc = false } = query
+  return { cursor_seq: cursor === undefined ? undefined : Number(cursors.read(cursor)), after_seq, time_desc }
+}
+
+/** The range of seqs that a page is of. @throws AnnalsError session_not_found, seq_ahead */
+export async function readPageRange(
+  database: Queryable,
+  session: { project_id: string; session_id: string },
+  { cursor_seq, after_seq, time_desc }: PageStart,
+): Promise<{ above_seq: number; below_seq: number }> {
+  const seen_seq = Math.max(cursor_seq ?? 0, after_seq)
+  const last_seq = await readLastSeq(database, session.project_id, session.session_id, seen_seq)
+  if (cursor_seq === undefined) return { above_seq: after_seq, below_seq: last_seq + 1 }
+  return time_desc
+    ? { above_seq: after_seq, below_seq: cursor_seq }
+    : { above_seq: cursor_seq, below_seq: last_seq + 1 }
 }
 
 /** Answers with a page of a list, given one row more than `limit` where another page follows. */

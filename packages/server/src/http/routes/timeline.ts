@@ -16,7 +16,7 @@ import { Cursors } from '../cursor.js'
 import { streamTail } from '../event_stream.js'
 import { releaseBody } from '../read_body.js'
 import { takeBody } from '../taken_body.js'
-import { entriesPage, readSeqCursor, seqRange } from './page_answer.js'
+import { entriesPage, readPageRange, readPageStart } from './page_answer.js'
 
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
 export function timelineRoutes(app: AppServer, parts: AppParts): void {
@@ -28,7 +28,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'readTimeline',
         summary: "Read a session's log, or tail it",
         description:
-          'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path sends what is stored behind `after_seq` (or `Last-Event-ID`) and then each new entry, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`.',
+          'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path sends what is stored behind `after_seq` (or `Last-Event-ID`) and then each new entry, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends when the log is behind what it has sent: both happen after a restore from a backup.',
         tags: ['Timeline'],
         params: SessionParams,
         querystring: TimelineQuery,
@@ -37,28 +37,22 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
           responses({
             description: 'A page of entries.',
             data: PageOf(Type.Ref('TimelineItem')),
-            errors: ['invalid_cursor', 'session_not_found'],
+            errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
           }),
         ),
       },
     },
     async (request, reply) => {
-      const {
-        kind,
-        type,
-        after_seq = 0,
-        cursor,
-        limit = ENTRY_PAGE_LIMIT_DEFAULT,
-        time_desc = false,
-      } = request.query
+      const { kind, type, after_seq = 0, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
       const { project_id } = request
       const { session_id } = request.params
       const log = { project_id, session_id, kind, type }
       if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
         refuseForStream(request.query)
-        await readLastSeq(request.database, project_id, session_id)
         const last_event_id = request.headers['last-event-id'] as string | undefined
-        const tail = { ...log, after_seq: last_event_id === undefined ? after_seq : Number(last_event_id) }
+        const seen_seq = last_event_id === undefined ? after_seq : Number(last_event_id)
+        await readLastSeq(request.database, project_id, session_id, seen_seq)
+        const tail = { ...log, after_seq: seen_seq }
         return streamTail({ database: request.database, feed, heartbeat }, request, reply, tail)
       }
       const cursors = new Cursors(
@@ -70,9 +64,8 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         type,
         String(after_seq),
       )
-      const from = { above_seq: after_seq, ...readSeqCursor(cursors, cursor, time_desc) }
-      const last_seq = await readLastSeq(request.database, project_id, session_id)
-      const page = { ...log, ...seqRange(from, last_seq), time_desc, limit: limit + 1 }
+      const range = await readPageRange(request.database, log, readPageStart(cursors, request.query))
+      const page = { ...log, ...range, time_desc, limit: limit + 1 }
       const entries = readLog(request.database, page, 'item', () => !reply.raw.destroyed)
       return answerChunks(reply, entriesPage(entries, limit, cursors))
     },

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { expectError, expectOk } from '../harness/expectations.ts'
+import { useService } from '../harness/service.ts'
+import { execute } from '../harness/sql.ts'
+import { useTails } from '../harness/tails.ts'
+
+const service = useService({ ANNALS_FEED_POLL_MS: '200' })
+const tails = useTails(service)
+
+/** The log as a backup had it, after its first entries. */
+async function restoreTo(last_seq: number): Promise<void> {
+  const parameters = [tails.project.id, tails.log.id, last_seq]
+  await execute(
+    service.databaseUrl,
+    'DELETE FROM entries WHERE project_id = $1 AND session_id = $2 AND seq > $3',
+    parameters,
+  )
+  await execute(
+    service.databaseUrl,
+    'UPDATE session_heads SET last_seq = $3, last_message_id = NULL WHERE project_id = $1 AND session_id = $2',
+    parameters,
+  )
+}
+
+async function addMessages(count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) expectOk(await tails.log.add({ role: 'user', content: `${n}` }), 201)
+}
+
+const get = (path: string, query: Record<string, string | number | boolean> = {}) =>
+  tails.api.request<{ items: unknown[]; next_cursor: string }>(
+    'GET',
+    `/api/v1/session/${tails.log.id}/${path}`,
+    {
+      query,
+    },
+  )
+
+describe('a log that was restored to an earlier time', () => {
+  it.each(['Last-Event-ID', 'after_seq'])('refuses a tail that goes on beyond its end, by %s', async (by) => {
+    await addMessages(4)
+    const from = by === 'after_seq' ? { query: { after_seq: 4 } } : { headers: { 'Last-Event-ID': '4' } }
+    expect((await tails.open(from)).status).toBe(200)
+    await restoreTo(2)
+    const refused = await tails.open(from)
+    await refused.whenEnded(5_000)
+    expect([refused.status, JSON.parse(refused.text)]).toEqual([
+      409,
+      { code: 409, error: 'seq_ahead', msg: expect.stringMatching(/Seq 4 .* last seq 2/) },
+    ])
+    const beginning = await tails.open({ query: { after_seq: 2 } })
+    await addMessages(1)
+    await beginning.received(1)
+  })
+
+  it('ends a tail that has seen more, at each node', async () => {
+    await addMessages(3)
+    const open = [await tails.open(), await tails.open({ node: tails.second, query: { after_seq: 3 } })]
+    await open[0]!.received(3)
+    await restoreTo(1)
+    for (const tail of open) await tail.whenEnded(15_000)
+  })
+
+  it.each(['timeline', 'messages', 'events'])(
+    'refuses the next page of %s, in both directions',
+    async (list) => {
+      for (let n = 0; n < 6; n += 1) expectOk(await tails.log.addEvent())
+      await addMessages(6)
+      const forward = expectOk(await get(list, { limit: 5 }))
+      const backward = expectOk(await get(list, { limit: 1, time_desc: true }))
+      await restoreTo(2)
+      for (const query of [
+        { cursor: forward.next_cursor },
+        { cursor: backward.next_cursor, time_desc: true },
+      ])
+        expectError(await get(list, query), 409, 'seq_ahead')
+    },
+  )
+
+  it('refuses a caller who polls with the last seq that it has seen, until there is as much again', async () => {
+    await addMessages(3)
+    expect(expectOk(await get('timeline', { after_seq: 3 })).items).toEqual([])
+    await restoreTo(0)
+    expectError(await get('timeline', { after_seq: 3 }), 409, 'seq_ahead')
+    expect(expectOk(await get('timeline', { after_seq: 0 })).items).toEqual([])
+  })
+})
+
+it('an empty log can be tailed from its beginning', async () => {
+  const tail = await tails.open({ headers: { 'Last-Event-ID': '0' } })
+  await addMessages(1)
+  await tail.received(1)
+})
