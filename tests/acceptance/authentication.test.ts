@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Answer } from '../harness/http_client.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 
 beforeAll(async () => {

@@ -3,11 +3,11 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { exactAt, exactJson } from '../harness/exact_json.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { mixedEntries, newSessionLog, type SessionLog, sessionLog } from '../harness/session_log.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 let log: SessionLog
@@ -174,7 +174,7 @@ describe('a batch with conditions', () => {
   })
 
   it('beside other batches at two nodes stays in one piece, and the log without gaps', async () => {
-    const node = await service.startNode()
+    const node = service.secondNode
     const second = sessionLog(await service.newClient({ token: project.token, node }), log.id)
     const batches = await Promise.all(
       range(0, 24).map((n) => (n % 2 ? log : second).batch(mixedEntries(10 + n, `b${n}`))),

@@ -5,9 +5,9 @@ import { describe, expect, it } from 'vitest'
 import { type Finished, runAnnals } from '../harness/annals_process.ts'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 const commands = useClientCommands(service)
 const { annals, values, newSession } = commands
 

@@ -4,9 +4,9 @@ import { describe, expect, it, vi } from 'vitest'
 import { startAnnals } from '../harness/annals_process.ts'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { cuttingProxy } from '../harness/cutting_proxy.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 const commands = useClientCommands(service)
 const { annals, values, newSession } = commands
 

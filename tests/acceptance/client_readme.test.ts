@@ -7,12 +7,12 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 const CLIENT = fileURLToPath(new URL('../../packages/client/', import.meta.url))
 const NODE_TYPES = fileURLToPath(new URL('../../node_modules/@types/', import.meta.url))
 
-const service = useService()
+const service = useSharedService()
 /** Where a package that depends on the client would be. */
 let directory: string
 /** The snippets of the README, one behind the other, and what their comments say that they print. */

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Annals } from '../../packages/client/dist/index.js'
 import { type Cut, type CuttingProxy, cuttingProxy } from '../harness/cutting_proxy.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 const CUTS: Cut[] = ['lose_request', 'lose_answer', 'cut_answer']
 
-const service = useService()
+const service = useSharedService()
 let proxy: CuttingProxy
 /** At the service itself, and at the proxy before it. */
 let direct: Annals

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { runAnnals } from '../harness/annals_process.ts'
 import { expectError, expectOk, UUID } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 interface Created {
   project: { id: string; name: string }
   token: string
 }
 
-const service = useService()
+const service = useSharedService()
 let name: string
 let created: Created
 

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient, Session } from '../harness/api_client.ts'
 import { exactAt, exactJson } from '../harness/exact_json.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import {
   mixedEntries,
   newSessionLog,
@@ -12,7 +12,7 @@ import {
 } from '../harness/session_log.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 
@@ -56,7 +56,7 @@ describe('the configs of a session', () => {
   })
 
   it('lose nothing of 30 simultaneous patches of different keys at two nodes', async () => {
-    const second = await service.newClient({ token: project.token, node: await service.startNode() })
+    const second = await service.newClient({ token: project.token, node: service.secondNode })
     const { id } = expectOk(await api.createSession({ configs: { start: true } }), 201)
     const patches = Array.from({ length: 30 }, (_, n) => patch(id, { [`k${n}`]: n }, n % 2 ? api : second))
     for (const answer of await Promise.all(patches)) expectOk(answer)

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ANNALS_BIN } from '../harness/annals_process.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PAGES = ['README.md', 'docs/quickstart.md', 'docs/concepts.md', 'docs/resources.md', 'docs/cli.md']
@@ -31,7 +31,7 @@ curl() {
 }
 `
 
-const service = useService()
+const service = useSharedService()
 let directory: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'annals-docs-'))

@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 let sessionId: string
@@ -65,7 +65,7 @@ describe('an append with If-Match', () => {
   })
 
   it('lets exactly one of many simultaneous callers through, at several nodes', async () => {
-    const node = await service.startNode()
+    const node = service.secondNode
     const second = await service.newClient({ token: project.token, node })
     for (let seq = 0; seq < 5; seq += 1) {
       const calls = Array.from({ length: 20 }, (_, index) =>

@@ -1,21 +1,18 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AnnalsServer } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 
-const service = useService()
-let secondNode: AnnalsServer
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 let second: ApiClient
 let sessionId: string
 
 beforeAll(async () => {
-  secondNode = await service.startNode()
   project = await service.newProject()
   api = await service.newClient({ token: project.token })
-  second = await service.newClient({ token: project.token, node: secondNode })
+  second = await service.newClient({ token: project.token, node: service.secondNode })
 })
 
 beforeEach(async () => {

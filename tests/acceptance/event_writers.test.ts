@@ -1,18 +1,18 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient, SessionEvent } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
 const WRITERS = 8
 const EVENTS_PER_WRITER = 60
 
-const service = useService()
+const service = useSharedService()
 let nodes: ApiClient[]
 
 beforeAll(async () => {
   const { token } = await service.newProject()
-  const secondNode = await service.startNode()
+  const { secondNode } = service
   nodes = [await service.newClient({ token }), await service.newClient({ token, node: secondNode })]
 })
 

@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ApiClient, Session, SessionEvent } from '../harness/api_client.ts'
 import { expectError, expectOk, TIMESTAMP, UUID } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 let session: Session

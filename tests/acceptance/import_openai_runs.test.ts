@@ -4,10 +4,10 @@ import type { ApiClient } from '../harness/api_client.ts'
 import { exactAt, exactJson } from '../harness/exact_json.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { execute } from '../harness/sql.ts'
 
-const service = useService()
+const service = useSharedService()
 const annals = useTransfers(service)
 const FORMAT = ['--format', 'openai-runs']
 

@@ -6,9 +6,9 @@ import { ANNALS_BIN } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { type Exported, useTransfers } from '../harness/exports.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 const annals = useTransfers(service)
 let source: Project
 let api: ApiClient

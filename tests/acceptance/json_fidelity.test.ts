@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { exactAt, exactJson } from '../harness/exact_json.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 let api: ApiClient
 let sessionId: string
 

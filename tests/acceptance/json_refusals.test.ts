@@ -2,11 +2,11 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { RequestOptions } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 const MIB = 1024 * 1024
 
-const service = useService()
+const service = useSharedService()
 let api: ApiClient
 let sessionId: string
 

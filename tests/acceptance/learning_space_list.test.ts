@@ -3,10 +3,10 @@ import type { ApiClient, LearningSpace, Page } from '../harness/api_client.ts'
 import { contains, type Json } from '../harness/containment.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
-const service = useService()
+const service = useSharedService()
 let api: ApiClient
 let spaces: LearningSpace[]
 

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog, sessionLog, walkMessages } from '../harness/session_log.ts'
 
-const service = useService()
+const service = useSharedService()
 let api: ApiClient
 
 beforeAll(async () => {

@@ -2,10 +2,10 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { exactAt, exactJson } from '../harness/exact_json.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { type Message, newSessionLog, type SessionLog, sessionLog } from '../harness/session_log.ts'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 let log: SessionLog
@@ -45,7 +45,7 @@ describe('a patch of the meta of a message', () => {
   })
 
   it('loses nothing of 20 simultaneous patches of different keys, at two nodes', async () => {
-    const node = await service.startNode()
+    const node = service.secondNode
     const second = sessionLog(await service.newClient({ token: project.token, node }), log.id)
     const patches = Array.from({ length: 20 }, (_, n) =>
       (n % 2 ? log : second).patchMeta(message.id, { [`k${n}`]: n }),

@@ -2,10 +2,10 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { exactAt, exactJson } from '../harness/exact_json.ts'
 import { expectError, expectOk, NOBODYS_ID, TIMESTAMP, UUID } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { type Message, newSessionLog, type SessionLog } from '../harness/session_log.ts'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 let log: SessionLog

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Answer, RequestOptions } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 interface Operation {
   operationId?: string
@@ -16,7 +16,7 @@ interface OpenApiDocument {
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
-const service = useService()
+const service = useSharedService()
 let api: ApiClient
 let source: string
 let document: OpenApiDocument

@@ -4,7 +4,7 @@ import type { ApiClient } from '../harness/api_client.ts'
 import type { Json } from '../harness/containment.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { termsOutOfStep } from '../harness/list_terms.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { queryRows } from '../harness/sql.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
@@ -14,7 +14,7 @@ import { walkPages } from '../harness/walk_pages.ts'
  * JSON goes as text throughout, since equal numbers may be written in many ways.
  */
 
-const service = useService()
+const service = useSharedService()
 
 const scalar = fc.constantFrom(
   ...[

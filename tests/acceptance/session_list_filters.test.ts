@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 const CONFIGS: Record<string, Record<string, unknown>> = {
   empty: {},
@@ -14,7 +14,7 @@ const CONFIGS: Record<string, Record<string, unknown>> = {
   odd: { '': 'empty key', 'a.b': 1, __proto__x: 2, $ne: 3 },
 }
 
-const service = useService()
+const service = useSharedService()
 let api: ApiClient
 const nameOf = new Map<string, string>()
 

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { ApiClient, Session } from '../harness/api_client.ts'
 import { contains, type Json } from '../harness/containment.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
-const service = useService()
+const service = useSharedService()
 
 /** A small vocabulary, so that filters often match. */
 const key = fc.constantFrom('a', 'b', 'ü', '')

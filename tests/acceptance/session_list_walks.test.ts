@@ -2,13 +2,13 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { ApiClient, Session } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { insertSessionRows } from '../harness/session_rows.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
 const CREATED_AT = '2026-01-01T00:00:00.123456Z'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 

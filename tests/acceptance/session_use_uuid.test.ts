@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 
@@ -72,7 +72,7 @@ describe('creating a session with use_uuid', () => {
   })
 
   it('from many callers at once makes one session', async () => {
-    const node = await service.startNode()
+    const node = service.secondNode
     const second = await service.newClient({ token: project.token, node })
     const sent = { use_uuid: randomUUID(), user: 'erin', configs: { a: 1 } }
     const calls = Array.from({ length: 24 }, (_, index) => (index % 2 ? api : second).createSession(sent))

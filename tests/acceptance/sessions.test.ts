@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID, TIMESTAMP, UUID } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 
 const CONFIGS_BYTES_MAX = 64 * 1024
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 
@@ -110,7 +110,7 @@ describe('the users of sessions', () => {
   })
 
   it('are made once, however many requests use a new one at the same time', async () => {
-    const node = await service.startNode()
+    const node = service.secondNode
     const second = await service.newClient({ token: project.token, node })
     for (const user of ['new-1', 'new-2', 'new-3']) {
       const answers = Array.from({ length: 24 }, (_, index) =>

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { expectOk, NOBODYS_ID } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { mixedEntries, sessionLog } from '../harness/session_log.ts'
 import { range, type TailOptions, useTails } from '../harness/tails.ts'
 
 const RECONNECTS = 20
 
-const service = useService()
+const service = useSharedService()
 const tails = useTails(service)
 
 describe('a live tail', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { range, useTails } from '../harness/tails.ts'
 import { issueToken } from '../harness/tokens.ts'
 
-const service = useService()
+const service = useSharedService()
 const tails = useTails(service)
 
 describe('a live tail ends', () => {

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID, TIMESTAMP, UUID } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import {
   mixedEntries,
   newSessionLog,
@@ -12,7 +12,7 @@ import {
 } from '../harness/session_log.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
-const service = useService()
+const service = useSharedService()
 let api: ApiClient
 let log: SessionLog
 let all: TimelineItem[]

@@ -1,17 +1,14 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import type { AnnalsServer } from '../harness/annals_process.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { issueToken } from '../harness/tokens.ts'
 
 const REVOCATION_MS_MAX = 5_000
 
-const service = useService()
-let secondNode: AnnalsServer
+const service = useSharedService()
 let project: Project
 
 beforeAll(async () => {
-  secondNode = await service.startNode()
   project = await service.newProject()
 })
 
@@ -22,7 +19,7 @@ describe('a project with several tokens', () => {
   it('is reached with each of them, at every node', async () => {
     const { token } = await issue({ name: 'second' })
     const first = await service.newClient({ token: project.token })
-    const second = await service.newClient({ token, node: secondNode })
+    const second = await service.newClient({ token, node: service.secondNode })
     const session = expectOk(await first.createSession({}), 201)
     expect(expectOk(await second.getSession(session.id))).toEqual(session)
   })
@@ -30,7 +27,7 @@ describe('a project with several tokens', () => {
   it('refuses a revoked one within five seconds at every node, and keeps the others', async () => {
     const { id, token } = await issue({ name: 'to be revoked' })
     const clients = await Promise.all(
-      [service.node, secondNode].map((node) => service.newClient({ token, node })),
+      [service.node, service.secondNode].map((node) => service.newClient({ token, node })),
     )
     for (const client of clients) expectOk(await client.listSessions())
     expectOk(await service.adminClient().request('DELETE', `/admin/v1/projects/${project.id}/tokens/${id}`))
@@ -43,7 +40,7 @@ describe('a project with several tokens', () => {
     )
     await Promise.all(refused)
     expect(Date.now() - revokedAt).toBeLessThanOrEqual(REVOCATION_MS_MAX)
-    const kept = await service.newClient({ token: project.token, node: secondNode })
+    const kept = await service.newClient({ token: project.token, node: service.secondNode })
     expectOk(await kept.listSessions())
   })
 

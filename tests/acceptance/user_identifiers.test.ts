@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient, Page } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 interface User {
   id: string
@@ -15,7 +15,7 @@ interface Erased {
   deleted: { sessions: number; entries: number; learning_spaces: number }
 }
 
-const service = useService()
+const service = useSharedService()
 let api: ApiClient
 
 beforeAll(async () => {

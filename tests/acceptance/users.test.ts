@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type ApiClient, apiClient, type Page } from '../harness/api_client.ts'
 import { expectError, expectOk, TIMESTAMP, UUID } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { mixedEntries, newSessionLog, sessionLog } from '../harness/session_log.ts'
 import { withConnection } from '../harness/sql.ts'
 import { walkPages } from '../harness/walk_pages.ts'
@@ -19,7 +19,7 @@ interface Erased {
   deleted: { sessions: number; entries: number; learning_spaces: number }
 }
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 let api: ApiClient
 
@@ -88,7 +88,7 @@ describe('the list of users', () => {
 
   it('has one user after 60 simultaneous first uses by sessions and spaces at two nodes', async () => {
     const own = await service.newProject()
-    const node = await service.startNode()
+    const node = service.secondNode
     const clients = await Promise.all(
       [service.node, node].map((at) => service.newClient({ token: own.token, node: at })),
     )

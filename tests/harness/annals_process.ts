@@ -178,6 +178,15 @@ function readyUrl(stdout: Interface, exited: Promise<Finished>): Promise<string>
   return Promise.race([ready, ended])
 }
 
+/** A node ends because it was stopped, with code 0, or because a test killed it; none falls over. */
+export function expectOrderlyEnds(ends: Finished[]): void {
+  for (const { code, signal, stderr } of ends) {
+    if (code !== 0 && signal !== 'SIGKILL') {
+      throw new Error(`A node ended with ${code ?? signal}:\n${stderr.split('\n').slice(-20).join('\n')}`)
+    }
+  }
+}
+
 async function within<T>(limit_ms: number, promise: Promise<T>, onTimeout: () => string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { ANNALS_CLI, runAnnals } from './annals_process.ts'
+import { ANNALS_CLI, expectOrderlyEnds, runAnnals, startServer } from './annals_process.ts'
 import { socketUrl, withDatabaseName } from './database_url.ts'
 import { collectIn, findLeaks } from './leaks.ts'
 import { execute, queryRows } from './sql.ts'
@@ -24,9 +24,16 @@ export interface TestServer {
   embedded: boolean
 }
 
+/** Nodes with default settings on one database, for all files whose tests stay within projects of their own. */
+export interface SharedNodes {
+  databaseUrl: string
+  urls: string[]
+}
+
 declare module 'vitest' {
   interface ProvidedContext {
     testServer: TestServer
+    sharedService: SharedNodes
   }
 }
 
@@ -39,8 +46,11 @@ export default async function prepareDatabases(project: TestProject): Promise<()
   try {
     const testServer = await prepareTemplate(server.url, !given)
     project.provide('testServer', testServer)
+    const shared = await startSharedNodes(testServer)
+    project.provide('sharedService', shared.provided)
     return async () => {
       try {
+        await shared.stop()
         await leaveNothingBehind(testServer)
         showNoSecret(shown)
       } finally {
@@ -82,6 +92,23 @@ async function prepareTemplate(serverUrl: string, embedded: boolean): Promise<Te
 async function migrate(databaseUrl: string): Promise<void> {
   const result = await runAnnals(['migrate'], { DATABASE_URL: databaseUrl })
   if (result.code !== 0) throw new Error(`annals migrate failed (${result.code}): ${result.stderr}`)
+}
+
+const SHARED_NODES = 2
+
+async function startSharedNodes(server: TestServer) {
+  const name = `${server.prefix}_shared`
+  const isCloned = server.mode === 'cloned'
+  if (isCloned) await execute(server.serverUrl, `CREATE DATABASE ${name} TEMPLATE ${server.template}`)
+  const databaseUrl = isCloned ? withDatabaseName(server.serverUrl, name) : server.serverUrl
+  const nodes = await Promise.all(
+    Array.from({ length: SHARED_NODES }, () => startServer({ DATABASE_URL: databaseUrl })),
+  )
+  const stop = async () => {
+    expectOrderlyEnds(await Promise.all(nodes.map((node) => node.stop())))
+    if (isCloned) await execute(server.serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)
+  }
+  return { provided: { databaseUrl, urls: nodes.map(({ url }) => url) }, stop }
 }
 
 /** Drops the template, and fails the run if a test file left a database or a connection behind. */

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll } from 'vitest'
-import { ADMIN_TOKEN, type AnnalsServer, type Finished, startServer } from './annals_process.ts'
+import { afterAll, beforeAll, inject } from 'vitest'
+import { ADMIN_TOKEN, type AnnalsServer, expectOrderlyEnds, startServer } from './annals_process.ts'
 import { type ApiClient, apiClient } from './api_client.ts'
 import { expectOk } from './expectations.ts'
 import { type HttpClient, httpClient } from './http_client.ts'
 import { createTestDatabase, type TestDatabase } from './test_database.ts'
+
+export { expectOrderlyEnds }
 
 export interface Project {
   id: string
@@ -12,39 +14,87 @@ export interface Project {
   token: string
 }
 
-/** A database and at least one node on it, for the tests of one file. Everything goes with the file. */
-export interface Service {
+/** Where a node of the service is reached. */
+export interface NodeAddress {
+  url: string
+}
+
+/** A database with at least one node on it. */
+export interface Service<Node extends NodeAddress = NodeAddress> {
   readonly databaseUrl: string
   /** The first node. */
-  readonly node: AnnalsServer
+  readonly node: Node
+  /** Another node, which ends with the file. */
   startNode(env?: Record<string, string>): Promise<AnnalsServer>
   newProject(): Promise<Project>
   /** A client of a new project, or of the given token, at the first node or the given one. */
-  newClient(options?: { token?: string; node?: AnnalsServer }): Promise<ApiClient>
+  newClient(options?: { token?: string; node?: NodeAddress }): Promise<ApiClient>
   /** A client without the API's typed methods: no token, or any token at all. */
-  rawClient(token?: string, node?: AnnalsServer): HttpClient
+  rawClient(token?: string, node?: NodeAddress): HttpClient
   /** A client of the admin API. */
-  adminClient(node?: AnnalsServer): HttpClient
+  adminClient(node?: NodeAddress): HttpClient
 }
 
-/** Registers the hooks that start and end a service around the tests of the calling file. */
-export function useService(env: Record<string, string> = {}): Service {
+/** Two nodes with default settings on one database, which all files of the run use: nobody stops them or looks at their logs. */
+export interface SharedService extends Service {
+  readonly secondNode: NodeAddress
+}
+
+/**
+ * A service of the calling file's own, for tests that stop nodes, set the environment, read logs or metrics, or change
+ * rows that others could meet. Everything goes with the file.
+ */
+export function useService(env: Record<string, string> = {}): Service<AnnalsServer> {
+  let database: TestDatabase | undefined
+  let first: AnnalsServer | undefined
+  const service = serviceOn(
+    () => database!.url,
+    () => first!,
+    env,
+  )
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    first = await service.startNode()
+  })
+  afterAll(async () => {
+    await service.end()
+    await database?.drop()
+  })
+  return service
+}
+
+/** The run's own service, which is there already: for tests that stay within projects of their own. */
+export function useSharedService(): SharedService {
+  const { databaseUrl, urls } = inject('sharedService')
+  const [node, secondNode] = urls.map((url) => ({ url }))
+  const service = serviceOn(
+    () => databaseUrl,
+    () => node!,
+  )
+  afterAll(() => service.end())
+  return Object.assign(service, { secondNode: secondNode! })
+}
+
+function serviceOn<Node extends NodeAddress>(
+  databaseUrl: () => string,
+  firstNode: () => Node,
+  env: Record<string, string> = {},
+): Service<Node> & { end(): Promise<void> } {
   const nodes: AnnalsServer[] = []
   const clients: HttpClient[] = []
-  let database: TestDatabase | undefined
   const keep = <C extends HttpClient>(client: C): C => {
     clients.push(client)
     return client
   }
-  const service: Service = {
+  const service: Service<Node> & { end(): Promise<void> } = {
     get databaseUrl() {
-      return database!.url
+      return databaseUrl()
     },
     get node() {
-      return nodes[0]!
+      return firstNode()
     },
-    startNode: async (nodeEnv = {}) => {
-      const node = await startServer({ DATABASE_URL: database!.url, ...env, ...nodeEnv })
+    startNode: async (nodeEnv: Record<string, string> = {}) => {
+      const node = await startServer({ DATABASE_URL: databaseUrl(), ...env, ...nodeEnv })
       nodes.push(node)
       return node
     },
@@ -53,27 +103,12 @@ export function useService(env: Record<string, string> = {}): Service {
       keep(apiClient(node.url, token ?? (await service.newProject()).token)),
     rawClient: (token, node = service.node) => keep(httpClient(node.url, token)),
     adminClient: (node = service.node) => keep(httpClient(node.url, ADMIN_TOKEN)),
+    end: async () => {
+      for (const client of clients) client.close()
+      expectOrderlyEnds(await Promise.all(nodes.map((node) => node.stop())))
+    },
   }
-  beforeAll(async () => {
-    database = await createTestDatabase()
-    await service.startNode()
-  })
-  afterAll(async () => {
-    for (const client of clients) client.close()
-    const ends = await Promise.all(nodes.map((node) => node.stop()))
-    await database?.drop()
-    expectOrderlyEnds(ends)
-  })
   return service
-}
-
-/** A node ends because it was stopped, with code 0, or because a test killed it; none falls over. */
-export function expectOrderlyEnds(ends: Finished[]): void {
-  for (const { code, signal, stderr } of ends) {
-    if (code !== 0 && signal !== 'SIGKILL') {
-      throw new Error(`A node ended with ${code ?? signal}:\n${stderr.split('\n').slice(-20).join('\n')}`)
-    }
-  }
 }
 
 /** A project with a name that no other has, made through the admin API. */

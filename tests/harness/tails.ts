@@ -2,12 +2,12 @@ import { afterEach, beforeAll, beforeEach } from 'vitest'
 import type { AnnalsServer } from './annals_process.ts'
 import type { ApiClient } from './api_client.ts'
 import { openTail, type Tail } from './event_stream.ts'
-import type { Project, Service } from './service.ts'
+import type { NodeAddress, Project, Service } from './service.ts'
 import { newSessionLog, type SessionLog } from './session_log.ts'
 
 /** What a tail is opened with: by default at the service's first node, with the project's token, on the test's log. */
 export type TailOptions = Parameters<typeof openTail>[3] & {
-  node?: AnnalsServer
+  node?: NodeAddress
   token?: string
   sessionId?: string
 }
