@@ -67,7 +67,7 @@ export async function endure(
   service.takeStood()
   await victim.start(service.url)
   const problems: string[] = []
-  const seconds = isShort ? (attack.seconds ?? 4) : (attack.seconds ?? 4) * 5
+  const seconds = isShort ? (attack.seconds ?? 3) : (attack.seconds ?? 3) * 5
   const order = { name: attack.name, seed, seconds, isShort, target: { ...target, url: service.url } }
   const answers = await strike(order, stopped).catch((error: Error) => {
     problems.push(`the attack itself failed: ${error.message}`)

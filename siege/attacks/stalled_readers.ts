@@ -1,7 +1,7 @@
 import type { Attack } from '../attackers/attack.ts'
 import { head } from '../attackers/ground.ts'
 
-const FORMATS = ['openai', 'anthropic', 'gemini', 'acontext']
+export const FORMATS = ['openai', 'anthropic', 'gemini', 'acontext']
 
 export const stalledReaders: Attack = {
   name: 'stalled-readers',

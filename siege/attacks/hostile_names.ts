@@ -1,0 +1,37 @@
+import { operations } from '../../fuzz/document.ts'
+import type { Attack } from '../attackers/attack.ts'
+import { repeated, SHAPES } from './shapes.ts'
+
+const LANES = 8
+const FIELD_BYTES = 500_000
+const QUERY_CHARACTERS = 15_000
+const NOBODYS_ID = '01890a5d-ac96-774b-bcce-b302099a8057'
+
+const ours = operations.filter(({ admin }) => !admin)
+
+export const hostileNames: Attack = {
+  name: 'hostile-names',
+  does: 'names of fields of 500 KB and of parameters of 15 KB at every operation, with a key',
+  answers: [200, 400, 404, 405, 413, 415, 429, 503],
+  async strike(ground) {
+    const { key, long_session } = ground.target
+    const shapes = Object.values(SHAPES)
+    const turns = ground.random.shuffled(
+      ours.flatMap((operation) => shapes.map((shape) => ({ operation, shape }))),
+    )
+    await ground.lanes(LANES, () => {
+      const { operation, shape } = turns.pop() ?? { operation: ground.random.pick(ours), shape: ' ' }
+      const { method } = operation
+      const session = method === 'DELETE' || operation.body === undefined ? NOBODYS_ID : long_session
+      const path = operation.path.replace('{session_id}', session).replaceAll(/\{\w+\}/g, NOBODYS_ID)
+      if (operation.body)
+        return ground.ask({ method, path, key, body: { [repeated(shape, FIELD_BYTES)]: shape } })
+      const name = encodeURIComponent(shape)
+      return ground.ask({
+        method,
+        path: `${path}?${name.repeat(Math.floor(QUERY_CHARACTERS / name.length))}=1`,
+        key,
+      })
+    })
+  },
+}

@@ -1,0 +1,33 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Attack } from '../attackers/attack.ts'
+import { head } from '../attackers/ground.ts'
+
+const LANES = 8
+const CHUNKS = 100_000
+
+export const tinyChunks: Attack = {
+  name: 'tiny-chunks',
+  does: 'sends bodies in chunks of a single byte, with and without a key',
+  answers: [200, 400, 401, 408, 413, 429, 503, 'closed'],
+  async strike(ground) {
+    const { key, long_session } = ground.target
+    const chunks = `1\r\n \r\n`.repeat(CHUNKS)
+    await ground.lanes(LANES, async (lane) => {
+      const socket = await ground.open()
+      if (!socket) return sleep(50)
+      const headers = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' }
+      socket.write(
+        lane % 2 === 0
+          ? head('POST', '/console/sign_in', headers)
+          : head('POST', `/api/v1/session/${long_session}/events`, {
+              ...headers,
+              Authorization: `Bearer ${key}`,
+            }),
+      )
+      socket.write(`${chunks}0\r\n\r\n`)
+      await Promise.race([once(socket, 'data'), once(socket, 'close'), sleep(2_000)])
+      socket.resetAndDestroy()
+    })
+  },
+}
