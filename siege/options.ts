@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { LabFailure } from '../lab/failure.ts'
 import { ATTACKS } from './attacks/catalogue.ts'
+import { TRIALS } from './trials/catalogue.ts'
 
 /** What a run of `npm run siege` was asked to do. */
 export interface Options {
@@ -15,7 +16,8 @@ export interface Options {
   keepLogs: boolean
 }
 
-const NAMES = ATTACKS.map(({ name }) => name)
+const ALL = [...ATTACKS, ...TRIALS]
+const NAMES = ALL.map(({ name }) => name)
 
 const USAGE = `npm run siege -- [options]
 
@@ -31,7 +33,7 @@ tenant, the event loop, the memory, and what that tenant was told is stored.
   --help
 
 Attacks:
-${ATTACKS.map(({ name, does }) => `  ${name}: ${does}`).join('\n')}
+${ALL.map(({ name, does }) => `  ${name}: ${does}`).join('\n')}
 
 Exit code 1 when a bound was broken.
 `

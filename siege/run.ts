@@ -4,6 +4,7 @@ import type { Attack } from './attackers/attack.ts'
 import { strike } from './attackers/strike.ts'
 import { type Judged, judge } from './verdict.ts'
 import type { Deed } from './victim/victim.ts'
+import { STOP_MS_MAX } from './world/service.ts'
 import type { World } from './world/world.ts'
 
 const WARM_UP_MS = 3_000
@@ -93,9 +94,11 @@ export async function endure(
     hasFallen,
     problems,
   })
-  if (recovered_ms === undefined) {
-    await service.kill()
-    if (!stopped.aborted) await service.start()
+  // The next attack shall not be held against what this one has left.
+  if (judged.broken.length > 0 && !stopped.aborted) {
+    if (recovered_ms === undefined) await service.kill()
+    else await service.stop(STOP_MS_MAX * 2)
+    await service.start()
   }
   return judged
 }

@@ -5,9 +5,10 @@ import { ATTACKS } from './attacks/catalogue.ts'
 import { type Options, readOptions } from './options.ts'
 import { attackLine, COLUMNS } from './report.ts'
 import { endure, quietly } from './run.ts'
+import { TRIALS } from './trials/catalogue.ts'
 import type { Judged } from './verdict.ts'
 import { readBack } from './victim/victim.ts'
-import { STOP_MS_EXTRA } from './world/service.ts'
+import { STOP_MS_MAX } from './world/service.ts'
 import { startWorld, type World } from './world/world.ts'
 
 /*
@@ -65,27 +66,32 @@ async function run(world: World, options: Options, stopped: AbortSignal): Promis
   const { baseline, judged } = await quietly(world)
   say(attackLine(judged))
   const outcomes = [judged]
-  for (const attack of ATTACKS.filter(({ name }) => options.attacks.includes(name))) {
-    if (stopped.aborted) break
-    const outcome = await endure(world, attack, baseline, { ...options, stopped })
-    if (stopped.aborted) break
+  const tell = (outcome: Judged) => {
+    if (stopped.aborted) return
     say(attackLine(outcome))
     outcomes.push(outcome)
+  }
+  const isChosen = ({ name }: { name: string }) => options.attacks.includes(name) && !stopped.aborted
+  for (const attack of ATTACKS)
+    if (isChosen(attack)) tell(await endure(world, attack, baseline, { ...options, stopped }))
+  await world.service.stop(STOP_MS_MAX * 2)
+  for (const trial of TRIALS) {
+    const reason = trial.reasonAgainst?.()
+    if (reason !== undefined) say(`${trial.name}: skipped, ${reason}`)
+    else if (isChosen(trial)) tell(await trial.run(world, { ...options, stopped }))
   }
   return outcomes
 }
 
 /** Reads back what was acknowledged, and ends the service; gives what was wrong, in a sentence each. */
 async function end({ service, tenant, victim }: World): Promise<string[]> {
+  await service.start()
   const problems = await readBack(service.url, tenant, victim.ledger)
-  say(
-    `${victim.ledger.size} acknowledged entries of ${victim.ledger.sessionIds.length} sessions, ${problems.length} missing`,
-  )
-  const postgres = await service.postgresPid()
-  const { code, took_ms } = await service.stop(3_000 + STOP_MS_EXTRA)
+  const { size, sessionIds } = victim.ledger
+  say(`${size} acknowledged entries of ${sessionIds.length} sessions, ${problems.length} missing`)
+  const { code, took_ms } = await service.stop(STOP_MS_MAX)
   if (code !== 0) problems.push(`after SIGTERM the service ended with ${code} in ${Math.round(took_ms)} ms`)
-  if (postgres === undefined) problems.push('its PostgreSQL was not found')
-  else if ((await service.postgresPid()) !== undefined) problems.push('its PostgreSQL was left behind')
+  if ((await service.postgresPid()) !== undefined) problems.push('its PostgreSQL was left behind')
   return problems
 }
 

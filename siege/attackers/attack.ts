@@ -11,11 +11,8 @@ export interface Target {
   big_session: string
 }
 
-/**
- * What an attacker may be answered with, beside nothing at all: a status; `closed`, a connection that the service ended;
- * `unanswered`, an answer for which the attacker did not wait.
- */
-export type Allowed = number | 'closed' | 'unanswered'
+/** What an attacker may be answered with, beside nothing at all: a status, or a connection that the service ends. */
+export type Allowed = number | 'closed'
 
 /** One way of harming everybody else by requests, bounded in number and in time. */
 export interface Attack {

@@ -19,6 +19,7 @@ export type Answers = Record<string, number>
 /** Not the victim's address: loopback has more than one, on Linux. */
 const FROM = process.platform === 'linux' ? '127.0.0.9' : undefined
 const CONNECTED_MS_MAX = 5_000
+const ANSWERED_MS = 500
 
 /** What an attack has to work with. */
 export class Ground {
@@ -64,7 +65,9 @@ export class Ground {
       caller = new Caller(this.target.url, { sockets_max: 512, from: FROM })
       this.callers.push(caller)
     }
-    const answer = await caller.call(call)
+    // An attacker leaves when the attack is over.
+    const left_ms = Math.max(0, this.until - performance.now()) + ANSWERED_MS
+    const answer = await caller.call({ ...call, wait_ms: Math.min(left_ms, call.wait_ms ?? left_ms) })
     this.note(answer.outcome)
     // Where nothing listens, or nothing is answered any more, a lane would turn without a pause.
     if (typeof answer.outcome !== 'number') await sleep(50)

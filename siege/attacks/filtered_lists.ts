@@ -10,6 +10,6 @@ export const filteredLists: Attack = {
       const filter = { agent: `agent-${ground.random.integer(0, 6)}`, note: 'x'.repeat(100), run: -1 }
       if (ground.random.chance(0.5)) filter.run = ground.random.integer(0, 2_000)
       const query = `filter_by_configs=${encodeURIComponent(JSON.stringify(filter))}&limit=200`
-      return ground.ask({ path: `/api/v1/session?${query}`, key, wait_ms: 60_000 })
+      return ground.ask({ path: `/api/v1/session?${query}`, key })
     }),
 }

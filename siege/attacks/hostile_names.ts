@@ -1,6 +1,6 @@
 import { operations } from '../../fuzz/document.ts'
 import type { Attack } from '../attackers/attack.ts'
-import { repeated, SHAPES } from './shapes.ts'
+import { repeated, repeatedInUrl, TEXTS } from './shapes.ts'
 
 const LANES = 8
 const FIELD_BYTES = 500_000
@@ -15,23 +15,16 @@ export const hostileNames: Attack = {
   answers: [200, 400, 404, 405, 413, 415, 429, 503],
   async strike(ground) {
     const { key, long_session } = ground.target
-    const shapes = Object.values(SHAPES)
     const turns = ground.random.shuffled(
-      ours.flatMap((operation) => shapes.map((shape) => ({ operation, shape }))),
+      ours.flatMap((operation) => TEXTS.map((text) => ({ operation, text }))),
     )
     await ground.lanes(LANES, () => {
-      const { operation, shape } = turns.pop() ?? { operation: ground.random.pick(ours), shape: ' ' }
+      const { operation, text } = turns.pop() ?? { operation: ground.random.pick(ours), text: TEXTS[0]! }
       const { method } = operation
       const session = method === 'DELETE' || operation.body === undefined ? NOBODYS_ID : long_session
       const path = operation.path.replace('{session_id}', session).replaceAll(/\{\w+\}/g, NOBODYS_ID)
-      if (operation.body)
-        return ground.ask({ method, path, key, body: { [repeated(shape, FIELD_BYTES)]: shape } })
-      const name = encodeURIComponent(shape)
-      return ground.ask({
-        method,
-        path: `${path}?${name.repeat(Math.floor(QUERY_CHARACTERS / name.length))}=1`,
-        key,
-      })
+      if (operation.body) return ground.ask({ method, path, key, body: { [repeated(text, FIELD_BYTES)]: 1 } })
+      return ground.ask({ method, path: `${path}?${repeatedInUrl(text, QUERY_CHARACTERS)}=1`, key })
     })
   },
 }

@@ -1,5 +1,5 @@
 import type { Attack } from '../attackers/attack.ts'
-import { repeated, SHAPES } from './shapes.ts'
+import { repeated, repeatedInUrl, TEXTS } from './shapes.ts'
 
 const LANES = 8
 const FIELD_BYTES = 1_000_000
@@ -10,7 +10,6 @@ export const hostileNamesWithoutKey: Attack = {
   does: 'names of fields of 1 MB at the sign-in of the console, and names of parameters of 15 KB, without a key',
   answers: [200, 400, 401, 403, 404, 413, 415, 429, 503],
   async strike(ground) {
-    const shapes = ground.random.shuffled(Object.values(SHAPES))
     const paths = [
       '/console/sign_in',
       '/console',
@@ -23,14 +22,13 @@ export const hostileNamesWithoutKey: Attack = {
     let turn = 0
     await ground.lanes(LANES, async () => {
       turn += 1
-      const shape = shapes[Math.floor(turn / 2) % shapes.length]!
+      const text = TEXTS[Math.floor(turn / 2) % TEXTS.length]!
       if (turn % 2 === 0) {
-        const body = { [repeated(shape, FIELD_BYTES)]: 1 }
+        const body = { [repeated(text, FIELD_BYTES)]: 1 }
         await ground.ask({ method: 'POST', path: '/console/sign_in', body })
       } else {
-        const name = encodeURIComponent(shape)
-        const query = name.repeat(Math.floor(URL_CHARACTERS / name.length))
-        await ground.ask({ path: `${ground.random.pick(paths)}?${query}=1` })
+        const name = repeatedInUrl(text, URL_CHARACTERS)
+        await ground.ask({ path: `${ground.random.pick(paths)}?${name}=1` })
       }
     })
   },

@@ -1,50 +1,48 @@
 import { operations } from '../../fuzz/document.ts'
 import type { Attack } from '../attackers/attack.ts'
 import type { Call } from '../http.ts'
-import { repeated, SHAPES } from './shapes.ts'
+import { repeated, repeatedInUrl, TEXTS, type Text } from './shapes.ts'
 import { FORMATS } from './stalled_readers.ts'
 
 const LANES = 8
 const VALUE_BYTES = 500_000
 const URL_CHARACTERS = 15_000
 
-type Hostile = (shape: string, session: string) => Call
+type Hostile = (text: Text, session: string) => Call
 
 const post = (path: string, body: unknown): Call => ({ method: 'POST', path, body })
 
 /** Every place of a body that takes a text of the caller's. */
 const IN_BODIES: Hostile[] = [
-  (shape) => post('/api/v1/session', { user: repeated(shape, VALUE_BYTES) }),
-  (shape) => post('/api/v1/session', { use_uuid: repeated(shape, VALUE_BYTES) }),
-  (shape) => post('/api/v1/session', { configs: { text: repeated(shape, 60_000) } }),
-  (shape) => post('/api/v1/session', { configs: { [repeated(shape, 60_000)]: 1 } }),
-  (shape) => post('/api/v1/learning_spaces', { user: repeated(shape, VALUE_BYTES) }),
-  (shape, session) => post(`${session}/events`, { type: repeated(shape, VALUE_BYTES), data: {} }),
-  (shape, session) =>
-    post(`${session}/events`, { type: 'note', data: { text: repeated(shape, VALUE_BYTES) } }),
-  (shape, session) =>
-    post(`${session}/events`, { type: 'note', data: { [repeated(shape, VALUE_BYTES)]: 1 } }),
-  (shape, session) =>
-    post(`${session}/messages`, { blob: { role: repeated(shape, VALUE_BYTES), content: 'a' } }),
-  (shape, session) => post(`${session}/messages`, { format: repeated(shape, VALUE_BYTES), blob: {} }),
-  (shape, session) =>
-    post(`${session}/messages`, { blob: { role: 'user', content: repeated(shape, VALUE_BYTES) } }),
-  (shape, session) =>
+  (text) => post('/api/v1/session', { user: repeated(text, VALUE_BYTES) }),
+  (text) => post('/api/v1/session', { use_uuid: repeated(text, VALUE_BYTES) }),
+  (text) => post('/api/v1/session', { configs: { text: repeated(text, 60_000) } }),
+  (text) => post('/api/v1/session', { configs: { [repeated(text, 60_000)]: 1 } }),
+  (text) => post('/api/v1/learning_spaces', { user: repeated(text, VALUE_BYTES) }),
+  (text, session) => post(`${session}/events`, { type: repeated(text, VALUE_BYTES), data: {} }),
+  (text, session) => post(`${session}/events`, { type: 'note', data: { text: repeated(text, VALUE_BYTES) } }),
+  (text, session) => post(`${session}/events`, { type: 'note', data: { [repeated(text, VALUE_BYTES)]: 1 } }),
+  (text, session) =>
+    post(`${session}/messages`, { blob: { role: repeated(text, VALUE_BYTES), content: 'a' } }),
+  (text, session) => post(`${session}/messages`, { format: repeated(text, VALUE_BYTES), blob: {} }),
+  (text, session) =>
+    post(`${session}/messages`, { blob: { role: 'user', content: repeated(text, VALUE_BYTES) } }),
+  (text, session) =>
     post(`${session}/messages`, {
       blob: { role: 'user', content: 'a' },
-      meta: { text: repeated(shape, 60_000) },
+      meta: { text: repeated(text, 60_000) },
     }),
-  (shape, session) =>
+  (text, session) =>
     post(`${session}/messages`, {
       blob: {
         role: 'assistant',
         tool_calls: [
-          { id: 'a', type: 'function', function: { name: 'a', arguments: repeated(shape, VALUE_BYTES) } },
+          { id: 'a', type: 'function', function: { name: 'a', arguments: repeated(text, VALUE_BYTES) } },
         ],
       },
     }),
-  (shape, session) =>
-    post(`${session}/entries`, { entries: [{ kind: repeated(shape, VALUE_BYTES), type: 'note', data: {} }] }),
+  (text, session) =>
+    post(`${session}/entries`, { entries: [{ kind: repeated(text, VALUE_BYTES), type: 'note', data: {} }] }),
 ]
 
 const readable = operations.filter(({ method, admin }) => method === 'GET' && !admin)
@@ -55,9 +53,8 @@ const IN_URLS: Hostile[] = readable.flatMap(({ path, parameters }) =>
     .filter((parameter) => parameter.in !== 'header')
     .map(
       ({ name, in: place }): Hostile =>
-        (shape, session) => {
-          const encoded = encodeURIComponent(shape)
-          const value = encoded.repeat(Math.floor(URL_CHARACTERS / encoded.length))
+        (text, session) => {
+          const value = repeatedInUrl(text, URL_CHARACTERS)
           const bound = path.replace(place === 'path' ? `{${name}}` : '', place === 'path' ? value : '')
           const [, id] = session.split('/session/')
           const ready = bound.replace('{session_id}', id!).replaceAll(/\{\w+\}/g, id!)
@@ -70,9 +67,9 @@ const IN_URLS: Hostile[] = readable.flatMap(({ path, parameters }) =>
 const READS: Hostile[] = [
   ...FORMATS.map(
     (format): Hostile =>
-      (_shape, session) => ({ path: `${session}/messages?format=${format}&limit=5&time_desc=true` }),
+      (_text, session) => ({ path: `${session}/messages?format=${format}&limit=5&time_desc=true` }),
   ),
-  (_shape, session) => ({ path: `${session}/token_counts` }),
+  (_text, session) => ({ path: `${session}/token_counts` }),
 ]
 
 export const hostileValues: Attack = {
@@ -84,12 +81,12 @@ export const hostileValues: Attack = {
     const { key, long_session } = ground.target
     const turns = ground.random.shuffled(
       [...IN_BODIES, ...IN_BODIES, ...IN_URLS, ...READS].flatMap((make) =>
-        Object.values(SHAPES).map((shape) => ({ make, shape })),
+        TEXTS.map((text) => ({ make, text })),
       ),
     )
     await ground.lanes(LANES, () => {
-      const { make, shape } = turns.pop() ?? { make: ground.random.pick(IN_BODIES), shape: ' ' }
-      return ground.ask({ ...make(shape, `/api/v1/session/${long_session}`), key })
+      const { make, text } = turns.pop() ?? { make: ground.random.pick(IN_BODIES), text: TEXTS[0]! }
+      return ground.ask({ ...make(text, `/api/v1/session/${long_session}`), key })
     })
   },
 }

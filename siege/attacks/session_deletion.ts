@@ -21,6 +21,6 @@ export const sessionDeletion: Attack = {
       }),
     )
     const path = () => `/api/v1/session/${ground.random.pick(sessions)}`
-    await ground.lanes(LANES * 2, () => ground.ask({ method: 'DELETE', path: path(), key, wait_ms: 60_000 }))
+    await ground.lanes(LANES * 2, () => ground.ask({ method: 'DELETE', path: path(), key }))
   },
 }

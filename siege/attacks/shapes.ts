@@ -18,7 +18,25 @@ export const SHAPES: Record<string, string> = {
   dashes: 'a-',
 }
 
-/** A text of about so many bytes of UTF-8 that repeats a shape. */
-export function repeated(shape: string, bytes: number): string {
-  return shape.repeat(Math.max(1, Math.floor(bytes / Buffer.byteLength(shape))))
+/** A shape, and whether letters stand around it: what looks for an end finds it late. */
+export interface Text {
+  shape: string
+  isEnclosed: boolean
+}
+
+/** Every shape, alone and between letters. */
+export const TEXTS: Text[] = [true, false].flatMap((isEnclosed) =>
+  Object.values(SHAPES).map((shape) => ({ shape, isEnclosed })),
+)
+
+/** A text of about so many bytes of UTF-8. */
+export function repeated({ shape, isEnclosed }: Text, bytes: number): string {
+  const text = shape.repeat(Math.max(1, Math.floor(bytes / Buffer.byteLength(shape))))
+  return isEnclosed ? `a${text}a` : text
+}
+
+/** The same for a URL, of about so many characters there. */
+export function repeatedInUrl({ shape, isEnclosed }: Text, characters: number): string {
+  const encoded = encodeURIComponent(shape)
+  return repeated({ shape: encoded, isEnclosed }, characters)
 }

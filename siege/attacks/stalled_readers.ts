@@ -6,7 +6,7 @@ export const FORMATS = ['openai', 'anthropic', 'gemini', 'acontext']
 export const stalledReaders: Attack = {
   name: 'stalled-readers',
   does: 'asks for pages of 20 MB in four formats over hundreds of connections, and reads none of them',
-  answers: ['closed', 'unanswered'],
+  answers: ['closed'],
   seconds: 6,
   async strike(ground) {
     const { big_session, read_key } = ground.target

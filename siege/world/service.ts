@@ -10,7 +10,7 @@ import { type LoopLine, LoopLines } from './loop_lines.ts'
 /** Bounds that are reached within seconds. */
 export const SMALL_LIMITS = {
   ANNALS_CONNECTIONS_MAX: '2500',
-  ANNALS_DATABASE_CONNECTIONS_MAX: '8',
+  ANNALS_DATABASE_CONNECTIONS_MAX: '4',
   ANNALS_DRAIN_MS_MAX: '3000',
   ANNALS_HEADERS_MS_MAX: '4000',
   ANNALS_QUEUE_BYTES_MAX: '16777216',
@@ -21,8 +21,8 @@ export const SMALL_LIMITS = {
 const HEAP_MB_MAX = 256
 const RSS_SAMPLE_MS = 100
 const COLLECTED_MS_MAX = 15_000
-/** Beyond the time for requests under way: for leaving the database, and PostgreSQL's own end. */
-export const STOP_MS_EXTRA = 5_000
+/** The time for requests under way, and then for leaving the database and for PostgreSQL's own end. */
+export const STOP_MS_MAX = Number(SMALL_LIMITS.ANNALS_DRAIN_MS_MAX) + 5_000
 
 export interface ServiceOptions {
   /** Where its data, its log and what the watch within it notes are. */
@@ -30,8 +30,13 @@ export interface ServiceOptions {
   /** The command of another build than this one. */
   bin: string | undefined
   env: Record<string, string>
+}
+
+/** How one start differs from the others. */
+export interface StartOptions {
   /** Where its log goes, instead of a file below `work`. */
   logFile?: string
+  env?: Record<string, string>
 }
 
 /**
@@ -67,10 +72,11 @@ export class Service {
     return openFiles(this.pid)
   }
 
-  async start(): Promise<void> {
-    const { work, bin, env, logFile = join(work, 'service.log') } = this.options
+  /** @throws LabFailure where it does not start */
+  async start({ logFile, env: more = {} }: StartOptions = {}): Promise<void> {
+    const { work, bin, env } = this.options
     const watch = new URL('./loop_watch.js', import.meta.url)
-    const log = openSync(logFile, 'a')
+    const log = openSync(logFile ?? join(work, 'service.log'), 'a')
     this.launched = launchService({
       env: {
         LOG_LEVEL: 'warn',
@@ -78,6 +84,7 @@ export class Service {
         SIEGE_LOOP_FILE: this.lines.file,
         ...SMALL_LIMITS,
         ...env,
+        ...more,
       },
       nodeOptions: ['--import', watch.href, `--max-old-space-size=${HEAP_MB_MAX}`],
       ...(bin !== undefined && { bin }),
@@ -85,7 +92,7 @@ export class Service {
     })
     closeSync(log)
     const url = await this.launched.url
-    if (url === undefined) throw new LabFailure(`The service did not start: see ${logFile}`)
+    if (url === undefined) throw new LabFailure('The service did not start.')
     this.url = url
     clearInterval(this.sampling)
     this.sampling = setInterval(() => {
@@ -145,6 +152,12 @@ export class Service {
     const text = await readFile(join(this.options.work, 'data', file), 'utf8').catch(() => '')
     const pid = Number(text.split('\n', 1)[0])
     return pid > 0 && isRunning(pid) ? pid : undefined
+  }
+
+  /** Ends a PostgreSQL that the service has left behind. */
+  async endPostgres(pid: number): Promise<void> {
+    process.kill(pid, 'SIGQUIT')
+    for (let waited_ms = 0; isRunning(pid) && waited_ms < STOP_MS_MAX; waited_ms += 50) await sleep(50)
   }
 
   private read(): void {

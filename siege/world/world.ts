@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Target } from '../attackers/attack.ts'
 import { Victim } from '../victim/victim.ts'
-import { Service, STOP_MS_EXTRA } from './service.ts'
+import { Service, STOP_MS_MAX } from './service.ts'
 import { makeTenants, type VictimTenant } from './tenants.ts'
 
-const SHORT_STOCK = { long_session_entries: 30_000, big_session_megabytes: 20, sessions: 1_000 }
+const SHORT_STOCK = { long_session_entries: 60_000, big_session_megabytes: 20, sessions: 1_000 }
 const FULL_STOCK = { long_session_entries: 300_000, big_session_megabytes: 20, sessions: 10_000 }
 
 /** A service under siege, the tenant who lives in it, and those before its walls. */
@@ -29,7 +29,9 @@ export async function startWorld(options: { isShort: boolean; bin: string | unde
   const env = { ANNALS_ADMIN_TOKEN: admin_token, ANNALS_API_KEY: randomBytes(24).toString('hex') }
   const service = new Service({ work, bin: options.bin, env })
   const end = async (keepLogs: boolean) => {
-    await service.stop(STOP_MS_EXTRA * 2)
+    await service.stop(STOP_MS_MAX * 2)
+    const orphan = await service.postgresPid()
+    if (orphan !== undefined) await service.endPostgres(orphan)
     if (!keepLogs) await rm(work, { recursive: true, force: true })
   }
   try {
