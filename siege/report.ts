@@ -16,12 +16,12 @@ export const COLUMNS = row(
 
 /** One attack in one line, and a line for each bound that it broke. */
 export function attackLine(judged: Judged): string {
-  const { attack, success, asked, p99_ms, loop_ms, rss_max_mb, recovered_ms, answers, broken } = judged
+  const { attack, success, asked, p99_awake_ms, loop_ms, rss_max_mb, recovered_ms, answers, broken } = judged
   const line = row(
     attack,
     `${(Math.floor(success * 1_000) / 10).toFixed(1)} %`,
     String(asked),
-    String(Math.round(p99_ms)),
+    String(Math.round(p99_awake_ms)),
     String(Math.round(loop_ms)),
     `${rss_max_mb}/${BOUNDS.rss_mb_max}`,
     recovered_ms === undefined ? 'never' : String(Math.round(recovered_ms)),

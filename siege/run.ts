@@ -26,7 +26,7 @@ export interface Baseline {
 }
 
 export async function quietly({ service, victim }: World): Promise<{ baseline: Baseline; judged: Judged }> {
-  await victim.start(service.url)
+  await victim.start(service)
   // A process that is new compiles what it is asked for.
   await sleep(WARM_UP_MS)
   victim.take()
@@ -66,7 +66,7 @@ export async function endure(
   const { service, victim, target } = world
   service.rss_max_mb = service.rss_mb
   service.takeStood()
-  await victim.start(service.url)
+  await victim.start(service)
   const problems: string[] = []
   const seconds = isShort ? (attack.seconds ?? 3) : (attack.seconds ?? 3) * 5
   const order = { name: attack.name, seed, seconds, isShort, target: { ...target, url: service.url } }
@@ -125,5 +125,5 @@ async function recovered(
 }
 
 function medianOf(deeds: Deed[]): number {
-  return deeds.length === 0 ? 0 : median(deeds.map(({ took_ms }) => took_ms))
+  return deeds.length === 0 ? 0 : median(deeds.map(({ took_ms, starved_ms }) => took_ms - starved_ms))
 }

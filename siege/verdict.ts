@@ -40,6 +40,8 @@ export interface Judged {
   asked: number
   p50_ms: number
   p99_ms: number
+  /** The same without what the machine cost. */
+  p99_awake_ms: number
   loop_ms: number
   loop_stood_ms: number
   rss_max_mb: number
@@ -54,6 +56,9 @@ export function judge(seen: Seen): Judged {
   const good = deeds.filter(({ isGood }) => isGood)
   const success = deeds.length === 0 ? 0 : good.length / deeds.length
   const times = Float64Array.from(deeds.map(({ took_ms }) => took_ms)).sort()
+  const awake = Float64Array.from(
+    deeds.map(({ took_ms, starved_ms }) => Math.max(0, took_ms - starved_ms)),
+  ).sort()
   const loop_ms = Math.max(0, ...seen.stood.map(({ cpu_ms }) => cpu_ms))
   return {
     attack: seen.attack,
@@ -61,6 +66,7 @@ export function judge(seen: Seen): Judged {
     asked: deeds.length,
     p50_ms: times.length > 0 ? percentile(times, 0.5) : 0,
     p99_ms: times.length > 0 ? percentile(times, 0.99) : 0,
+    p99_awake_ms: awake.length > 0 ? percentile(awake, 0.99) : 0,
     loop_ms,
     loop_stood_ms: Math.max(0, ...seen.stood.map(({ stood_ms }) => stood_ms)),
     rss_max_mb: seen.rss_max_mb,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { starvation } from '../lab/cpu_wait.ts'
 import type { Probe } from './clients/probe.ts'
 import type { Struck } from './faults/fault.ts'
-import { starvation } from './world/cpu_wait.ts'
 import { noteStandstill } from './world/standstill.ts'
 import type { World } from './world/world.ts'
 
@@ -28,7 +28,7 @@ export async function recovered(world: World, struck: Struck, probes: Probe[]): 
     .filter(({ node }) => nodes.includes(node))
     .map((probe) => ({
       probe,
-      starvedSince: starvation(probe.node),
+      starvedSince: starvation(probe.node.pid),
       starved_ms: 0,
       took_ms: RECOVERY_MS_MAX,
       isBack: false,

@@ -8,7 +8,7 @@ const URL_CHARACTERS = 15_000
 export const hostileNamesWithoutKey: Attack = {
   name: 'hostile-names-no-key',
   does: 'names of fields of 1 MB at the sign-in of the console, and names of parameters of 15 KB, without a key',
-  answers: [200, 400, 401, 403, 404, 413, 415, 429, 503],
+  answers: [200, 400, 401, 403, 404, 405, 413, 415, 429, 503],
   async strike(ground) {
     const paths = [
       '/console/sign_in',

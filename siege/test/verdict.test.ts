@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { BOUNDS, judge, type Seen } from '../verdict.ts'
 import type { Deed } from '../victim/victim.ts'
 
-const good: Deed = { what: 'list', began_at: 0, took_ms: 5, outcome: 200, isGood: true }
-const refused: Deed = { what: 'ready', began_at: 0, took_ms: 5, outcome: 503, isGood: false }
+const good: Deed = { what: 'list', began_at: 0, took_ms: 5, starved_ms: 0, outcome: 200, isGood: true }
+const refused: Deed = { what: 'ready', began_at: 0, took_ms: 5, starved_ms: 0, outcome: 503, isGood: false }
 const deeds = (failed: number, all = 200) =>
   Array.from({ length: all }, (_, at): Deed => (at < failed ? refused : good))
 

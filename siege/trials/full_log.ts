@@ -68,7 +68,7 @@ const NEVER_UP = {
 }
 
 async function live({ service, victim }: World): Promise<Watched> {
-  await victim.start(service.url)
+  await victim.start(service)
   const caller = new Caller(service.url)
   for (let line = 0; line < LINES && service.isUp; line += 100)
     await Promise.all(Array.from({ length: 100 }, () => caller.call(CALL)))

@@ -15,7 +15,7 @@ export const terminate: Trial = {
     const { service, victim, target } = world
     await service.start()
     return watched(world, 'terminate', async () => {
-      await victim.start(service.url)
+      await victim.start(service)
       await sleep(WATCHED_MS)
       // What is asked of a service that ends is no longer its other tenant's success.
       await victim.stop()

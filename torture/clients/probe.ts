@@ -1,5 +1,5 @@
+import { starvation } from '../../lab/cpu_wait.ts'
 import type { Random } from '../../lab/random.ts'
-import { starvation } from '../world/cpu_wait.ts'
 import type { ServiceNode } from '../world/node.ts'
 import type { OpenSession, Surroundings } from './crowd.ts'
 import { Caller } from './http.ts'
@@ -101,7 +101,7 @@ export class Probe {
   private async measure(what: Probed['what'], call: Parameters<Caller['call']>[1]) {
     const probed: Probed = { node: this.node, what, started_at: performance.now() }
     this.probed.push(probed)
-    const starvedSince = starvation(this.node)
+    const starvedSince = starvation(this.node.pid)
     // A connection of its own: what waits must not hold up the next one.
     const caller = new Caller(this.around.traffic)
     const answer = await caller.call(this.node, call)

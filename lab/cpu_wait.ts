@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs'
 
-import type { ServiceNode } from './node.ts'
-
-/** Measures from now on for how long a node could not go on, or this run could not see it, for want of a CPU, in ms. */
-export function starvation(node: ServiceNode): () => number {
-  const waits = () => [cpuWaitOf(node.pid), cpuWaitOf('self')]
+/** Measures from now on for how long a process could not go on, or this one could not see it, for want of a CPU, in ms. */
+export function starvation(pid: number | undefined): () => number {
+  const waits = () => [cpuWaitOf(pid), cpuWaitOf('self')]
   const before = waits()
   return () => Math.max(0, ...waits().map((ms, index) => ms - before[index]!))
 }
@@ -13,7 +11,7 @@ export function starvation(node: ServiceNode): () => number {
  * How long a process has been ready to run and has waited for a CPU so far, in ms: what a busy machine costs it, and not
  * what it does itself. 0 where it is down, or this is no Linux.
  */
-function cpuWaitOf(pid: number | 'self' | undefined): number {
+export function cpuWaitOf(pid: number | 'self' | undefined): number {
   try {
     // ns on a CPU, ns of waiting for one, and turns: of the main thread.
     return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
