@@ -3,6 +3,8 @@ import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 /** What became of a request: a status, a connection that the service closed, or no answer in time. */
 export type Outcome = number | 'closed' | 'refused' | 'unanswered'
 
+const LOOK_MS = 250
+
 export interface Call {
   method?: string
   path: string
@@ -11,6 +13,8 @@ export interface Call {
   body?: unknown
   headers?: Record<string, string>
   wait_ms?: number
+  /** Looked at every now and then: whether the answer would come too late. */
+  isLate?: () => boolean
 }
 
 export interface Answer {
@@ -36,7 +40,7 @@ export class Caller {
     this.agent = new Agent({ keepAlive: true, maxSockets: sockets_max, ...(from && { localAddress: from }) })
   }
 
-  call({ method = 'GET', path, key, body, headers = {}, wait_ms = 10_000 }: Call): Promise<Answer> {
+  call({ method = 'GET', path, key, body, headers = {}, wait_ms = 10_000, isLate }: Call): Promise<Answer> {
     const payload =
       body === undefined || typeof body === 'string' || body instanceof Buffer ? body : JSON.stringify(body)
     const began = performance.now()
@@ -46,6 +50,7 @@ export class Caller {
         if (settled) return
         settled = true
         clearTimeout(timer)
+        clearInterval(looking)
         resolve({ outcome, text, headers: answered, took_ms: performance.now() - began })
       }
       const call = request(
@@ -73,10 +78,12 @@ export class Caller {
           })
         },
       )
-      const timer = setTimeout(() => {
+      const giveUp = () => {
         end('unanswered')
         call.destroy()
-      }, wait_ms)
+      }
+      const timer = setTimeout(giveUp, wait_ms)
+      const looking = isLate && setInterval(() => isLate() && giveUp(), LOOK_MS)
       call.on('error', (error: NodeJS.ErrnoException) =>
         end(error.code === 'ECONNREFUSED' ? 'refused' : 'closed'),
       )
