@@ -54,7 +54,7 @@ describe.skipIf(!CHROMIUM)(
           .waitFor()
         expect(await entry.getByRole('region').count()).toBe(0)
       }
-    expect(tab.complaints).toEqual([])
+      expect(tab.complaints).toEqual([])
     })
   },
 )
