@@ -7,7 +7,6 @@ import {
   listProjects,
   type ProjectSettings,
 } from '../resources/projects.js'
-import { printTable } from './print_table.js'
 import { withDatabase } from './with_database.js'
 
 const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second']
@@ -39,7 +38,7 @@ export function projectCommand(): Command {
         .action(async (options: { json?: boolean }) => {
           const projects = await withDatabase(listProjects)
           if (options.json) process.stdout.write(`[${projects.join(',')}]\n`)
-          else printTable(COLUMNS, projects)
+          else await printProjects(projects)
         }),
     )
     .addCommand(setCommand())
@@ -86,7 +85,7 @@ Example:
           changeProject(database, await findProject(database, name), settings),
         )
         if (options.json) process.stdout.write(`${json}\n`)
-        else printTable(COLUMNS, [json])
+        else await printProjects([json])
       },
     )
 }
@@ -105,4 +104,9 @@ function parseLimit(text: string): number | 'default' {
   if ((limit < 1 && text !== 'none') || limit > RATE_LIMIT_MAX)
     throw new InvalidArgumentError(`It must be a number from 1 to ${RATE_LIMIT_MAX}, none, or default.`)
   return limit
+}
+
+async function printProjects(projects: string[]): Promise<void> {
+  const { printTable } = await import('./terminal/table.js')
+  printTable(COLUMNS, projects)
 }

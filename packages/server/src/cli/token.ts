@@ -2,7 +2,6 @@ import { Command, InvalidArgumentError } from 'commander'
 import { parseId } from '../ids.js'
 import { findProject, issueToken, listTokens, revokeToken } from '../resources/projects.js'
 import { SCOPES, type Scope } from '../tokens/scope.js'
-import { printTable } from './print_table.js'
 import { withDatabase } from './with_database.js'
 
 interface Options {
@@ -64,7 +63,10 @@ function listCommand(): Command {
         listTokens(database, await findProject(database, options.project)),
       )
       if (options.json) process.stdout.write(`[${tokens.join(',')}]\n`)
-      else printTable(['id', 'name', 'scopes', 'created_at', 'expires_at', 'revoked_at'], tokens)
+      else {
+        const { printTable } = await import('./terminal/table.js')
+        printTable(['id', 'name', 'scopes', 'created_at', 'expires_at', 'revoked_at'], tokens)
+      }
     })
 }
 

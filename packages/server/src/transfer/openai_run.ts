@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { InvalidMessage, type Part, readMessage } from '@annals/messages'
 import { isJsonObject } from '../json/read_json.js'
+import { elementSlices, memberTexts } from '../json/slices.js'
 import { OBJECT_BYTES_MAX, USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
 import { readLine, wrongLine } from './export_format.js'
-import { rawItems, rawMembers } from './raw_json.js'
 
 /** A recorded run: a line `{ user, configs, messages }`, whose messages are in OpenAI's chat format. */
 export interface OpenAiRun {
@@ -41,13 +41,14 @@ export function readOpenAiRun(source: Buffer, number: number): OpenAiRun {
   }
   if (configs != null && !isJsonObject(configs)) throw wrongLine(number, 'configs must be an object.')
   if (!Array.isArray(messages)) throw wrongLine(number, 'messages must be an array.')
-  const raw = rawMembers(text)
+  const raw = memberTexts(text)
   const rawConfigs = configs == null ? '{}' : raw.get('configs')!
   if (Buffer.byteLength(rawConfigs) > OBJECT_BYTES_MAX) {
     throw wrongLine(number, `configs must not have more than ${OBJECT_BYTES_MAX} bytes.`)
   }
   const session_id = derivedId(`run ${number} ${createHash('sha256').update(source).digest('hex')}`)
-  const blobs = rawItems(raw.get('messages')!)
+  const list = raw.get('messages')!
+  const blobs = elementSlices(list)
   return {
     number,
     session_id,
@@ -55,7 +56,7 @@ export function readOpenAiRun(source: Buffer, number: number): OpenAiRun {
     configs: rawConfigs,
     messages: messages.map((message: unknown, index) => ({
       id: derivedId(`message ${index} of ${session_id}`),
-      blob: blobs[index]!,
+      blob: list.slice(blobs[index]!.from, blobs[index]!.to),
       ...readBlob(message, index, number),
     })),
   }

@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { takesColour } from '../../src/cli/terminal/paint.ts'
-import { type Column, tableLines } from '../../src/cli/terminal/table.ts'
+import { type Column, printTable, tableLines } from '../../src/cli/terminal/table.ts'
 import { cutTo, linesOf, widthOf } from '../../src/cli/terminal/text.ts'
 import { agoOf, durationOf, momentOf } from '../../src/cli/terminal/times.ts'
 
@@ -44,6 +44,30 @@ describe('a table', () => {
     expect(lines[1]).toContain('a-long-id-that-is-copied')
     expect(lines[2]).toContain('one\\nline')
     expect(lines[0]!.includes('extra')).toBe(width >= 100)
+  })
+})
+
+describe('a table of resources', () => {
+  it('makes visible what a terminal would obey in a name, and keeps each on its line', () => {
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+    const names = ['default', '\u001b]0;pwned\u0007', 'two\nlines', 'e\u0301']
+    try {
+      printTable(
+        ['name', 'id'],
+        names.map((name) => JSON.stringify({ name, id: name.length })),
+      )
+      const printed = write.mock.calls.map(([text]) => String(text)).join('')
+      const line = (name: string, width: number, id: string) => `${name}${' '.repeat(22 - width)}${id}\n`
+      expect(printed).toBe(
+        line('name', 4, 'id') +
+          line('default', 7, '7') +
+          line('\\u001b]0;pwned\\u0007', 20, '10') +
+          line('two\\nlines', 10, '9') +
+          line('e\u0301', 1, '2'),
+      )
+    } finally {
+      write.mockRestore()
+    }
   })
 })
 

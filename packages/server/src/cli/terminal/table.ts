@@ -21,7 +21,7 @@ export function tableLines<Row>(all: Column<Row>[], rows: Row[], width: number, 
   const columns = all.filter(({ from_width = 0 }) => width >= from_width)
   const cells = rows.map((row) => columns.map((column) => visibleLine(column.text(row))))
   const widths = columns.map(({ title }, index) =>
-    Math.max(widthOf(title), ...cells.map((row) => widthOf(row[index]!))),
+    cells.reduce((most, row) => Math.max(most, widthOf(row[index]!)), widthOf(title)),
   )
   shrink(columns, widths, width)
   const line = (texts: string[], style: (index: number) => Style | undefined) =>
@@ -41,6 +41,22 @@ export function tableLines<Row>(all: Column<Row>[], rows: Row[], width: number, 
     ),
     ...cells.map((row) => line(row, (index) => columns[index]!.style)),
   ]
+}
+
+/** Prints resources that are JSON texts as a table of some of their fields, however wide it is. */
+export function printTable(fields: string[], resources: string[]): void {
+  const rows = resources.map((json) => JSON.parse(json) as Record<string, unknown>)
+  const columns = fields.map((title) => ({
+    title,
+    text: (row: Record<string, unknown>) => textOf(row[title]),
+  }))
+  const lines = tableLines(columns, rows, Number.POSITIVE_INFINITY, (_style, text) => text)
+  process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+}
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return '-'
+  return Array.isArray(value) ? value.join(',') : String(value)
 }
 
 function shrink(columns: Column<never>[], widths: number[], width: number): void {
