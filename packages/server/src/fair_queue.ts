@@ -11,10 +11,10 @@ export class FairQueue<T> {
     this.size += 1
   }
 
-  /** Takes what is next of the owners that may have a turn; undefined when nothing of theirs waits. */
-  next(mayHaveTurn?: (owner: unknown) => boolean): T | undefined {
+  /** Takes what is next of the owners that may have a turn with it; undefined when nothing of theirs waits. */
+  next(mayHaveTurn?: (owner: unknown, item: T) => boolean): T | undefined {
     for (const [owner, waiting] of this.waiting) {
-      if (mayHaveTurn && !mayHaveTurn(owner)) continue
+      if (mayHaveTurn && !mayHaveTurn(owner, waiting[0]!)) continue
       const item = waiting.shift()
       this.size -= 1
       // A Map keeps the order of insertion: who had a turn goes to its end.

@@ -114,6 +114,7 @@ export async function describeApiAsJson(): Promise<string> {
     reserved: unused,
     longWork: unused,
     thread: unused,
+    memory: unused,
     appender: unused,
     tokens: unused,
     feed: unused,

@@ -18,6 +18,7 @@ import { FairSemaphore } from './fair_semaphore.js'
 import { Heartbeat } from './http/heartbeat.js'
 import { Appender } from './log/appender.js'
 import { Feed } from './log/feed.js'
+import { defaultMemoryBytes, memoryBudget } from './memory/memory_budget.js'
 import type { Metrics } from './metrics/metrics.js'
 import { forgetOldKeys } from './resources/forget_old_keys.js'
 import { applyRetention } from './resources/retention.js'
@@ -31,6 +32,9 @@ const TOO_MUCH_UNDER_WAY =
 
 /** Requests with long work at once: one of a project, as long as others may come. */
 const LONG_WORK_MAX = 2
+
+/** Part of the memory that appends may wait in: all that is sent in them counts to its project besides. */
+const QUEUE_SHARE = 1 / 4
 
 /** What stops the parts that were started, last one first. */
 export type Undo = Array<() => unknown>
@@ -120,8 +124,10 @@ export async function openLog(
   const feed = new Feed(pools.requests.of('feed'), bell, config.feed_poll_ms)
   const heartbeat = new Heartbeat()
   undo.push(() => heartbeat.close())
+  const memory = memoryBudget(config.memory_bytes_max || defaultMemoryBytes())
   const appender = new Appender({
     ...config,
+    queue_bytes_max: Math.min(config.queue_bytes_max, memory.places_max * QUEUE_SHARE),
     wait_ms_max: config.database_wait_ms_max,
     database: pools.appends,
     onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
@@ -134,8 +140,8 @@ export async function openLog(
     aroundFlush: tracing && ((taken, run) => tracing.flush(taken, run)),
   })
   undo.push(() => appender.close())
-  metrics.watch({ appender, feed, pools })
-  return { feed, heartbeat, appender, tracing }
+  metrics.watch({ appender, feed, memory, pools })
+  return { feed, heartbeat, memory, appender, tracing }
 }
 
 /** What is done every now and then, though nobody asks for it. */

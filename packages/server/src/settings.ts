@@ -126,6 +126,15 @@ export const SETTINGS = {
     min: 1,
     max: 1_000_000,
   },
+  memory_bytes_max: {
+    variable: 'ANNALS_MEMORY_BYTES_MAX',
+    meaning:
+      "memory that the bodies, pages, tails and connections of one process share; a request that finds none free waits up to a second and then gets 503; 0: half of V8's heap limit, or a quarter of the machine's or container's memory where that is less",
+    unit: 'bytes',
+    default: 0,
+    min: 0,
+    max: 1_099_511_627_776,
+  },
   queue_requests_max: {
     variable: 'ANNALS_QUEUE_REQUESTS_MAX',
     meaning: 'appends that may wait for a commit before further ones get 503',

@@ -30,14 +30,16 @@ const MAY_IMPORT: Record<string, string[]> = {
   messages: BASICS,
   database: ['config', ...BASICS],
   tokens: ['database', ...BASICS],
+  memory: BASICS,
   log: ['database', 'json', 'messages', ...BASICS],
   resources: ['log', 'tokens', 'database', 'json', 'messages', ...BASICS],
   verify: ['database', ...BASICS],
   doctor: ['database', 'config', 'exposure', ...BASICS],
   transfer: ['log', 'resources', 'database', 'json', 'messages', ...BASICS],
-  metrics: ['log', 'database', ...BASICS],
+  metrics: ['log', 'memory', 'database', ...BASICS],
   tracing: ['log', ...BASICS],
   http: [
+    'memory',
     'metrics',
     'tracing',
     'log',
@@ -53,6 +55,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
   workers: BASICS,
   main: [
+    'memory',
     'parts',
     'prepare_database',
     'http',
@@ -67,6 +70,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...BASICS,
   ],
   parts: [
+    'memory',
     'http',
     'metrics',
     'tracing',
@@ -82,6 +86,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   work_on_database: ['log', 'database', 'config', ...BASICS],
   prepare_database: ['resources', 'database', 'config', 'exposure', ...BASICS],
   cli: [
+    'memory',
     'main',
     'work_on_database',
     'prepare_database',

@@ -1,5 +1,6 @@
 import type { Config } from '../config.js'
 import { StartError } from '../errors.js'
+import { defaultMemoryBytes } from '../memory/memory_budget.js'
 import { prepareDatabase } from '../prepare_database.js'
 import { FirstWorkerFailed, findFreePort, Workers } from '../workers/primary.js'
 import { findPrimary } from '../workers/worker.js'
@@ -19,7 +20,10 @@ export async function serveByWorkers(config: Config, count: number): Promise<Run
   const workers = new Workers({
     count,
     args: ['serve', '--worker'],
-    env: { PORT: `${port}` },
+    env: {
+      PORT: `${port}`,
+      ANNALS_MEMORY_BYTES_MAX: `${config.memory_bytes_max || defaultMemoryBytes(count)}`,
+    },
     stop_ms_max: config.drain_ms_max + STOP_MS_EXTRA,
     say: tellProgress,
   })

@@ -5,6 +5,7 @@ import type { AppParts, AppServer } from './app_parts.js'
 import { bearerToken } from './authenticate.js'
 import { Intake } from './intake.js'
 import { requestIdOf } from './request_id.js'
+import { holdSentAhead } from './request_memory.js'
 import { SECURITY_HEADERS } from './security_headers.js'
 
 /** Who watches the service must see it also when it has too much to do. */
@@ -31,7 +32,7 @@ interface Exchange {
  * process can do for a fraction of what a request costs, without a line in the log each. Appends that `shed_appends.ts`
  * would refuse are among it.
  */
-export function admitRequests(app: AppServer, { logger, metrics, tokens, appender }: AppParts): void {
+export function admitRequests(app: AppServer, { logger, metrics, tokens, appender, memory }: AppParts): void {
   const [framework] = app.server.listeners('request') as RequestListener[]
   /**
    * Answered when the turn ends: who is answered at once sends the next request into the same turn, which then hardly
@@ -93,6 +94,9 @@ export function admitRequests(app: AppServer, { logger, metrics, tokens, appende
       setImmediate(endTurn)
     }
     const exchange: Exchange = { request, response }
+    // A connection counts with one request. The platform tells by this that another one is ahead of this.
+    if (response.socket === null && !holdSentAhead(memory, request, response, callerOf(exchange)))
+      return void request.socket.destroy()
     if (isLate(exchange) || !intake.offer(exchange)) refused.push(exchange)
   })
 }

@@ -1,12 +1,14 @@
 import type { FastifyReply } from 'fastify'
 import { answer } from './answer.js'
 import { piecesStream } from './answer_pieces.js'
+import { logReadBytes } from './request_memory.js'
 
 /** An answer up to this length is sent whole, with its length; a longer one is streamed as it is made. */
 const WHOLE_LENGTH_MAX = 1024 * 1024
 
 /**
- * Answers with a resource whose JSON text comes in chunks, so that it is never in memory at once. An error before
+ * Answers with a resource whose JSON text comes in chunks, so that it is never in memory at once. What one of them
+ * takes is held from before the first is read until the answer is taken. An error before
  * the first chunks went out is answered as an error; a later one cuts the connection, and the JSON stays
  * unfinished.
  */
@@ -14,6 +16,7 @@ export async function answerChunks(
   reply: FastifyReply,
   chunks: AsyncGenerator<string>,
 ): Promise<FastifyReply> {
+  await reply.request.memory.hold(logReadBytes(reply.request))
   let text = ''
   for (;;) {
     const next = await chunks.next()

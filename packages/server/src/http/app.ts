@@ -14,6 +14,7 @@ import { describeApi } from './openapi.js'
 import { limitRates } from './rate_limit.js'
 import { readBodies } from './read_body.js'
 import { requestIdOf } from './request_id.js'
+import { countMemory } from './request_memory.js'
 import { adminRoutes } from './routes/admin.js'
 import { configsRoutes } from './routes/configs.js'
 import { consoleRoutes } from './routes/console.js'
@@ -67,6 +68,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   answerErrors(app)
   logRequests(app)
   readBodies(app, parts.thread)
+  countMemory(app, parts.memory)
   sendInPieces(app)
   validateRequests(app)
   const answerWrongMethods = watchMethods(app)

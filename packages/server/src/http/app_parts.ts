@@ -14,6 +14,7 @@ import type { SharedDatabase } from '../database/shared_pool.js'
 import type { FairSemaphore } from '../fair_semaphore.js'
 import type { Appender } from '../log/appender.js'
 import type { Feed } from '../log/feed.js'
+import type { MemoryBudget } from '../memory/memory_budget.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { TokenDirectory } from '../tokens/token_directory.js'
 import type { Tracing } from '../tracing/tracing.js'
@@ -40,6 +41,7 @@ export interface AppParts {
   longWork: FairSemaphore
   /** For what takes long on the event loop. */
   thread: WorkThread
+  memory: MemoryBudget
   appender: Appender
   tokens: TokenDirectory
   feed: Feed

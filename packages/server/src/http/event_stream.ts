@@ -10,6 +10,7 @@ import type { Feed, Subscription } from '../log/feed.js'
 import { type ReadEntry, readLastSeq, readLog } from '../log/read_log.js'
 import { answerPieces, PIECE_LENGTH_MAX } from './answer_pieces.js'
 import type { Heartbeat } from './heartbeat.js'
+import { logReadBytes } from './request_memory.js'
 
 const RETRY_PAUSE_MS = 500
 const UNLIMITED = Number.MAX_SAFE_INTEGER
@@ -56,7 +57,7 @@ export async function streamTail(
   })
   raw.write('retry: 1000\n\n')
   try {
-    await follow(parts.database, subscription, tail, (entries) => write(raw, entries, subscription))
+    await follow(request, parts.database, subscription, tail, (entries) => write(raw, entries, subscription))
   } catch (error) {
     request.log.warn({ err: describeError(error) }, 'a tail ended with an error')
   } finally {
@@ -73,11 +74,13 @@ export async function streamTail(
  * is behind what was sent, as after a restore: whoever resumes is then told.
  */
 async function follow(
+  request: FastifyRequest,
   database: Queryable,
   subscription: Subscription,
   tail: TailRequest,
   write: (entries: ReadEntry[]) => Promise<void>,
 ): Promise<void> {
+  const { memory } = request
   while (!subscription.ended) {
     try {
       const { project_id, session_id } = tail
@@ -89,6 +92,7 @@ async function follow(
         time_desc: false,
         limit: UNLIMITED,
       }
+      if (last_seq > subscription.seen_seq) await memory.hold(logReadBytes(request))
       for await (const entries of readLog(database, page, 'item', () => !subscription.ended)) {
         await write(entries)
         if (subscription.ended) return
@@ -96,10 +100,12 @@ async function follow(
       }
       // Entries that a filter left out were looked at and need no second look.
       subscription.seen_seq = last_seq
+      memory.keep(0)
     } catch (error) {
       const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
       if (name === 'session_not_found' || name === 'seq_ahead') return
       if (name !== 'unavailable' && name !== 'overloaded') throw error
+      memory.keep(0)
       await sleep(RETRY_PAUSE_MS)
       continue
     }

@@ -4,7 +4,7 @@ import { READ_HEAD } from '../database/queries/sessions.js'
 import { AnnalsError, notFound } from '../errors.js'
 
 /** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
-const PIECE_BYTES_MAX = 1024 * 1024
+export const PIECE_BYTES_MAX = 1024 * 1024
 /** Entries that one statement gives at most. */
 const PIECE_ENTRIES_MAX = 1_000
 /**

@@ -6,6 +6,7 @@ import { planned } from '../database/statement.js'
 import type { Appender } from '../log/appender.js'
 import type { Feed } from '../log/feed.js'
 import { VERSION } from '../version.js'
+import { type WatchedMemory, watchMemory } from './memory_metrics.js'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const ENTRIES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
@@ -19,6 +20,7 @@ interface Series {
 export interface MetricSources {
   appender: Pick<Appender, 'load'>
   feed: Pick<Feed, 'load'>
+  memory: WatchedMemory
   /** The pools of connections by name; `reserved` is the one that is asked whether the database answers. */
   pools: {
     requests: Pick<SharedPool, 'usage'>
@@ -96,12 +98,13 @@ export class Metrics {
   }
 
   /** Adds what is not counted but looked at. */
-  watch({ appender, feed, pools }: MetricSources): void {
+  watch({ appender, feed, memory, pools }: MetricSources): void {
     const load = () => appender.load()
     this.gauge('annals_append_queue_requests', 'Appends that wait for a commit.', () => load().requests)
     this.gauge('annals_append_queue_bytes', 'Bytes of appends that wait for a commit.', () => load().bytes)
     this.gauge('annals_append_flushes', 'Commits of appends in flight.', () => load().flushes)
     this.gauge('annals_tails', 'Live tails that are open.', () => feed.load().subscriptions)
+    watchMemory(this.registry, memory)
     const ofPools = (name: string, help: string, field: 'total' | 'idle' | 'waiting') => {
       const read = () =>
         Object.entries(pools).map(([pool, database]) => [pool, database.usage()[field]] as const)

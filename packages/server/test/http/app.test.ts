@@ -6,6 +6,7 @@ import { buildApp } from '../../src/http/app.ts'
 import type { AppParts, AppServer } from '../../src/http/app_parts.ts'
 import type { WorkArguments, WorkName } from '../../src/http/work_thread/thread_work.ts'
 import { ThreadWork } from '../../src/http/work_thread/thread_work.ts'
+import { memoryBudget } from '../../src/memory/memory_budget.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
 import type { Grant } from '../../src/tokens/token_directory.ts'
 
@@ -67,6 +68,7 @@ function fakeParts(): AppParts {
     tokens: { find: () => findToken() },
     feed,
     metrics: new Metrics(),
+    memory: memoryBudget(100_000_000),
     heartbeat: { add: () => () => {} },
     isServing: () => true,
   }

@@ -110,7 +110,7 @@ export function learningSpaceRoutes(app: AppServer): void {
       return answerList(
         reply,
         cursors,
-        await findLearningSpaces(request.database, { project_id, user, meta }, position),
+        () => findLearningSpaces(request.database, { project_id, user, meta }, position),
         limit,
       )
     },

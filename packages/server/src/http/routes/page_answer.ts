@@ -4,6 +4,7 @@ import { type ReadEntry, readLastSeq } from '../../log/read_log.js'
 import type { Listed } from '../../resources/listed.js'
 import { answerPage } from '../answer.js'
 import type { Cursors } from '../cursor.js'
+import { listReadBytes } from '../request_memory.js'
 
 const SEPARATOR = '|'
 
@@ -47,13 +48,15 @@ export async function readPageRange(
     : { above_seq: cursor_seq, below_seq: last_seq + 1 }
 }
 
-/** Answers with a page of a list, given one row more than `limit` where another page follows. */
-export function answerList(
+/** Answers with a page of a list. `find` gives one row more than `limit` where another page follows. */
+export async function answerList(
   reply: FastifyReply,
   cursors: Cursors,
-  rows: Listed[],
+  find: () => Promise<Listed[]>,
   limit: number,
-): FastifyReply {
+): Promise<FastifyReply> {
+  await reply.request.memory.hold(listReadBytes(limit + 1))
+  const rows = await find()
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   const next_cursor =

@@ -46,7 +46,7 @@ export function sessionRoutes(app: AppServer): void {
       return answerList(
         reply,
         cursors,
-        await findSessions(request.database, { project_id, user, configs }, position),
+        () => findSessions(request.database, { project_id, user, configs }, position),
         limit,
       )
     },

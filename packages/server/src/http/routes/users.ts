@@ -35,7 +35,7 @@ export function userRoutes(app: AppServer, { longWork }: AppParts): void {
       return answerList(
         reply,
         cursors,
-        await findUsers(request.database, request.project_id, position),
+        () => findUsers(request.database, request.project_id, position),
         limit,
       )
     },

@@ -1,0 +1,31 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { MemoryBudget } from '../memory/memory_budget.js'
+
+export type WatchedMemory = Pick<MemoryBudget, 'taken' | 'places_max' | 'counts'>
+
+/** Shows how much of the budget of memory is held, and who had to wait for some. */
+export function watchMemory(registry: Registry, memory: WatchedMemory): void {
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  const total = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  gauge('annals_memory_bytes', 'Bytes of the budget that connections and requests hold.', () => memory.taken)
+  gauge('annals_memory_bytes_max', 'The budget of memory.', () => memory.places_max)
+  total('annals_memory_waits_total', 'Requests that had to wait for memory.', () => memory.counts.waits)
+  total('annals_memory_refusals_total', 'Requests refused for want of memory.', () => memory.counts.refusals)
+}
