@@ -61,6 +61,23 @@ describe('a web page of another origin', () => {
     expect(refused.headers['access-control-allow-origin']).toBeUndefined()
   })
 
+  it('may call the API alone, and nothing of the operator or the console', async () => {
+    const paths = [
+      '/admin/v1/projects',
+      '/console/data/access',
+      '/console',
+      '/metrics',
+      '/openapi.json',
+      '/nothing',
+    ]
+    for (const path of paths)
+      for (const method of ['GET', 'OPTIONS']) {
+        const headers = { Origin: ORIGIN, 'Access-Control-Request-Method': 'GET' }
+        const answer = await service.rawClient(undefined, open).request(method, path, { headers })
+        expect(corsHeaders(answer.headers), `${method} ${path}`).toEqual([])
+      }
+  })
+
   it('reads a live tail, too', async () => {
     const { token } = await service.newProject()
     const log = await newSessionLog(await service.newClient({ token, node: open }))

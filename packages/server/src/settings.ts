@@ -11,7 +11,7 @@ export interface Setting {
   default: string | number | undefined
   min?: number
   max?: number
-  pattern?: RegExp
+  pattern?: Pick<RegExp, 'test'>
   takes?: string
 }
 
@@ -76,8 +76,9 @@ export const SETTINGS = {
     variable: 'ANNALS_CORS_ORIGINS',
     meaning: 'origins whose web pages may call the API, separated by commas, or *; unset: none',
     default: undefined,
-    pattern: /^(\*|https?:\/\/[^\s,/]+(,https?:\/\/[^\s,/]+)*)$/,
-    takes: 'origins such as https://app.example.com, separated by commas',
+    pattern: { test: (text) => text === '*' || text.split(',').every(isOrigin) },
+    takes:
+      'origins as browsers send them, separated by commas, or *: such as https://app.example.com, in lower case, without a path, a final slash or the standard port',
   },
   rate_limit_per_second: {
     variable: 'ANNALS_RATE_LIMIT_PER_SECOND',
@@ -248,3 +249,8 @@ export const SETTINGS = {
     max: 600_000,
   },
 } as const satisfies Record<string, Setting>
+
+/** Whether a browser may send this as the Origin of a page: a page whose address is spelt otherwise sends it like this. */
+function isOrigin(text: string): boolean {
+  return /^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text
+}

@@ -63,6 +63,37 @@ describe('the configuration', () => {
     })
   })
 
+  it.each(['*', 'https://app.example.com', 'http://localhost:3000,https://a.example,http://[::1]:8080'])(
+    'takes origins as browsers send them: %s',
+    (origins) => {
+      expect(readConfig({ ANNALS_CORS_ORIGINS: origins }).cors_origins).toBe(origins)
+    },
+  )
+
+  it.each([
+    'https://app.example.com/',
+    'https://app.example.com/path',
+    'https://app.example.com?x',
+    'https://APP.example.com',
+    'HTTPS://app.example.com',
+    'https://app.example.com:443',
+    'http://app.example.com:80',
+    'https://user@app.example.com',
+    'https://bücher.example',
+    'https://app.example.com, https://b.example',
+    'https://app.example.com,',
+    'https://a.example,*',
+    'https://*.example.com',
+    'app.example.com',
+    'file:///x',
+    'null',
+    'https://',
+  ])('refuses an origin that no browser sends, with a sentence that shows one: %s', (origins) => {
+    expect(refusalOf({ ANNALS_CORS_ORIGINS: origins })).toMatch(
+      /^ANNALS_CORS_ORIGINS must be origins as browsers send them.*https:\/\/app\.example\.com/,
+    )
+  })
+
   it('keeps a revocation within 5 s of every node, whatever is set', () => {
     expect(readConfig({}).token_cache_ms).toBeLessThan(5_000)
     expect(refusalOf({ ANNALS_TOKEN_CACHE_MS: '5000' })).toContain('ANNALS_TOKEN_CACHE_MS')

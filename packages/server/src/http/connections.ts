@@ -53,13 +53,6 @@ export function boundConnections(
   )
 }
 
-/** HTTP/1.1 wants a Host: the error where it is missing. */
-export function refuseWithoutHost(request: IncomingMessage): AnnalsError | undefined {
-  if (request.headers.host === undefined && request.httpVersion === '1.1')
-    return new AnnalsError('invalid_request', 'Header host is required in HTTP/1.1.')
-  return undefined
-}
-
 const REFUSALS: Record<string, [ErrorName, string]> = {
   HPE_HEADER_OVERFLOW: [
     'headers_too_large',

@@ -1,8 +1,11 @@
-import cors from '@fastify/cors'
+import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { AppServer } from './app_parts.js'
 
 /** How long a browser may remember what it was told of an operation. */
 const REMEMBERED_S = 600
+
+/** What pages may call: neither what the operator does, nor what the console reads. */
+const API = '/api/v1/'
 
 /**
  * Lets pages of the named origins call the API from a browser. Never with cookies: a request carries its token in a
@@ -10,7 +13,7 @@ const REMEMBERED_S = 600
  */
 export async function allowOrigins(app: AppServer, origins: string | undefined): Promise<void> {
   if (origins === undefined) return
-  await app.register(cors, {
+  const options: FastifyCorsOptions = {
     origin: origins === '*' ? '*' : origins.split(','),
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: [
@@ -33,5 +36,9 @@ export async function allowOrigins(app: AppServer, origins: string | undefined):
     maxAge: REMEMBERED_S,
     strictPreflight: false,
     credentials: false,
+  }
+  const none: FastifyCorsOptions = { origin: false }
+  await app.register(cors, {
+    delegator: (request, done) => done(null, request.url!.startsWith(API) ? options : none),
   })
 }

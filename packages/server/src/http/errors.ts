@@ -9,6 +9,8 @@ import type { AppServer } from './app_parts.js'
 /** What the framework refuses by itself, for which there is no sentence of ours below. */
 const CLIENT_ERRORS: Record<number, ErrorName> = {
   400: 'invalid_request',
+  // What is outside the directory of files, or spelt so that it might be.
+  403: 'route_not_found',
   404: 'route_not_found',
   405: 'method_not_allowed',
   413: 'payload_too_large',
@@ -66,7 +68,8 @@ function toAnnalsError(error: FastifyError | AnnalsError, request: FastifyReques
     case 'FST_ERR_BAD_URL':
       return new AnnalsError('invalid_request', 'The path is not a valid URL path.')
   }
-  const refusal = CLIENT_ERRORS[error.statusCode ?? 0]
+  const { statusCode = 500 } = error
+  const refusal = CLIENT_ERRORS[statusCode] ?? (statusCode >= 400 && statusCode < 500 && 'invalid_request')
   if (refusal) return new AnnalsError(refusal, `${error.message.replace(/\.$/, '')}.`)
   // Checks before the database are meant to catch all of these and name the place.
   if (isUnstorable(error)) {

@@ -1,5 +1,5 @@
 import type { AppServer } from './app_parts.js'
-import { refuseWithoutHost } from './connections.js'
+import { refuseHeaders } from './refuse_headers.js'
 import { SECURITY_HEADERS } from './security_headers.js'
 
 /** One structured line a request, when it is answered: never a token, a query string or a payload. */
@@ -7,7 +7,7 @@ export function logRequests(app: AppServer): void {
   app.decorateRequest('project_id', '')
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(SECURITY_HEADERS)
-    done(refuseWithoutHost(request.raw))
+    done(refuseHeaders(request.raw))
   })
   // Nobody is there to be answered: a caller who gave up, or a reader who closed a tail.
   app.addHook('onRequestAbort', async (request) => {

@@ -1,7 +1,10 @@
 import type { FastifyReply } from 'fastify'
 
 /** On every answer: what it says it is, and nothing else, is what a browser may take it for. */
-export const SECURITY_HEADERS = { 'x-content-type-options': 'nosniff' } as const
+export const NO_SNIFFING = { 'x-content-type-options': 'nosniff' } as const
+
+/** On every answer unless it says otherwise: nobody keeps it, as most are for the holder of a key alone. */
+export const SECURITY_HEADERS = { ...NO_SNIFFING, 'cache-control': 'no-store' } as const
 
 /**
  * Headers of a page for a browser. The policy holds it to this service's own files: it works with the network

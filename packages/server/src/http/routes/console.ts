@@ -10,7 +10,7 @@ import { exchangeSignInCode } from '../../resources/sign_in.js'
 import { answer } from '../answer.js'
 import type { AppParts, AppServer } from '../app_parts.js'
 import { authenticate } from '../authenticate.js'
-import { SECURITY_HEADERS } from '../security_headers.js'
+import { NO_SNIFFING } from '../security_headers.js'
 import { consoleDataRoutes } from './console_data.js'
 
 // Built by packages/console into this package.
@@ -54,7 +54,9 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
 
   // What the empty console offers to load; read when somebody does.
   app.get('/console/demo.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply.header('content-type', 'application/json; charset=utf-8').send(createReadStream(DEMO)),
+    reply
+      .headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' })
+      .send(createReadStream(DEMO)),
   )
 
   if (built) {
@@ -67,7 +69,7 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
       immutable: true,
       maxAge: '365d',
       setHeaders: (reply) =>
-        void reply.headers({ ...SECURITY_HEADERS, 'cross-origin-resource-policy': 'same-origin' }),
+        void reply.headers({ ...NO_SNIFFING, 'cross-origin-resource-policy': 'same-origin' }),
     })
   }
   if (signsInByCode(parts.config)) signInRoute(app, parts)
@@ -95,7 +97,7 @@ function signInRoute(app: AppServer, { database }: AppParts): void {
         throw new AnnalsError('unauthorized', 'The link works on 127.0.0.1 and localhost only.')
       }
       const token = await exchangeSignInCode(database.of('sign_in'), request.body.code)
-      return answer(reply.header('cache-control', 'no-store'), JSON.stringify({ token }))
+      return answer(reply, JSON.stringify({ token }))
     },
   )
 }

@@ -40,11 +40,14 @@ const POLICY = [
   "font-src 'self' data:",
 ]
 
+// The same for everybody, until the next version.
+const FOR_ALL = { 'cache-control': 'public, max-age=300' }
+
 /** The API's description for programs (/openapi.json) and for people (/docs). */
 export function docsRoutes(app: AppServer): void {
-  app.get('/openapi.json', async (_request, reply) => reply.send(app.swagger()))
+  app.get('/openapi.json', async (_request, reply) => reply.headers(FOR_ALL).send(app.swagger()))
 
-  app.get('/docs', async (_request, reply) => pageHeaders(reply, POLICY).send(PAGE))
+  app.get('/docs', async (_request, reply) => pageHeaders(reply, POLICY).headers(FOR_ALL).send(PAGE))
 
   app.get('/docs/reference.js', async (_request, reply) =>
     reply
