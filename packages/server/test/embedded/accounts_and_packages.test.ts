@@ -3,7 +3,16 @@ import { chmod, chown, lstat, mkdir, readdir, rm, stat, symlink } from 'node:fs/
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded_postgres.js'
-import { IS_ROOT, installElsewhere, NOBODY, PACKAGE, processesIn, query, Trial } from './trial.js'
+import {
+  IS_ROOT,
+  IS_THOROUGH,
+  installElsewhere,
+  NOBODY,
+  PACKAGE,
+  processesIn,
+  query,
+  Trial,
+} from './trial.js'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -35,14 +44,14 @@ test('links that npm did not make are made in the package if it is ours', async 
   )
 })
 
-test('two processes that make the links at once do not disturb each other', async () => {
+test.runIf(IS_THOROUGH)('two processes that make the links at once do not disturb each other', async () => {
   const dist = await installElsewhere(await trial.directory(), async () => {})
   const holders = [1, 2].map((n) => trial.hold(join(home, `annals-${n}`), { dist }))
   for (const holder of holders) expect(await query(await holder.connection(), 'SELECT 1 AS n')).toEqual(ONE)
   await Promise.all(holders.map((holder) => holder.release()))
 })
 
-test('a package without links that is not ours is copied once', async () => {
+test.runIf(IS_THOROUGH)('a package without links that is not ours is copied once', async () => {
   const place = await trial.directory()
   const dist = await installElsewhere(place, async (root) => {
     if (!IS_ROOT) await chmod(join(root, 'native/lib'), 0o500)
@@ -62,7 +71,7 @@ test('a package without links that is not ours is copied once', async () => {
   await chmod(join(dist, '../node_modules', PACKAGE, 'native/lib'), 0o700)
 })
 
-test('a copy that is damaged is made again', async () => {
+test.runIf(IS_THOROUGH)('a copy that is damaged is made again', async () => {
   const place = await trial.directory()
   const dist = await installElsewhere(place, async (root) => {
     // A link that leads nowhere cannot be replaced by a right one: as if the package were not ours.
@@ -94,17 +103,20 @@ test.runIf(IS_ROOT)('root has a server below a directory that is closed to every
   expect(await processesIn(home)).toEqual([])
 })
 
-test.runIf(IS_ROOT)('root has a server though the package is closed to everybody else', async () => {
-  const place = await trial.directory()
-  const dist = await installElsewhere(place, async () => {})
-  const holder = trial.hold(dataDir, { dist })
-  expect(await query(await holder.connection(), 'SELECT 1 AS n')).toEqual(ONE)
-  expect(holder.sentences[0]).toMatch('Copying PostgreSQL')
-  expect((await stat(place)).mode & 0o777).toBe(0o700)
-  await holder.release()
-})
+test.runIf(IS_ROOT && IS_THOROUGH)(
+  'root has a server though the package is closed to everybody else',
+  async () => {
+    const place = await trial.directory()
+    const dist = await installElsewhere(place, async () => {})
+    const holder = trial.hold(dataDir, { dist })
+    expect(await query(await holder.connection(), 'SELECT 1 AS n')).toEqual(ONE)
+    expect(holder.sentences[0]).toMatch('Copying PostgreSQL')
+    expect((await stat(place)).mode & 0o777).toBe(0o700)
+    await holder.release()
+  },
+)
 
-test.runIf(IS_ROOT)(
+test.runIf(IS_ROOT && IS_THOROUGH)(
   'root has a server though both, as below /root, are closed to everybody else',
   async () => {
     const cache = '/var/cache/annals'
@@ -140,7 +152,7 @@ test.runIf(IS_ROOT)('what root does in a user’s directory does not lock the us
 test.runIf(IS_ROOT)(
   'data that root restored from a backup is handed to the account that runs it',
   async () => {
-    await (await startEmbeddedPostgres({ dataDir })).release()
+    await trial.prepare(dataDir)
     const restored = join(home, 'restored')
     expect(spawnSync('cp', ['-r', dataDir, restored]).status).toBe(0)
     expect((await lstat(join(restored, 'postgres/PG_VERSION'))).uid).toBe(0)

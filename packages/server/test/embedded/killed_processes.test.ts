@@ -25,6 +25,7 @@ async function postmasterPid(): Promise<number> {
 }
 
 test('a server whose process was killed is found, used again and stopped', async () => {
+  await trial.prepare(dataDir)
   const holder = trial.hold(dataDir)
   await query(await holder.connection(), 'CREATE TABLE kept AS SELECT 7 AS n')
   const pid = await postmasterPid()
@@ -38,6 +39,7 @@ test('a server whose process was killed is found, used again and stopped', async
 })
 
 test('a killed server is recovered by the next start, with every commit', async () => {
+  await trial.prepare(dataDir)
   const holder = trial.hold(dataDir)
   const connection = await holder.connection()
   await query(connection, 'CREATE TABLE kept AS SELECT 7 AS n')
@@ -58,6 +60,7 @@ test('a killed server is recovered by the next start, with every commit', async 
 })
 
 test('a killed server that its stopped process has not yet buried does not keep the next from starting', async () => {
+  await trial.prepare(dataDir)
   const holder = trial.hold(dataDir)
   await holder.connection()
   holder.kill('SIGSTOP')
@@ -73,6 +76,7 @@ test('a killed server that its stopped process has not yet buried does not keep 
 })
 
 test('a process whose server is killed brings it back', async () => {
+  await trial.prepare(dataDir)
   const server = await startEmbeddedPostgres({ dataDir })
   await query(server.connection, 'CREATE TABLE kept AS SELECT 7 AS n')
   const pid = await postmasterPid()
@@ -85,6 +89,7 @@ test('a process whose server is killed brings it back', async () => {
 })
 
 test('a process id that was given to another process is not taken for the server', async () => {
+  await trial.prepare(dataDir)
   const holder = trial.hold(dataDir)
   await holder.connection()
   const file = join(dataDir, 'postgres/postmaster.pid')
@@ -104,7 +109,7 @@ test('a process id that was given to another process is not taken for the server
 })
 
 test('an empty postmaster.pid, as a crash of the machine leaves it, is no obstacle', async () => {
-  await (await startEmbeddedPostgres({ dataDir })).release()
+  await trial.prepare(dataDir)
   const file = join(dataDir, 'postgres/postmaster.pid')
   await writeFile(file, '')
   const before = new Date(Date.now() - 60_000)
@@ -128,7 +133,7 @@ test('a creation that was killed leaves nothing that a later start stumbles over
 })
 
 test('a process that is killed while it starts the server leaves the lock to the next', async () => {
-  await (await startEmbeddedPostgres({ dataDir })).release()
+  await trial.prepare(dataDir)
   const holder = trial.hold(dataDir)
   await eventually(async () => holder.sentences.some((sentence) => sentence.startsWith('Starting')))
   await holder.killed()

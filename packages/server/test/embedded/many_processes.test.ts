@@ -32,6 +32,7 @@ test('the first to leave leaves the server to the second, and the second stops i
 })
 
 test('one that was killed does not count as a user of the server', async () => {
+  await trial.prepare(dataDir)
   const first = trial.hold(dataDir)
   const second = trial.hold(dataDir)
   await Promise.all([first.connection(), second.connection()])
@@ -41,6 +42,7 @@ test('one that was killed does not count as a user of the server', async () => {
 })
 
 test('one that arrives while the last one leaves has a server that answers', async () => {
+  await trial.prepare(dataDir)
   let leaving = await startEmbeddedPostgres({ dataDir })
   for (let round = 0; round < 12; round++) {
     const left = leaving.release()

@@ -34,10 +34,6 @@ async function refusal(directory: string): Promise<string> {
   return (error as StartError).message
 }
 
-async function createAndStop(): Promise<void> {
-  await (await startEmbeddedPostgres({ dataDir })).release()
-}
-
 test('a data directory that is a file is named', async () => {
   await writeFile(dataDir, 'a file')
   expect(await refusal(dataDir)).toMatch(`${dataDir} is not a directory`)
@@ -45,13 +41,13 @@ test('a data directory that is a file is named', async () => {
 })
 
 test('data of another major version is left alone, and both versions are named', async () => {
-  await createAndStop()
+  await trial.prepare(dataDir)
   await writeFile(join(dataDir, 'postgres/PG_VERSION'), '17\n')
   expect(await refusal(dataDir)).toMatch(/written by PostgreSQL 17 and this is PostgreSQL 18: .*DATABASE_URL/)
 })
 
 test('damaged data is called damaged, and nothing is created over it', async () => {
-  await createAndStop()
+  await trial.prepare(dataDir)
   const cluster = join(dataDir, 'postgres')
   await rename(join(cluster, 'global'), join(home, 'global'))
   expect(await refusal(dataDir)).toMatch(
@@ -61,11 +57,11 @@ test('damaged data is called damaged, and nothing is created over it', async () 
   await rename(join(cluster, 'PG_VERSION'), join(home, 'PG_VERSION'))
   expect(await refusal(dataDir)).toMatch(/damaged \(PG_VERSION is missing\)/)
   await rename(join(home, 'PG_VERSION'), join(cluster, 'PG_VERSION'))
-  await createAndStop()
+  await (await startEmbeddedPostgres({ dataDir })).release()
 })
 
 test('why PostgreSQL gave up is quoted from its log, and no process stays', async () => {
-  await createAndStop()
+  await trial.prepare(dataDir)
   await rm(join(dataDir, 'postgres/pg_wal'), { recursive: true })
   const message = await refusal(dataDir)
   expect(message).toMatch(/^PostgreSQL could not start \((FATAL|PANIC): .*pg_wal.*\): see .*postgres\.log/)
@@ -73,7 +69,7 @@ test('why PostgreSQL gave up is quoted from its log, and no process stays', asyn
 })
 
 test('a server that lives and never answers is given up, with the last of its log', async () => {
-  await createAndStop()
+  await trial.prepare(dataDir)
   const directory = await openDataDirectory(dataDir)
   const stuck = spawn('sleep', ['60'], { cwd: directory.cluster, stdio: 'ignore' })
   await writeFile(join(directory.cluster, 'postmaster.pid'), `${stuck.pid}\n`)
@@ -97,7 +93,7 @@ test('a missing package is named, with the way around it', async () => {
 
 test.runIf(IS_ROOT)('a directory of another user is refused with the owner’s name', async () => {
   await chmod(home, 0o711)
-  await createAndStop()
+  await trial.prepare(dataDir)
   const holder = trial.hold(dataDir, { account: NOBODY })
   expect(await holder.outcome).toMatch(
     /^StartError .* belongs to root and nobody may not use it: start as its owner/,

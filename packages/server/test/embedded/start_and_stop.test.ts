@@ -61,6 +61,7 @@ test('the server is durable, private and as it should be', async () => {
 })
 
 test('what was written is there after a restart, also when the directory was moved in between', async () => {
+  await trial.prepare(dataDir)
   const first = await startEmbeddedPostgres({ dataDir })
   await query(first.connection, 'CREATE TABLE kept AS SELECT 7 AS n')
   await first.release()
@@ -94,6 +95,7 @@ test('a path that is too long for a socket works', async () => {
 })
 
 test('settings are those of this version at each start, and the operator’s own survive', async () => {
+  await trial.prepare(dataDir)
   const first = await startEmbeddedPostgres({ dataDir })
   await query(first.connection, "ALTER SYSTEM SET work_mem = '9MB'")
   await query(first.connection, "ALTER SYSTEM SET listen_addresses = '127.0.0.1'")
@@ -109,7 +111,7 @@ test('settings are those of this version at each start, and the operator’s own
 })
 
 test('a large log begins anew and is kept once', async () => {
-  await (await startEmbeddedPostgres({ dataDir })).release()
+  await trial.prepare(dataDir)
   const log = join(dataDir, 'postgres.log')
   await truncate(log, 11 * 1024 * 1024)
   await (await startEmbeddedPostgres({ dataDir })).release()
@@ -118,6 +120,7 @@ test('a large log begins anew and is kept once', async () => {
 })
 
 test('Ctrl-C in the terminal of the process does not reach its server', async () => {
+  await trial.prepare(dataDir)
   const holder = trial.hold(dataDir)
   const connection = await holder.connection()
   // The terminal signals the whole process group; the holder, like the service, goes on to drain.
@@ -128,6 +131,7 @@ test('Ctrl-C in the terminal of the process does not reach its server', async ()
 })
 
 test('a data directory that is deleted under its server is no obstacle to release', async () => {
+  await trial.prepare(dataDir)
   const server = await startEmbeddedPostgres({ dataDir })
   const [pid] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')
   await rename(dataDir, join(home, 'gone'))

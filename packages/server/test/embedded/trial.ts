@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { cp, lstat, mkdir, mkdtemp, readdir, readlink, realpath, rm, symlink } from 'node:fs/promises'
+import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readlink, realpath, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -7,11 +7,14 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
-import { expect } from 'vitest'
+import { expect, inject } from 'vitest'
+import { startEmbeddedPostgres } from '../../src/database/embedded/embedded_postgres.js'
 import type { Connection } from '../../src/database/embedded/ensure_database.js'
 
 /** Whether this run is root's: some promises only show as root, some only as an ordinary user. */
 export const IS_ROOT = process.getuid?.() === 0
+/** The gate runs what installs PostgreSQL anew, which is most of the time that these tests take. */
+export const IS_THOROUGH = process.env.TEST_THOROUGH === '1'
 /** An account without rights, for what root does to others and others to root. */
 export const NOBODY = { uid: 65534, gid: 65534 }
 /** The npm package with PostgreSQL for this platform. */
@@ -34,6 +37,13 @@ export class Trial {
     return home
   }
 
+  /** Makes `dataDir` as a first start and its stop leave it: a copy of one that this process has made. */
+  async prepare(dataDir: string): Promise<void> {
+    prepared ??= prepareCluster()
+    const { status, stderr } = spawnSync('cp', ['-a', await prepared, dataDir], { encoding: 'utf8' })
+    if (status !== 0) throw new Error(`The prepared cluster could not be copied: ${stderr}`)
+  }
+
   /** Another process that starts the server of `dataDir` and holds it until it is told to release it. */
   hold(dataDir: string, options: HolderOptions = {}): Holder {
     const holder = new Holder(dataDir, options)
@@ -54,6 +64,19 @@ export class Trial {
     }
     expect(left, 'processes left behind').toEqual([])
   }
+}
+
+let prepared: Promise<string> | undefined
+
+/** initdb takes a second of a processor, and its result is always the same. */
+async function prepareCluster(): Promise<string> {
+  await chmod(inject('preparedClusters'), 0o711)
+  const home = await mkdtemp(join(inject('preparedClusters'), 'cluster-'))
+  await chmod(home, 0o711)
+  const dataDir = join(home, 'annals')
+  const server = await startEmbeddedPostgres({ dataDir })
+  await server.release()
+  return dataDir
 }
 
 interface HolderOptions {
