@@ -7,8 +7,8 @@ import type { Deed } from './victim/victim.ts'
 import { STOP_MS_MAX } from './world/service.ts'
 import type { World } from './world/world.ts'
 
-const WARM_UP_MS = 3_000
-const QUIET_MS = 3_000
+const WARM_UP_MS = 2_000
+const QUIET_MS = 2_000
 const RECOVERY_MS_MAX = 15_000
 const LOOK_MS = 100
 /** Back to normal is seen in so many of the victim's last requests. */

@@ -49,7 +49,7 @@ export const heavyBodies: Attack = {
   name: 'heavy-bodies',
   does: 'bodies of 1 MB that are a lot of work to parse, check, count or convert, with a key',
   answers: [200, 201, 400, 413, 429, 503],
-  seconds: 6,
+  seconds: 5,
   async strike(ground) {
     const { key } = ground.target
     const [session] = await newSessions(ground, 1)

@@ -15,11 +15,11 @@ export const hostileNames: Attack = {
   answers: [200, 400, 404, 405, 413, 415, 429, 503],
   async strike(ground) {
     const { key, long_session } = ground.target
-    const turns = ground.random.shuffled(
-      ours.flatMap((operation) => TEXTS.map((text) => ({ operation, text }))),
-    )
+    let turn = -1
     await ground.lanes(LANES, () => {
-      const { operation, text } = turns.pop() ?? { operation: ground.random.pick(ours), text: TEXTS[0]! }
+      turn += 1
+      const operation = ours[turn % ours.length]!
+      const text = TEXTS[Math.floor(turn / ours.length) % TEXTS.length]!
       const { method } = operation
       const session = method === 'DELETE' || operation.body === undefined ? NOBODYS_ID : long_session
       const path = operation.path.replace('{session_id}', session).replaceAll(/\{\w+\}/g, NOBODYS_ID)

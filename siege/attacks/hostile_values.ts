@@ -76,16 +76,15 @@ export const hostileValues: Attack = {
   name: 'hostile-values',
   does: 'values of 500 KB in every field, and of 15 KB in every parameter, with a key',
   answers: [200, 201, 400, 404, 409, 413, 415, 429, 431, 503],
-  seconds: 5,
+  seconds: 4,
   async strike(ground) {
     const { key, long_session } = ground.target
-    const turns = ground.random.shuffled(
-      [...IN_BODIES, ...IN_BODIES, ...IN_URLS, ...READS].flatMap((make) =>
-        TEXTS.map((text) => ({ make, text })),
-      ),
-    )
+    const places = [...IN_BODIES, ...IN_URLS, ...READS]
+    let turn = -1
     await ground.lanes(LANES, () => {
-      const { make, text } = turns.pop() ?? { make: ground.random.pick(IN_BODIES), text: TEXTS[0]! }
+      turn += 1
+      const make = places[turn % places.length]!
+      const text = TEXTS[Math.floor(turn / places.length) % TEXTS.length]!
       return ground.ask({ ...make(text, `/api/v1/session/${long_session}`), key })
     })
   },

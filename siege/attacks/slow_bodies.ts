@@ -9,7 +9,7 @@ export const slowBodies: Attack = {
   name: 'slow-bodies',
   does: 'sends bodies of 1 MiB less one byte over hundreds of connections, and then waits',
   answers: [400, 408, 413, 429, 503, 'closed'],
-  seconds: 6,
+  seconds: 4,
   strike: (ground) => {
     const { key, long_session } = ground.target
     return almostSend(ground, `/api/v1/session/${long_session}/events`, { Authorization: `Bearer ${key}` })
@@ -20,7 +20,7 @@ export const slowBodiesWithoutKey: Attack = {
   name: 'slow-bodies-no-key',
   does: 'the same without a key, at the sign-in of the console',
   answers: [400, 401, 403, 408, 413, 429, 503, 'closed'],
-  seconds: 6,
+  seconds: 4,
   strike: (ground) => almostSend(ground, '/console/sign_in', {}),
 }
 

@@ -7,7 +7,7 @@ export const stalledReaders: Attack = {
   name: 'stalled-readers',
   does: 'asks for pages of 20 MB in four formats over hundreds of connections, and reads none of them',
   answers: ['closed'],
-  seconds: 6,
+  seconds: 5,
   async strike(ground) {
     const { big_session, read_key } = ground.target
     for (let at = 0; at < ground.scaled(300, 1_000) && !ground.isOver; at += 1) {

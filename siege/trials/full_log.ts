@@ -11,7 +11,7 @@ import { type Watched, watched, withoutOrphan } from './watched.ts'
 
 /** Every request is a line of the log. */
 const TALKATIVE = { LOG_LEVEL: 'info' }
-const WATCHED_MS = 3_000
+const WATCHED_MS = 2_000
 const LINES = 1_000
 const CALL: Call = { path: '/health' }
 

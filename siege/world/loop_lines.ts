@@ -2,16 +2,26 @@ import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 
 /** A loop that stands for less is not noted. */
 export const NOTED_MS = 20
+/** How often it is noted that the loop turns. */
+export const TURNS_MS = 500
+
+/** A time at which the loop stood. */
+export interface Stood {
+  /** How long it did not turn. */
+  stood_ms: number
+  /** Of this, how long its thread was on a processor, and how long it was ready to run and got none. */
+  cpu_ms: number
+  waited_ms: number
+}
 
 /** A line that the watch within the service writes. */
 export type LoopLine =
+  | ({ kind: 'stood' } & Stood)
   | {
-      kind: 'stood'
-      /** How long the loop did not turn. */
-      stood_ms: number
-      /** Of this, how long its thread was on a processor, and how long it was ready to run and got none. */
-      cpu_ms: number
-      waited_ms: number
+      kind: 'turns'
+      /** ms since 1970, and what the thread had of a processor by then. */
+      at: number
+      on_cpu_ms: number
     }
   | {
       kind: 'kept'

@@ -2,7 +2,8 @@ import { appendFileSync, openSync, readSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { isMainThread } from 'node:worker_threads'
-import { type LoopLine, NOTED_MS } from './loop_lines.ts'
+import { readCpuTimes } from '../../lab/cpu_wait.ts'
+import { type LoopLine, NOTED_MS, TURNS_MS } from './loop_lines.ts'
 
 /*
  * Runs inside the service, loaded by `--import` before anything of its own: notes each time at which the event loop
@@ -17,13 +18,12 @@ if (isMainThread && process.env.SIEGE_LOOP_FILE) watch(process.env.SIEGE_LOOP_FI
 
 function watch(file: string): void {
   const note = (line: LoopLine) => appendFileSync(file, `${JSON.stringify(line)}\n`)
-  // That of the thread that opens it. Time on a processor, and time ready to run without one, in ns.
+  // That of the thread that opens it.
   const schedule = openSync('/proc/thread-self/schedstat', 'r')
   const buffer = Buffer.alloc(128)
   const read = () => {
     const length = readSync(schedule, buffer, 0, buffer.length, 0)
-    const [on_cpu = 0, waited = 0] = buffer.toString('latin1', 0, length).split(' ').map(Number)
-    return { at: performance.now(), cpu_ms: on_cpu / 1e6, waited_ms: waited / 1e6 }
+    return { at: performance.now(), ...readCpuTimes(buffer.toString('latin1', 0, length)) }
   }
   let last = read()
   const tick = () => {
@@ -33,13 +33,14 @@ function watch(file: string): void {
       note({
         kind: 'stood',
         stood_ms,
-        cpu_ms: now.cpu_ms - last.cpu_ms,
+        cpu_ms: now.on_cpu_ms - last.on_cpu_ms,
         waited_ms: now.waited_ms - last.waited_ms,
       })
     }
     last = now
   }
   setInterval(tick, TICK_MS).unref()
+  setInterval(() => note({ kind: 'turns', at: Date.now(), on_cpu_ms: last.on_cpu_ms }), TURNS_MS).unref()
 
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -2,10 +2,11 @@ import { closeSync, openSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { cpuTimesOf } from '../../lab/cpu_wait.ts'
 import { LabFailure } from '../../lab/failure.ts'
 import { type Launched, launchService } from '../../lab/launch_service.ts'
 import { isRunning, openFiles, residentMegabytes } from '../../lab/process_figures.ts'
-import { type LoopLine, LoopLines } from './loop_lines.ts'
+import { LoopLines, type Stood, TURNS_MS } from './loop_lines.ts'
 
 /** Bounds that are reached within seconds. */
 export const SMALL_LIMITS = {
@@ -13,6 +14,7 @@ export const SMALL_LIMITS = {
   ANNALS_DATABASE_CONNECTIONS_MAX: '4',
   ANNALS_DRAIN_MS_MAX: '3000',
   ANNALS_HEADERS_MS_MAX: '4000',
+  ANNALS_MEMORY_BYTES_MAX: '67108864',
   ANNALS_QUEUE_BYTES_MAX: '16777216',
   ANNALS_QUEUE_REQUESTS_MAX: '2000',
   ANNALS_REQUEST_MS_MAX: '10000',
@@ -51,7 +53,8 @@ export class Service {
   private readonly options: ServiceOptions
   private readonly lines: LoopLines
   private readonly kept: number[] = []
-  private stood: Array<LoopLine & { kind: 'stood' }> = []
+  private stood: Stood[] = []
+  private turned: { at: number; on_cpu_ms: number } | undefined
   private launched: Launched | undefined
   private sampling: NodeJS.Timeout | undefined
 
@@ -94,11 +97,13 @@ export class Service {
     const url = await this.launched.url
     if (url === undefined) throw new LabFailure('The service did not start.')
     this.url = url
+    this.turned = undefined
     clearInterval(this.sampling)
     this.sampling = setInterval(() => {
       this.rss_max_mb = Math.max(this.rss_max_mb, residentMegabytes(this.pid))
     }, RSS_SAMPLE_MS)
-    this.takeStood()
+    // Loading its modules alone makes it stand: a watch that noted nothing would find no fault later either.
+    if (this.takeStood().length === 0) throw new LabFailure('The watch within the service notes nothing.')
   }
 
   get rss_mb(): number {
@@ -106,9 +111,9 @@ export class Service {
   }
 
   /** Times at which its event loop stood since the last look. */
-  takeStood(): Array<LoopLine & { kind: 'stood' }> {
+  takeStood(): Stood[] {
     this.read()
-    return this.stood.splice(0)
+    return [...this.stood.splice(0), ...this.standing()]
   }
 
   /** What its memory holds when everything that can go has gone, in MB; undefined where it does not say. */
@@ -163,8 +168,17 @@ export class Service {
   private read(): void {
     for (const line of this.lines.take()) {
       if (line.kind === 'kept') this.kept.push(line.megabytes)
+      else if (line.kind === 'turns') this.turned = line
       else this.stood.push(line)
     }
+  }
+
+  /** A loop that stands now, and so cannot note it. */
+  private standing(): Stood[] {
+    const { turned } = this
+    const stood_ms = turned === undefined ? 0 : Date.now() - turned.at
+    if (!this.isUp || !turned || stood_ms < TURNS_MS * 4) return []
+    return [{ stood_ms, cpu_ms: cpuTimesOf(this.pid).on_cpu_ms - turned.on_cpu_ms, waited_ms: 0 }]
   }
 }
 
