@@ -56,7 +56,10 @@ export class Sessions {
     await this.#transport.call({ method: 'DELETE', path: ['session', session_id], done_when }, options)
   }
 
-  /** Copies a session with its log, order and seqs kept. */
+  /**
+   * Copies a session with its log, order and seqs kept. A million entries take about a minute: give a `timeout_ms` for
+   * that, or an `idempotency_key` to call again with, under which the service finishes the copy.
+   */
   copy(session_id: string, options?: CreateOptions): Promise<CopiedSession> {
     return this.#transport.call(
       { method: 'POST', path: ['session', session_id, 'copy'], keyed: true },

@@ -30,8 +30,11 @@ const PULSE_SHARE = 0.8
 const TOO_MUCH_UNDER_WAY =
   'This project has too many requests under way that need the database. Nothing was done; try again shortly.'
 
-/** Requests with long work at once: one of a project, as long as others may come. */
-const LONG_WORK_MAX = 2
+/**
+ * Requests with long work at once. One project alone has two of these places: while it copies a long session, which
+ * may take a minute, it can erase a user.
+ */
+const LONG_WORK_MAX = 4
 
 /** Part of the memory that appends may wait in: all that is sent in them counts to its project besides. */
 const QUEUE_SHARE = 1 / 4

@@ -80,7 +80,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
       await limitRates(authenticated, config.rate_limit_per_second)
       shedAppends(authenticated, parts.appender)
       pingRoutes(authenticated)
-      sessionRoutes(authenticated)
+      sessionRoutes(authenticated, parts)
       configsRoutes(authenticated)
       eventRoutes(authenticated, parts)
       messageRoutes(authenticated, parts)

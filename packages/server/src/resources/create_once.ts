@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../database/database.js'
 import { isForeignKeyViolation, isTransient, isUniqueViolation } from '../database/database_errors.js'
+import { END_COPIES } from '../database/queries/copy_session.js'
 import { FIND_IDEMPOTENCY_KEY } from '../database/queries/idempotency_keys.js'
 import { AnnalsError, keyReused } from '../errors.js'
 import type { IdempotencyKey } from '../log/append_request.js'
 
 const ATTEMPTS_MAX = 20
 const PAUSE_MS = 5
+/** Between two looks whether the first request with the same key has made what it is making. */
+const UNFINISHED_PAUSE_MS = 250
 
 /** A resource as JSON text. `replayed`: an earlier request with the same key had made it. */
 export interface Created {
@@ -15,9 +18,10 @@ export interface Created {
 }
 
 /**
- * Creates a resource at most once for an idempotency key. `create` is one statement that stores the resource
- * and the key together; it gives undefined, or a violation, when another request got in between (it made the
- * same user, used the same key, erased the user), and then it is asked again with a fresh view.
+ * Creates a resource at most once for an idempotency key. `create` stores the resource and the answer for the key
+ * together; it gives undefined, or a violation, when another request got in between (it made the same user, used the
+ * same key, erased the user), and then it is asked again with a fresh view. A key without an answer belongs to a
+ * request that takes long and is still under way.
  */
 export async function createOnce(
   database: Queryable,
@@ -26,8 +30,14 @@ export async function createOnce(
   create: () => Promise<string | undefined>,
 ): Promise<Created> {
   for (let attempt = 1; ; attempt++) {
-    const answer = idempotency && (await findAnswer(database, project_id, idempotency))
-    if (answer !== undefined) return { json: answer, replayed: true }
+    const earlier = idempotency && (await findAnswer(database, project_id, idempotency))
+    if (typeof earlier?.answer === 'string') return { json: earlier.answer, replayed: true }
+    if (earlier) {
+      await database.query(END_COPIES.abandoned, [project_id, earlier.owner_id])
+      if (attempt >= ATTEMPTS_MAX) throw stillUnderWay()
+      await sleep(UNFINISHED_PAUSE_MS)
+      continue
+    }
     try {
       const json = await create()
       if (json !== undefined) return { json, replayed: false }
@@ -45,13 +55,21 @@ export async function createOnce(
   }
 }
 
+function stillUnderWay(): AnnalsError {
+  return new AnnalsError(
+    'unavailable',
+    'The first request with this Idempotency-Key is still being carried out. Send it again later for its answer.',
+  )
+}
+
+/** What an earlier request with the same key was answered: null as long as it is under way. */
 async function findAnswer(
   database: Queryable,
   project_id: string,
   idempotency: IdempotencyKey,
-): Promise<string | undefined> {
+): Promise<{ answer: string | null; owner_id: string } | undefined> {
   const [row] = await database.query(FIND_IDEMPOTENCY_KEY, [project_id, idempotency.key])
   if (!row) return undefined
   if (row.request_hash !== idempotency.request_hash) throw keyReused()
-  return row.answer ?? undefined
+  return { answer: row.answer!, owner_id: row.owner_id! }
 }

@@ -1,4 +1,5 @@
 import type { Database, Queryable } from '../database/database.js'
+import { END_COPIES } from '../database/queries/copy_session.js'
 import {
   ERASE_REMAINS,
   ERASE_SESSIONS,
@@ -19,7 +20,7 @@ export interface ErasedSessions {
 
 /** What one transaction did. */
 export interface ErasedStep extends ErasedSessions {
-  /** Of these, those with entries that `eraseRemains` has to delete. */
+  /** Of these, and of copies of them that were being made, those with entries that `eraseRemains` has to delete. */
   remains: string[]
   /** Sessions that had no room in this transaction and are as they were. */
   left: string[]
@@ -87,6 +88,7 @@ export async function eraseSome(
   const whole = short.map(({ id }) => id)
   const remains = long.map(({ id }) => id)
   const gone = [...whole, ...remains]
+  const copies = []
   if (gone.length > 0) {
     await connection.query(ERASE_SESSIONS.heads, [project_id, gone])
     await connection.query(ERASE_SESSIONS.entries, [project_id, whole])
@@ -97,9 +99,11 @@ export async function eraseSome(
     }
     await connection.query(ERASE_SESSIONS.terms, [project_id, gone])
     await connection.query(ERASE_SESSIONS.sessions, [project_id, gone])
+    // What goes must not live on in a copy that is made of it.
+    copies.push(...(await connection.query(END_COPIES.of_sources, [project_id, gone])))
   }
   const entries = [...short, ...long].reduce((sum, { last_seq }) => sum + last_seq, 0)
-  return { sessions: gone.length, entries, remains, left }
+  return { sessions: gone.length, entries, remains: [...remains, ...copies.map(({ id }) => id!)], left }
 }
 
 /** Deletes the entries of a session that is gone, in slices. Any number of processes may do it at once. */
@@ -112,7 +116,8 @@ export async function eraseRemains(
   const session = [project_id, session_id]
   for (let last_seq = 1; last_seq > 0; ) {
     const [row] = await database.query(ERASE_REMAINS.entries, [...session, ROWS_AT_ONCE_MAX])
-    last_seq = Number(row?.last_seq ?? 0)
+    if (!row) return
+    last_seq = Number(row.last_seq)
     onSlice()
   }
   for (let keys = ROWS_AT_ONCE_MAX; keys === ROWS_AT_ONCE_MAX; ) {

@@ -19,8 +19,10 @@ export interface Erased {
   learning_spaces: number
 }
 
-/** Rows other than sessions that one statement deletes at most. */
+/** Users, and keys, that one statement deletes at most. */
 const ROWS_AT_ONCE_MAX = 1_000
+/** Learning spaces that one transaction deletes at most: each may have 256 terms. */
+const SPACES_AT_ONCE_MAX = 100
 const ATTEMPTS_MAX = 10
 
 /** Deletes a session with its log. @throws AnnalsError session_not_found */
@@ -76,10 +78,10 @@ async function eraseSomeOfUser(connection: Queryable, project_id: string, identi
     (await connection.query(statement, [...owner, max])).map((row) => row.id!)
   const sessions = await find(FIND_OWNED.sessions, SESSIONS_AT_ONCE_MAX)
   const step = await eraseSome(connection, project_id, sessions)
-  const spaces = await find(FIND_OWNED.learning_spaces, ROWS_AT_ONCE_MAX)
+  const spaces = await find(FIND_OWNED.learning_spaces, SPACES_AT_ONCE_MAX)
   const learning_spaces = await eraseLearningSpaces(connection, project_id, spaces)
   const isLast =
-    sessions.length < SESSIONS_AT_ONCE_MAX && step.left.length === 0 && spaces.length < ROWS_AT_ONCE_MAX
+    sessions.length < SESSIONS_AT_ONCE_MAX && step.left.length === 0 && spaces.length < SPACES_AT_ONCE_MAX
   if (isLast) await connection.query(DELETE_USER, owner)
   return { ...step, learning_spaces, isLast }
 }
@@ -121,7 +123,7 @@ async function eraseSessionsOfProject(database: Database, project_id: string): P
 
 async function eraseLearningSpacesOfProject(database: Database, project_id: string): Promise<void> {
   for (;;) {
-    const some = await database.query(ERASE_PROJECT.some_learning_spaces, [project_id, ROWS_AT_ONCE_MAX])
+    const some = await database.query(ERASE_PROJECT.some_learning_spaces, [project_id, SPACES_AT_ONCE_MAX])
     if (some.length === 0) return
     const ids = some.map((row) => row.id!)
     await database.transaction((connection) => eraseLearningSpaces(connection, project_id, ids))

@@ -3,7 +3,6 @@ import { FIND_REMAINS_OF } from '../database/queries/erasure.js'
 import type { ListPosition } from '../database/queries/keyset.js'
 import {
   COMPARE_SESSION,
-  COPY_SESSION,
   CREATE_SESSION,
   LOCK_SESSION,
   listSessions,
@@ -15,7 +14,7 @@ import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import { MERGED_BYTES_MAX } from '../limits.js'
 import type { IdempotencyKey } from '../log/append_request.js'
-import { type Created, createOnce } from './create_once.js'
+import { createOnce } from './create_once.js'
 import type { Listed } from './listed.js'
 
 /** What a caller asks for when creating a session. `body` is the JSON as sent: configs are taken from it. */
@@ -133,24 +132,6 @@ export async function mergeConfigs(
 async function lockSession(connection: Queryable, project_id: string, session_id: string): Promise<void> {
   const [row] = await connection.query(LOCK_SESSION, [project_id, session_id])
   if (!row) throw notFound('session')
-}
-
-/**
- * Copies a session with its log. Gives `{ old_session_id, new_session_id }` as JSON.
- * @throws AnnalsError session_not_found, idempotency_key_reused
- */
-export function copySession(
-  database: Queryable,
-  project_id: string,
-  session_id: string,
-  idempotency: IdempotencyKey | undefined,
-): Promise<Created> {
-  return createOnce(database, project_id, idempotency, async () => {
-    const key = [idempotency?.key ?? null, idempotency?.request_hash ?? null]
-    const [row] = await database.query(COPY_SESSION, [project_id, session_id, newId(), ...key])
-    if (!row) throw notFound('session')
-    return row.json!
-  })
 }
 
 /** What a merge would make is larger than may be stored. */

@@ -44,23 +44,26 @@ ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_se
   ),
 } as const
 
+/** A log without a session that is no copy under way: what remains of a session, or a copy whose writer is gone. */
+const NOT_LEASED = '(x.leased_until IS NULL OR x.leased_until < now())'
+
 /**
  * Deleting what is left of a session, a statement a slice, from the highest seq down. Each holds the row of
  * erased_sessions while it works, so that two who do it take turns. Parameters of each: $1 project, $2 session.
  */
 export const ERASE_REMAINS = {
-  /** $3 how many. Row: the last seq that is left; none when all is done. */
+  /** $3 how many. Row: the last seq that is left; none when another did the rest, or it is a copy that is being made. */
   entries: prepared(
     'erase_slice_of_entries',
     `
 WITH slice AS MATERIALIZED (
   SELECT x.last_seq AS until, greatest(x.last_seq - $3::bigint, 0) AS behind FROM erased_sessions x
-  WHERE x.project_id = $1 AND x.session_id = $2 FOR UPDATE
+  WHERE x.project_id = $1 AND x.session_id = $2 AND ${NOT_LEASED} FOR UPDATE
 ), gone AS (
   DELETE FROM entries AS e USING slice s
   WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq > s.behind AND e.seq <= s.until
 ), moved AS (
-  UPDATE erased_sessions AS x SET last_seq = s.behind FROM slice s WHERE x.project_id = $1 AND x.session_id = $2
+  UPDATE erased_sessions AS x SET last_seq = s.behind, leased_until = NULL FROM slice s WHERE x.project_id = $1 AND x.session_id = $2
 )
 SELECT s.behind AS last_seq FROM slice s`,
   ),
@@ -75,14 +78,15 @@ RETURNING 1 AS gone`,
   ),
   done: prepared(
     'forget_remains',
-    'DELETE FROM erased_sessions AS x WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = 0',
+    `DELETE FROM erased_sessions AS x
+WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = 0 AND x.leased_until IS NULL`,
   ),
 } as const
 
 /** Sessions of a project whose entries are not all deleted yet. Parameters: $1 project, $2 how many. */
 export const FIND_REMAINS = prepared(
   'find_remains',
-  'SELECT x.session_id AS id FROM erased_sessions x WHERE x.project_id = $1 ORDER BY x.session_id LIMIT $2',
+  `SELECT x.session_id AS id FROM erased_sessions x WHERE x.project_id = $1 AND ${NOT_LEASED} ORDER BY x.session_id LIMIT $2`,
 )
 
 /** The same for ids that somebody wants to give to new sessions. Parameters: $1 project, $2 ids. */
@@ -94,7 +98,7 @@ export const FIND_REMAINS_OF = prepared(
 /** Projects with such sessions. One of the few statements that ask every project: for housekeeping alone. */
 export const FIND_PROJECTS_WITH_REMAINS = prepared(
   'find_projects_with_remains',
-  'SELECT DISTINCT x.project_id AS id FROM erased_sessions x',
+  `SELECT DISTINCT x.project_id AS id FROM erased_sessions x WHERE ${NOT_LEASED}`,
 )
 
 /** Parameters of each: $1 project, $2 ids of learning spaces. */

@@ -1,9 +1,9 @@
 import { prepared } from '../statement.js'
 
-/** What a key was first answered with. Parameters: $1 project, $2 key. */
+/** What a key was first answered with: nothing yet, where a long copy is being made. Parameters: $1 project, $2 key. */
 export const FIND_IDEMPOTENCY_KEY = prepared(
   'find_idempotency_key',
-  'SELECT k.request_hash, k.answer FROM idempotency_keys k WHERE k.project_id = $1 AND k.key = $2',
+  'SELECT k.request_hash, k.answer, k.owner_id FROM idempotency_keys k WHERE k.project_id = $1 AND k.key = $2',
 )
 
 /**

@@ -124,47 +124,6 @@ WITH merged AS MATERIALIZED (
 SELECT m.configs::text AS configs, EXISTS (SELECT FROM fitting) AS stored FROM merged m`,
 )
 
-/**
- * Copies a session with its log, inside the database: one statement, one snapshot, so that the copy is the
- * session as it was at one moment, whoever appends meanwhile. Entries keep seq and times; ids are derived from
- * the old ones and the new session, so that parent_id can be as well. Row: the answer as JSON.
- * Parameters: $1 project, $2 session, $3 id of the copy, $4 idempotency key or null, $5 request hash.
- */
-export const COPY_SESSION = prepared(
-  'copy_session',
-  `
-WITH source AS MATERIALIZED (
-  SELECT s.user_id, s.configs, s.disable_task_tracking, h.last_seq, h.total_tokens, h.updated_at, h.last_message_id
-  FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
-  WHERE s.project_id = $1 AND s.id = $2
-), made AS (
-  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
-  SELECT $1, $3::uuid, c.user_id, c.configs, c.disable_task_tracking, now() FROM source c
-  RETURNING s.id, s.user_id, s.configs, s.created_at
-), made_terms AS (${insertTerms('sessions', '$1', 'made')}
-), made_head AS (
-  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id)
-  SELECT $1, $3::uuid, c.last_seq, c.total_tokens, greatest(now(), c.updated_at), ${copiedId('c.last_message_id')} FROM source c
-), made_entries AS (
-  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
-    role, format, data, meta, patched_meta)
-  SELECT $1, $3::uuid, o.seq, o.created_at, o.updated_at, ${copiedId('o.id')}, ${copiedId('o.parent_id')}, o.bytes, o.tokens,
-    o.kind, o.type, o.role, o.format, o.data, o.meta, o.patched_meta
-  FROM entries o
-  WHERE o.project_id = $1 AND o.session_id = $2 AND o.seq <= (SELECT c.last_seq FROM source c)
-), answer AS (
-  SELECT json_build_object('old_session_id', $2::uuid, 'new_session_id', m.id)::text AS json FROM made m
-), remembered AS (
-  INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, answer)
-  SELECT $1, $4::text, $5::text, $3::uuid, now(), a.json FROM answer a WHERE $4::text IS NOT NULL
-)
-SELECT json FROM answer`,
-)
-
-function copiedId(id: string): string {
-  return `md5(${id}::text || $3::text)::uuid`
-}
-
 /** Which sessions a list shows. */
 export interface SessionFilter {
   project_id: string

@@ -6,10 +6,11 @@ import { Empty, EmptyBody, NoQuery, PageOf } from '../../contract/schema.js'
 import { CopiedSession, CreateSessionBody, ListSessionsQuery, SessionParams } from '../../contract/session.js'
 import { memberTexts } from '../../json/slices.js'
 import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
+import { copySession } from '../../resources/copy_session.js'
 import { deleteSession } from '../../resources/erasure.js'
-import { copySession, createSession, findSessions, readSession } from '../../resources/sessions.js'
+import { createSession, findSessions, readSession } from '../../resources/sessions.js'
 import { answer } from '../answer.js'
-import type { AppServer } from '../app_parts.js'
+import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, markReplayed } from '../append_headers.js'
 import { takeSession } from '../bodies.js'
 import { Cursors } from '../cursor.js'
@@ -19,7 +20,7 @@ import { takeBody } from '../taken_body.js'
 import { answerList, readListCursor } from './page_answer.js'
 
 /** Sessions: list, create, read, delete, copy. */
-export function sessionRoutes(app: AppServer): void {
+export function sessionRoutes(app: AppServer, parts: AppParts): void {
   app.get(
     '/session',
     {
@@ -130,6 +131,10 @@ export function sessionRoutes(app: AppServer): void {
     },
   )
 
+  copyRoute(app, parts)
+}
+
+function copyRoute(app: AppServer, { longWork, isServing }: AppParts): void {
   app.post(
     '/session/:session_id/copy',
     {
@@ -137,14 +142,13 @@ export function sessionRoutes(app: AppServer): void {
         operationId: 'copySession',
         summary: 'Copy a session with its log',
         description:
-          'The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids.',
+          "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete; a message's meta that is changed meanwhile may be the old or the new one. If the caller leaves, a copy with an `Idempotency-Key` is finished, one without is dropped.",
         tags: ['Sessions'],
         params: SessionParams,
         querystring: NoQuery,
         headers: IdempotencyHeaders,
         body: EmptyBody,
         response: responses({
-          status: 201,
           description: 'It is copied.',
           data: CopiedSession,
           body: true,
@@ -154,15 +158,15 @@ export function sessionRoutes(app: AppServer): void {
       },
     },
     async (request, reply) => {
-      const { project_id, params } = request
-      const copied = await copySession(
-        request.database,
-        project_id,
-        params.session_id,
-        idempotencyOf(request),
-      )
+      const copied = await copySession(request.database, longWork, {
+        project_id: request.project_id,
+        session_id: request.params.session_id,
+        idempotency: idempotencyOf(request),
+        isWanted: () => !reply.raw.destroyed,
+        isServing,
+      })
       markReplayed(reply, copied.replayed)
-      return answer(reply, copied.json, 201)
+      return answer(reply, copied.json)
     },
   )
 }
