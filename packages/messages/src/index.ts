@@ -13,3 +13,4 @@ export {
 } from './message_format.js'
 export { countedText, type NeutralMessage, type Part, type Role } from './parts.js'
 export { StoredRenderer, type StoredText } from './stored_renderer.js'
+export { estimateTokens } from './token_estimate.js'

@@ -1,4 +1,5 @@
 import type { TimelineMessage } from '@annals/client'
+import { estimateTokens } from '@annals/messages'
 import type { Block, Medium, ReadEntry } from '@annals/messages/session'
 import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
@@ -51,7 +52,7 @@ function Part(props: { block: Block; seq: number; text_max: number; onJump: (seq
         <p className="faint">Thinking, which the provider keeps to itself.</p>
       ) : (
         <details className="thinking">
-          <summary>Thinking · {countText(block.text.length)} characters</summary>
+          <summary>Thinking · about {countText(estimateTokens(block.text))} tokens</summary>
           <LongText text={block.text} max={text_max} />
         </details>
       )
