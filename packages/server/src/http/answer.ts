@@ -9,18 +9,6 @@ export function answer(reply: FastifyReply, data: string, status = 200): Fastify
     .send(`{"code":0,"error":"","msg":"ok","data":${data}}`)
 }
 
-/** Answers with a page of resources that are JSON texts. */
-export function answerPage(
-  reply: FastifyReply,
-  page: { items: string[]; next_cursor: string },
-): FastifyReply {
-  const { items, next_cursor } = page
-  return answer(
-    reply,
-    `{"items":[${items.join(',')}],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}"}`,
-  )
-}
-
 /** Answers with an error, in the one shape that all errors have. */
 export function answerError(reply: FastifyReply, error: AnnalsError): FastifyReply {
   const { status, text } = errorText(error)

@@ -17,6 +17,11 @@ export async function answerChunks(
   chunks: AsyncGenerator<string>,
 ): Promise<FastifyReply> {
   await reply.request.memory.hold(logReadBytes(reply.request))
+  return sendChunks(reply, chunks)
+}
+
+/** The same for chunks whose memory is held already. */
+export async function sendChunks(reply: FastifyReply, chunks: AsyncGenerator<string>): Promise<FastifyReply> {
   let text = ''
   for (;;) {
     const next = await chunks.next()

@@ -1,9 +1,13 @@
 import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import type { AppServer } from './app_parts.js'
 
 /** Characters that are written at once. A slow reader's progress shows in pieces of this size. */
 export const PIECE_LENGTH_MAX = 65_536
+
+/** Pieces after which other requests have their turn: as long as the socket takes them, nothing else would end it. */
+const PIECES_A_TURN = 4
 
 /** Sends every answer that is longer than a piece piece by piece, each when the reader has taken the one before. */
 export function sendInPieces(app: AppServer): void {
@@ -27,11 +31,14 @@ async function* whileAuthorized(
   request: FastifyRequest,
   texts: AsyncIterable<string> | Iterable<string>,
 ): AsyncGenerator<Buffer> {
+  let written = 0
   for await (const text of texts) {
     for (const piece of answerPieces(text)) {
       if (request.grant && !(await request.isStillAuthorized()))
         throw new Error('the key of the request was revoked')
       yield piece
+      written += 1
+      if (written % PIECES_A_TURN === 0) await setImmediate()
     }
   }
 }

@@ -2,11 +2,14 @@ import type { FastifyReply } from 'fastify'
 import type { Queryable } from '../../database/database.js'
 import { type ReadEntry, readLastSeq } from '../../log/read_log.js'
 import type { Listed } from '../../resources/listed.js'
-import { answerPage } from '../answer.js'
+import { answer } from '../answer.js'
+import { sendChunks } from '../answer_chunks.js'
 import type { Cursors } from '../cursor.js'
 import { listReadBytes } from '../request_memory.js'
 
 const SEPARATOR = '|'
+/** Characters of items that are joined at once. */
+const JOINED_LENGTH_MAX = 256 * 1024
 
 /** Reads the position in a list out of a cursor. */
 export function readListCursor(
@@ -61,7 +64,17 @@ export async function answerList(
   const last = shown.at(-1)
   const next_cursor =
     rows.length > limit && last ? cursors.write(`${last.created_at}${SEPARATOR}${last.id}`) : ''
-  return answerPage(reply, { items: shown.map((row) => row.json), next_cursor })
+  const items = shown.map((row) => row.json)
+  const end = `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}"}`
+  const length = items.reduce((sum, { length }) => sum + length, 0)
+  if (length > JOINED_LENGTH_MAX) return sendChunks(reply, listChunks(items, end))
+  return answer(reply, `{"items":[${items.join(',')}${end}`)
+}
+
+async function* listChunks(items: string[], end: string): AsyncGenerator<string> {
+  yield '{"items":['
+  for (const [index, item] of items.entries()) yield index > 0 ? `,${item}` : item
+  yield end
 }
 
 /** A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows. */
