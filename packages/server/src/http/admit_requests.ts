@@ -9,7 +9,7 @@ import { holdSentAhead } from './request_memory.js'
 import { SECURITY_HEADERS } from './security_headers.js'
 
 /** Who watches the service must see it also when it has too much to do. */
-const TAKEN_AT_ONCE = new Set(['/health', '/ready', '/metrics'])
+export const TAKEN_AT_ONCE = new Set(['/health', '/ready', '/metrics'])
 /** Appends that wait, over all projects, from which on it is worth asking whose they are. */
 const CROWDED = 250
 const APPEND = /\/(?:events|messages|entries)$/

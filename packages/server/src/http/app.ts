@@ -5,9 +5,11 @@ import { sendInPieces } from './answer_pieces.js'
 import type { AppParts, AppServer } from './app_parts.js'
 import { authenticate } from './authenticate.js'
 import { authenticateAdmin } from './authenticate_admin.js'
+import { noteAddresses } from './caller_address.js'
 import { boundConnections, connectionLimits, refuseConnections } from './connections.js'
 import { allowOrigins } from './cors.js'
 import { answerErrors } from './errors.js'
+import { limitAddresses } from './limit_addresses.js'
 import { logRequests } from './log_requests.js'
 import { watchMethods } from './method_not_allowed.js'
 import { describeApi } from './openapi.js'
@@ -62,6 +64,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   boundConnections(app.server, config, logger)
 
   admitRequests(app, parts)
+  noteAddresses(app, config.trusted_proxies)
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
   await describeApi(app)
@@ -73,6 +76,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   validateRequests(app)
   const answerWrongMethods = watchMethods(app)
   metricsRoutes(app, parts) // Ahead of the other routes, which its hook counts.
+  limitAddresses(app, parts)
 
   await app.register(
     async (authenticated: AppServer) => {

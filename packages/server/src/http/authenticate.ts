@@ -3,7 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import type { Database } from '../database/database.js'
 import type { SharedDatabase } from '../database/shared_pool.js'
 import { AnnalsError } from '../errors.js'
-import type { Grant, TokenDirectory } from '../tokens/token_directory.js'
+import type { Grant } from '../tokens/key_look_ups.js'
+import type { TokenDirectory } from '../tokens/token_directory.js'
 import type { AppServer } from './app_parts.js'
 import { assignScopes } from './scopes.js'
 
@@ -41,7 +42,7 @@ export function authenticate(app: AppServer, { tokens, database }: Authenticatio
   // With a callback, since a remembered token, which is nearly every one, then costs no turn of the event loop.
   app.addHook('onRequest', (request, _reply, done) => {
     const token = bearerToken(request)
-    const found = token === undefined ? undefined : tokens.find(token, request.raw.socket)
+    const found = token === undefined ? undefined : tokens.find(token, request.raw.socket, request)
     if (found instanceof Promise) found.then((grant) => done(admit(request, database, grant)), done)
     else done(admit(request, database, found))
   })

@@ -1,28 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import type { Queryable } from '../database/database.js'
-import { FIND_API_KEY } from '../database/queries/projects.js'
+import { type Grant, KeyLookUps, type LookUp } from './key_look_ups.js'
 import { hashToken, isMistyped, isSameToken } from './token.js'
-
-/** What a valid token opens. */
-export interface Grant {
-  key_id: string
-  project_id: string
-  scopes: ReadonlySet<string>
-  expires_at_ms: number | undefined
-  /** The project's own limit for each of its tokens; 0: none; undefined: the service's. */
-  rate_limit_per_second: number | undefined
-}
 
 interface HashedToken {
   token: string
   hash: Buffer
   /** The hash as a key. */
   id: string
-}
-
-interface Lookup {
-  grant: Grant | undefined
-  looked_up_at: number
 }
 
 const TOKENS_REMEMBERED_MAX = 10_000
@@ -34,38 +19,54 @@ const UNKNOWN_KEPT_MS = 1_000
  * is still seen by every node within `kept_ms`. From half that age on, an entry in use is renewed in the
  * background. What is remembered are hashes. Of a token itself, the last one of each open connection is, which is likely
  * to be the next one's: its hash would otherwise be one of the dearest parts of a small append.
+ *
+ * Tokens that open nothing are remembered apart and looked up apart, so that guesses push no valid token out, and
+ * delay no valid token's renewal.
  */
 export class TokenDirectory {
-  private readonly lookups = new LRUCache<string, Lookup>({ max: TOKENS_REMEMBERED_MAX })
+  private readonly valid = new LRUCache<string, LookUp & { grant: Grant }>({ max: TOKENS_REMEMBERED_MAX })
+  /** When tokens were found to open nothing. */
+  private readonly refused = new LRUCache<string, number>({ max: TOKENS_REMEMBERED_MAX })
   private readonly hashes = new WeakMap<object, HashedToken>()
-  private readonly pending = new Map<string, { since: number; lookup: Promise<Lookup> }>()
+  private readonly pending = new Map<string, { since: number; lookUp: Promise<LookUp> }>()
+  private readonly renewals: KeyLookUps
+  private readonly firstLookUps: KeyLookUps
 
   constructor(
-    private readonly database: Queryable,
+    database: Queryable,
     private readonly kept_ms: number,
-  ) {}
+  ) {
+    this.renewals = new KeyLookUps(database)
+    this.firstLookUps = new KeyLookUps(database)
+  }
 
   /**
    * The grant of a token, undefined when it is unknown, revoked or expired; at once where it is remembered.
    * @param connection that it came over, if any
-   * @throws AnnalsError unavailable
+   * @param caller whose address has a share of the look-ups of tokens that are not remembered
+   * @throws AnnalsError unavailable, overloaded
    */
-  find(token: string, connection?: object): Grant | undefined | Promise<Grant | undefined> {
+  find(
+    token: string,
+    connection?: object,
+    caller?: { readonly address: string },
+  ): Grant | undefined | Promise<Grant | undefined> {
     const { hash, id } = this.hashed(token, connection)
-    const known = this.lookups.get(id)
-    const age = known ? performance.now() - known.looked_up_at : Number.POSITIVE_INFINITY
-    const kept = known?.grant ? this.kept_ms : Math.min(this.kept_ms, UNKNOWN_KEPT_MS)
-    if (!known || age >= kept) {
-      return isMistyped(token) ? undefined : this.lookUp(id, hash).then(({ grant }) => stillValid(grant))
+    const known = this.valid.get(id)
+    if (!known) {
+      if (this.isRefused(id) || isMistyped(token)) return undefined
+      return this.lookUp(id, hash, caller).then(({ grant }) => stillValid(grant))
     }
+    const age = performance.now() - known.looked_up_at
+    if (age >= this.kept_ms) return this.lookUp(id, hash).then(({ grant }) => stillValid(grant))
     // A failure here is not the caller's: when the entry is too old, the next caller meets it.
-    if (age >= kept / 2) this.lookUp(id, hash).catch(() => {})
+    if (age >= this.kept_ms / 2) this.lookUp(id, hash).catch(() => {})
     return stillValid(known.grant)
   }
 
   /** The project of a token that is remembered, however long ago it was looked up: good for nothing but counting. */
   projectOf(token: string, connection: object): string | undefined {
-    return this.lookups.peek(this.hashed(token, connection).id)?.grant?.project_id
+    return this.valid.peek(this.hashed(token, connection).id)?.grant.project_id
   }
 
   private hashed(token: string, connection: object | undefined): HashedToken {
@@ -77,39 +78,39 @@ export class TokenDirectory {
     return hashed
   }
 
-  private lookUp(id: string, hash: Buffer): Promise<Lookup> {
+  private isRefused(id: string): boolean {
+    const looked_up_at = this.refused.get(id)
+    if (looked_up_at === undefined) return false
+    return performance.now() - looked_up_at < Math.min(this.kept_ms, UNKNOWN_KEPT_MS)
+  }
+
+  private lookUp(id: string, hash: Buffer, caller?: { readonly address: string }): Promise<LookUp> {
     const under_way = this.pending.get(id)
     // One that a slow database has kept for too long may bring an answer from before a revocation.
-    if (under_way && performance.now() - under_way.since < this.kept_ms) return under_way.lookup
-    const lookup = this.ask(hash)
-      .then((answer) => {
-        this.lookups.set(id, answer)
-        return answer
+    if (under_way && performance.now() - under_way.since < this.kept_ms) return under_way.lookUp
+    const asked = this.valid.has(id)
+      ? this.renewals.find(hash, '')
+      : this.firstLookUps.find(hash, caller?.address ?? '')
+    const lookUp = asked
+      .then((found) => {
+        this.remember(id, found)
+        return found
       })
       .finally(() => {
-        if (this.pending.get(id)?.lookup === lookup) this.pending.delete(id)
+        if (this.pending.get(id)?.lookUp === lookUp) this.pending.delete(id)
       })
-    this.pending.set(id, { since: performance.now(), lookup })
-    return lookup
+    this.pending.set(id, { since: performance.now(), lookUp })
+    return lookUp
   }
 
-  private async ask(hash: Buffer): Promise<Lookup> {
-    // Taken before the question: a revocation during it counts as later.
-    const looked_up_at = performance.now()
-    const [row] = await this.database.query(FIND_API_KEY, [hash])
-    const grant = row && {
-      key_id: row.id!,
-      project_id: row.project_id!,
-      scopes: new Set(row.scopes!.split(' ')),
-      expires_at_ms: numberOf(row.expires_at_ms),
-      rate_limit_per_second: numberOf(row.rate_limit_per_second),
+  private remember(id: string, { grant, looked_up_at }: LookUp): void {
+    if (grant) {
+      this.valid.set(id, { grant, looked_up_at })
+    } else {
+      this.valid.delete(id)
+      this.refused.set(id, looked_up_at)
     }
-    return { grant, looked_up_at }
   }
-}
-
-function numberOf(value: string | null | undefined): number | undefined {
-  return value == null ? undefined : Number(value)
 }
 
 function stillValid(grant: Grant | undefined): Grant | undefined {

@@ -8,7 +8,7 @@ import type { WorkArguments, WorkName } from '../../src/http/work_thread/thread_
 import { ThreadWork } from '../../src/http/work_thread/thread_work.ts'
 import { memoryBudget } from '../../src/memory/memory_budget.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
-import type { Grant } from '../../src/tokens/token_directory.ts'
+import type { Grant } from '../../src/tokens/key_look_ups.ts'
 
 const ADMIN_TOKEN = 'a'.repeat(32)
 const SESSION = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'

@@ -1,31 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Parameter, Queryable, Row } from '../../src/database/database.ts'
-import type { Statement } from '../../src/database/statement.ts'
 import { hashToken, mintToken } from '../../src/tokens/token.ts'
 import { TokenDirectory } from '../../src/tokens/token_directory.ts'
+import { Keys, keyRow } from './fake_keys.ts'
 
 const KEPT_MS = 4_000
 const TOKEN = 'the-operators-own-token-0123456789'
-
-/** Stands in for the table of keys. `answer` may be changed, made to fail, or held back. */
-class Keys implements Queryable {
-  readonly asked: string[] = []
-  rows: Row[] = [keyRow()]
-  failure: Error | undefined
-  held: Array<() => void> | undefined
-
-  async query(_statement: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
-    this.asked.push((parameters[0] as Buffer).toString('hex'))
-    const { rows, failure } = this
-    if (this.held) await new Promise<void>((resolve) => this.held!.push(resolve))
-    if (failure) throw failure
-    return rows
-  }
-}
-
-function keyRow(parts: Partial<Row> = {}): Row {
-  return { id: 'key', project_id: 'project', scopes: 'read write', expires_at_ms: null, ...parts }
-}
 
 let keys: Keys
 let directory: TokenDirectory
@@ -201,14 +180,20 @@ describe('callers at the same moment', () => {
     expect(keys.asked).toHaveLength(2)
   })
 
-  it('with different tokens do not mix', async () => {
+  it('with different tokens are answered by one statement, and do not mix', async () => {
     keys.held = []
-    const one = directory.find('a'.repeat(32))
-    keys.rows = [keyRow({ project_id: 'other' })]
-    const other = directory.find('b'.repeat(32))
-    for (const answer of keys.held.reverse()) answer()
-    expect((await one)?.project_id).toBe('project')
-    expect((await other)?.project_id).toBe('other')
+    const first = directory.find('first'.repeat(8))
+    const names = ['a', 'b', 'c']
+    const found = names.map((name) => directory.find(name.repeat(32)))
+    const answerFirst = keys.held[0]!
+    keys.held = undefined
+    keys.only = new Map(
+      ['c', 'a'].map((name) => [hashToken(name.repeat(32)).toString('hex'), keyRow({ project_id: name })]),
+    )
+    answerFirst()
+    await first
+    expect((await Promise.all(found)).map((grant) => grant?.project_id)).toEqual(['a', undefined, 'c'])
+    expect(keys.statements).toBe(2)
   })
 })
 

@@ -110,14 +110,14 @@ export const HAS_API_KEY = prepared(
 )
 
 /**
- * The project and rights of a token that is valid now. Parameters: $1 SHA-256 of the token.
+ * The projects and rights of tokens that are valid now. Parameters: $1 SHA-256 of the tokens.
  * The only statement that starts from a token: everything behind it starts from a project. Both tables are on
  * every machine of a cluster.
  */
-export const FIND_API_KEY = prepared(
-  'find_api_key',
-  `SELECT k.id, k.project_id, k.token_hash, array_to_string(k.scopes, ' ') AS scopes,
+export const FIND_API_KEYS = prepared(
+  'find_api_keys',
+  `SELECT k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash, array_to_string(k.scopes, ' ') AS scopes,
   floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms, p.rate_limit_per_second
 FROM api_keys k JOIN projects p ON p.id = k.project_id
-WHERE k.token_hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
+WHERE k.token_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
 )

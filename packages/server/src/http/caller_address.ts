@@ -1,0 +1,47 @@
+import proxyAddr from '@fastify/proxy-addr'
+import ipaddr from 'ipaddr.js'
+import { StartError } from '../errors.js'
+import type { AppServer } from './app_parts.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Where the request comes from, as limits count it: an IPv4 address, or the /64 network of an IPv6 address. */
+    readonly address: string
+  }
+}
+
+/** Bytes of an IPv6 address that name a network; whoever has one has all addresses in it. */
+const NETWORK_BYTES = 8
+
+/**
+ * Gives each request its `address`. X-Forwarded-For is believed as far as a trusted proxy wrote it, and is ignored where
+ * none is: any caller can send it. @throws StartError
+ */
+export function noteAddresses(app: AppServer, trusted_proxies: string | undefined): void {
+  const trust = compileTrust(trusted_proxies)
+  app.decorateRequest('address', {
+    getter() {
+      return networkOf(trust ? proxyAddr(this.raw, trust) : (this.raw.socket.remoteAddress ?? 'unknown'))
+    },
+  })
+}
+
+function compileTrust(trusted_proxies: string | undefined) {
+  if (trusted_proxies === undefined) return undefined
+  try {
+    return proxyAddr.compile(trusted_proxies.split(','))
+  } catch (error) {
+    throw new StartError(
+      `ANNALS_TRUSTED_PROXIES has an ${(error as Error).message}. Correct it and start again.`,
+    )
+  }
+}
+
+function networkOf(address: string): string {
+  if (!address.includes(':') || !ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  if (parsed.kind() === 'ipv4') return parsed.toString()
+  return ipaddr
+    .fromByteArray([...parsed.toByteArray().slice(0, NETWORK_BYTES), ...Array(NETWORK_BYTES).fill(0)])
+    .toString()
+}
