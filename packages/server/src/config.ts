@@ -1,5 +1,6 @@
 import { StartError } from './errors.js'
-import { SETTINGS, type Setting } from './settings.js'
+import type { Setting } from './setting.js'
+import { SETTINGS } from './settings.js'
 
 type Settings = typeof SETTINGS
 type ValueOf<S extends Setting> = S['default'] extends number

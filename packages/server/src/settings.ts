@@ -1,21 +1,10 @@
-import { RATE_LIMIT_MAX } from './limits.js'
+import { RATE_SETTINGS } from './rate_settings.js'
+import type { Setting } from './setting.js'
 
 /**
  * Every setting of the service, once: its variable, what it means, its default and its bounds. The Config
  * that is passed around, the help text of `annals serve` and the table in the README come from here.
  */
-export interface Setting {
-  variable: string
-  meaning: string
-  unit?: string
-  default: string | number | undefined
-  min?: number
-  max?: number
-  pattern?: Pick<RegExp, 'test'>
-  takes?: string
-}
-
-/** The settings, by their name in the Config. */
 export const SETTINGS = {
   host: { variable: 'HOST', meaning: 'address to listen on', default: '127.0.0.1' },
   port: {
@@ -80,37 +69,7 @@ export const SETTINGS = {
     takes:
       'origins as browsers send them, separated by commas, or *: such as https://app.example.com, in lower case, without a path, a final slash or the standard port',
   },
-  rate_limit_per_second: {
-    variable: 'ANNALS_RATE_LIMIT_PER_SECOND',
-    meaning:
-      'requests a second that each API key may make at each node; 0: any number; a project may have its own',
-    default: 0,
-    min: 0,
-    max: RATE_LIMIT_MAX,
-  },
-  address_rate_limit_per_second: {
-    variable: 'ANNALS_ADDRESS_RATE_LIMIT_PER_SECOND',
-    meaning: 'requests a second that each address may make at each node, with whatever key; 0: any number',
-    default: 0,
-    min: 0,
-    max: RATE_LIMIT_MAX,
-  },
-  address_refusals_per_second: {
-    variable: 'ANNALS_ADDRESS_REFUSALS_PER_SECOND',
-    meaning:
-      'requests a second that each address may make with keys that are not valid; beyond them, keys that the node has not seen before get 429 unseen; 0: any number',
-    default: 0,
-    min: 0,
-    max: RATE_LIMIT_MAX,
-  },
-  trusted_proxies: {
-    variable: 'ANNALS_TRUSTED_PROXIES',
-    meaning:
-      'addresses or networks of proxies, separated by commas, whose X-Forwarded-For says where a request comes from; unset: none',
-    default: undefined,
-    pattern: /^[\da-fA-F.:/]+(?:,[\da-fA-F.:/]+)*$/,
-    takes: 'addresses or networks such as 10.0.0.0/8,::1, separated by commas',
-  },
+  ...RATE_SETTINGS,
   body_bytes_max: {
     variable: 'ANNALS_BODY_BYTES_MAX',
     meaning: 'largest request body',

@@ -85,36 +85,7 @@ export function learningSpaceRoutes(app: AppServer): void {
       ),
   )
 
-  app.get(
-    '/learning_spaces',
-    {
-      schema: {
-        operationId: 'listLearningSpaces',
-        summary: "List the project's learning spaces",
-        description: 'In order of `created_at`, as sessions are listed.',
-        tags: ['Learning spaces'],
-        querystring: ListLearningSpacesQuery,
-        response: responses({
-          description: 'A page of learning spaces.',
-          data: PageOf(Type.Ref('LearningSpace')),
-          errors: ['invalid_cursor'],
-        }),
-      },
-    },
-    async (request, reply) => {
-      const { user, filter_by_meta, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
-      const meta = parseFilter('filter_by_meta', filter_by_meta)
-      const { project_id } = request
-      const cursors = new Cursors('learning_spaces', project_id, time_desc, user, meta)
-      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-      return answerList(
-        reply,
-        cursors,
-        () => findLearningSpaces(request.database, { project_id, user, meta }, position),
-        limit,
-      )
-    },
-  )
+  listRoute(app)
 
   app.patch(
     '/learning_spaces/:learning_space_id',
@@ -165,6 +136,39 @@ export function learningSpaceRoutes(app: AppServer): void {
     async (request, reply) => {
       await deleteLearningSpace(request.database, request.project_id, request.params.learning_space_id)
       return answer(reply, '{}')
+    },
+  )
+}
+
+function listRoute(app: AppServer): void {
+  app.get(
+    '/learning_spaces',
+    {
+      schema: {
+        operationId: 'listLearningSpaces',
+        summary: "List the project's learning spaces",
+        description: 'In order of `created_at`, as sessions are listed.',
+        tags: ['Learning spaces'],
+        querystring: ListLearningSpacesQuery,
+        response: responses({
+          description: 'A page of learning spaces.',
+          data: PageOf(Type.Ref('LearningSpace')),
+          errors: ['invalid_cursor'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { user, filter_by_meta, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const meta = parseFilter('filter_by_meta', filter_by_meta)
+      const { project_id } = request
+      const cursors = new Cursors('learning_spaces', project_id, time_desc, user, meta)
+      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
+      return answerList(
+        reply,
+        cursors,
+        () => findLearningSpaces(request.database, { project_id, user, meta }, position),
+        limit,
+      )
     },
   )
 }
