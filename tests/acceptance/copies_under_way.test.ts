@@ -4,7 +4,7 @@ import { expectError, expectOk } from '../harness/expectations.ts'
 import { whileCopyIsHeld } from '../harness/held_copy.ts'
 import { ENTRIES, keyed, UNCOPIED, useLongSession } from '../harness/long_copy.ts'
 import { type SessionLog, sessionLog } from '../harness/session_log.ts'
-import { execute } from '../harness/sql.ts'
+import { execute, queryRows } from '../harness/sql.ts'
 import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
 
 const on = useLongSession()
@@ -59,6 +59,26 @@ describe.skipIf(reasonForNoOwnDatabase())('a copy that is under way', () => {
       expect(expectOk(await answer).new_session_id).toBe(id)
       expectOk(await on.api.getSession(id))
     })
+  })
+
+  it('goes on when it loses its connection to the database', async () => {
+    await whileHeld(async ({ release, answer }) => {
+      const waiting = `datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%INSERT INTO entries%'`
+      const [{ pid } = { pid: 0 }] = await queryRows<{ pid: number }>(
+        service.databaseUrl,
+        `SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${waiting}`,
+      )
+      await vi.waitFor(
+        async () => {
+          const others = `SELECT pid FROM pg_stat_activity WHERE ${waiting} AND pid <> ${pid}`
+          expect(await queryRows(service.databaseUrl, others)).toHaveLength(1)
+        },
+        { timeout: 20_000 },
+      )
+      await release()
+      expectOk(await answer)
+    })
+    expect(await rows()).toMatchObject({ sessions: 3, entries: 2 * ENTRIES, erased_sessions: 0 })
   })
 
   it('and is killed with its node leaves nothing when its lease has run out', async () => {

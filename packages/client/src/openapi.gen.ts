@@ -74,7 +74,7 @@ export interface paths {
         put?: never;
         /**
          * Copy a session with its log
-         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete; a message's meta that is changed meanwhile may be the old or the new one. If the caller leaves, a copy with an `Idempotency-Key` is finished, one without is dropped.
+         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries or 4 MiB is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete; a message's meta that is changed meanwhile may be the old or the new one. If the caller leaves, a copy with an `Idempotency-Key` is finished, one without is dropped.
          */
         post: operations["copySession"];
         delete?: never;

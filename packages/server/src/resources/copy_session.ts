@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, DatabaseAway, type Queryable, type Row } from '../database/database.js'
 import {
   BEGIN_COPY,
@@ -15,7 +16,10 @@ import { type Created, createOnce } from './create_once.js'
 import { eraseRemains } from './erase_sessions.js'
 
 /** Entries, and bytes of their JSON, that one statement copies at most: some hundred milliseconds' work. */
-const SLICE = { entries: 2_000, bytes: 16 * 1024 * 1024 }
+const SLICE = { entries: 2_000, bytes: 4 * 1024 * 1024 }
+/** How long a step is taken again, in ms: the lease lasts longer. */
+const PATIENCE_MS = 15_000
+const PAUSE_MS = 200
 
 /** Who asks for a copy of which session. */
 export interface CopyRequest {
@@ -68,21 +72,38 @@ export function copySession(
 }
 
 async function copyInSlices(database: Database, request: CopyRequest): Promise<string> {
-  const step = <T>(work: (connection: Queryable) => Promise<T>) => database.transaction(work).catch(invisible)
-  const copy = await step((connection) => begin(connection, request))
+  const copy = await database.transaction((connection) => begin(connection, request)).catch(invisible)
   const { isServing, isWanted, idempotency } = request
   try {
     for (;;) {
       if (!isServing() || (!idempotency && !isWanted())) throw brokenOff()
       if (copy.copied_seq === copy.last_seq) break
-      copy.copied_seq = await step((connection) => copySlice(connection, copy))
+      copy.copied_seq = await patiently(() =>
+        database.transaction((connection) => copySlice(connection, copy)),
+      ).catch(invisible)
     }
-    return await database.transaction((connection) => finish(connection, copy))
+    return await patiently(() => database.transaction((connection) => finish(connection, copy)))
   } catch (error) {
     await removeRemains(database, copy).catch(() => {
       // The lease runs out, and housekeeping does the rest.
     })
     throw error
+  }
+}
+
+/** Takes a step again that found no connection, or lost it before its commit: a minute's work is not lost for that. */
+async function patiently<T>(step: () => Promise<T>): Promise<T> {
+  for (const since = performance.now(); ; ) {
+    try {
+      return await step()
+    } catch (error) {
+      const isUndone =
+        error instanceof DatabaseAway
+          ? !error.in_doubt
+          : error instanceof AnnalsError && error.error === 'overloaded'
+      if (!isUndone || performance.now() - since > PATIENCE_MS) throw error
+      await sleep(PAUSE_MS)
+    }
   }
 }
 
