@@ -1,8 +1,9 @@
 # Annals in a container, with its data in the volume /data or, with DATABASE_URL, in a PostgreSQL of yours.
 # docs/operations.md says how to build and run it.
 
-# The Node with which everything was tested; Debian, since the embedded PostgreSQL is built for glibc.
-ARG NODE_IMAGE=node:20.20.2-bookworm-slim
+# Debian, since the embedded PostgreSQL is built for glibc, and by digest, so that every build starts from the same. For a
+# newer one, `docker buildx imagetools inspect node:24-bookworm-slim` shows the digest.
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 # What each stage installs from: changes of the sources alone leave the layers of dependencies as they are.
 FROM ${NODE_IMAGE} AS manifests
