@@ -56,6 +56,20 @@ describe.skipIf(!CHROMIUM)(
       }
       expect(tab.complaints).toEqual([])
     })
+
+    it('show the result of a call far above, as it is stored', async () => {
+      const id = await commands.newSession()
+      const log = sessionLog(commands.api, id)
+      expectOk(await log.addEvent('tool-call', { id: 'c', name: 'find', arguments: { n: 1 } }))
+      expectOk(await log.addEvent('note', { text: 'between' }))
+      await tab.page.goto(`${service.node.url}/console/sessions/${id}`)
+      const state = tab.page.getByRole('region', { name: 'Tool call 1: find' }).locator('.call-state')
+      await state.filter({ hasText: 'no result yet' }).waitFor()
+      await tab.page.getByRole('button', { name: 'Live' }).waitFor()
+      expectOk(await log.addEvent('tool_result', { id: 'c', result: 'Exception: nothing is found' }))
+      await state.filter({ hasText: 'failed' }).waitFor()
+      expect(await onTheCommandLine(id)).toEqual([{ number: 1, name: 'find', seq: 1, verdict: 'failed' }])
+    })
   },
 )
 
