@@ -75,7 +75,7 @@ describe('the link that the start of an embedded service prints', () => {
       await page.getByRole('button', { name: 'failed', exact: true }).first().waitFor()
       expect(complaints).toEqual([])
       await page.goto(`${node.url}/console?again#code=${links[1]}`)
-      await page.getByRole('alert').filter({ hasText: 'used already' }).waitFor()
+      await page.getByRole('alert').filter({ hasText: 'has been used' }).waitFor()
     },
     START_MS_MAX,
   )
