@@ -88,6 +88,8 @@ export function admitRequests(app: AppServer, { logger, metrics, tokens, appende
 
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
+    // The parser goes on with what has arrived on a connection that was closed meanwhile.
+    if (request.socket.destroyed) return
     if (TAKEN_AT_ONCE.has(request.url!)) return framework!(request, response)
     if (!isTurn) {
       isTurn = true

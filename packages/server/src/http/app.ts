@@ -13,6 +13,7 @@ import { limitAddresses } from './limit_addresses.js'
 import { logRequests } from './log_requests.js'
 import { watchMethods } from './method_not_allowed.js'
 import { describeApi } from './openapi.js'
+import { endQueuedAnswers } from './queued_answers.js'
 import { limitRates } from './rate_limit.js'
 import { readBodies } from './read_body.js'
 import { requestIdOf } from './request_id.js'
@@ -65,6 +66,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
 
   admitRequests(app, parts)
   noteAddresses(app, config.trusted_proxies)
+  endQueuedAnswers(app.server)
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
   await describeApi(app)
