@@ -1,22 +1,14 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Queryable } from '../../packages/server/src/database/database.ts'
 import { REQUEST_SETTINGS } from '../../packages/server/src/database/pool_settings.ts'
 import { readLog } from '../../packages/server/src/log/read_log.ts'
 import { type EntryRun, insertLongSession } from '../harness/long_session.ts'
 import { useLog } from './log_fixture.ts'
+import { watched } from './watched_reads.ts'
 
 /** Entries that a statement may look at, whatever its filter leaves out. */
 const SCANNED_MAX = 10_000
-
-interface Plan {
-  'Relation Name'?: string
-  'Actual Rows': number
-  'Actual Loops': number
-  'Rows Removed by Filter'?: number
-  Plans?: Plan[]
-}
 
 const log = useLog()
 let connection: pg.Client
@@ -27,30 +19,6 @@ beforeAll(async () => {
     await connection.query(`SET ${setting} = ${value}`)
 })
 afterAll(() => connection.end())
-
-/** Rows of entries that a plan that was carried out has looked at. */
-function scanned(plan: Plan): number {
-  const own =
-    plan['Relation Name'] === 'entries'
-      ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
-      : 0
-  return (plan.Plans ?? []).reduce((sum, inner) => sum + scanned(inner), own)
-}
-
-/** The database, which notes for each statement how many entries it looked at. */
-function watched(looks: number[]): Queryable {
-  return {
-    query: async ({ text }, parameters) => {
-      const { rows } = await connection.query(text, parameters as unknown[])
-      const explained = await connection.query(
-        `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${text}`,
-        parameters as unknown[],
-      )
-      looks.push(scanned(explained.rows[0]['QUERY PLAN'][0].Plan))
-      return rows
-    },
-  }
-}
 
 const run: fc.Arbitrary<EntryRun> = fc.oneof(
   fc.record({ count: fc.integer({ min: 1, max: 12_000 }), type: fc.constantFrom('frequent', 'other') }),
@@ -91,7 +59,11 @@ describe('reading a log', () => {
           const looks: number[] = []
           const read: number[] = []
           const range = { project_id, session_id, above_seq, below_seq }
-          for await (const piece of readLog(watched(looks), { ...range, ...asked }, 'message_id'))
+          for await (const piece of readLog(
+            watched(connection, 'entries', looks),
+            { ...range, ...asked },
+            'message_id',
+          ))
             read.push(...piece.map(({ seq }) => seq))
           expect(read).toEqual(expected.slice(0, asked.limit).map(({ seq }) => seq))
           expect(Math.max(0, ...looks)).toBeLessThanOrEqual(SCANNED_MAX)
@@ -109,7 +81,12 @@ describe('reading a log', () => {
       for (const wanted of [100, 2]) {
         const looks: number[] = []
         const isWanted = () => looks.length < wanted
-        const pieces = readLog(watched(looks), { ...filtered, time_desc }, 'event', isWanted)
+        const pieces = readLog(
+          watched(connection, 'entries', looks),
+          { ...filtered, time_desc },
+          'event',
+          isWanted,
+        )
         expect(await pieces.next()).toEqual({ done: true, value: undefined })
         expect(looks).toEqual([10_000, 10_000, 10_000, 10_000, 5_000].slice(0, wanted))
       }

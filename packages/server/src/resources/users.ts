@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/database.js'
 import type { ListPosition } from '../database/queries/keyset.js'
-import { COUNT_RESOURCES, FIND_USER, listUsers } from '../database/queries/users.js'
+import { COUNT_OWNED, COUNTED_AT_ONCE_MAX, FIND_USER, listUsers } from '../database/queries/users.js'
 import { notFound } from '../errors.js'
 import type { Listed } from './listed.js'
 
@@ -22,8 +22,26 @@ export async function countResources(
 ): Promise<{ sessions: number; learning_spaces: number }> {
   const [user] = await database.query(FIND_USER, [project_id, identifier])
   if (!user) throw notFound('user')
-  const [row] = await database.query(COUNT_RESOURCES, [project_id, user.id!])
-  return { sessions: Number(row!.sessions), learning_spaces: Number(row!.learning_spaces) }
+  return {
+    sessions: await countOwned(database, 'sessions', project_id, user.id!),
+    learning_spaces: await countOwned(database, 'learning_spaces', project_id, user.id!),
+  }
+}
+
+async function countOwned(
+  database: Queryable,
+  what: keyof typeof COUNT_OWNED,
+  project_id: string,
+  user_id: string,
+): Promise<number> {
+  let count = 0
+  let after = ['-infinity', '00000000-0000-0000-0000-000000000000']
+  for (let found = COUNTED_AT_ONCE_MAX; found === COUNTED_AT_ONCE_MAX; count += found) {
+    const [last] = await database.query(COUNT_OWNED[what], [project_id, user_id, ...after])
+    found = Number(last?.found ?? 0)
+    if (last) after = [last.created_at!, last.id!]
+  }
+  return count
 }
 
 /**

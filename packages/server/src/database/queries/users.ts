@@ -43,13 +43,35 @@ export const LOCK_USER = prepared(
 /** Parameters: $1 project, $2 id. */
 export const DELETE_USER = prepared('delete_user', 'DELETE FROM users WHERE project_id = $1 AND id = $2')
 
-/** How much a user has. Parameters: $1 project, $2 id. */
-export const COUNT_RESOURCES = prepared(
-  'count_resources',
-  `
-SELECT (SELECT count(*) FROM sessions s WHERE s.project_id = $1 AND s.user_id = $2) AS sessions,
-  (SELECT count(*) FROM learning_spaces l WHERE l.project_id = $1 AND l.user_id = $2) AS learning_spaces`,
-)
+/** Rows that one statement counts at most. */
+export const COUNTED_AT_ONCE_MAX = 10_000
+
+/**
+ * Counting what a user has, a bounded number of rows behind a position. Row: how many there are, and the last of them;
+ * none where there are none. Parameters of each: $1 project, $2 user, $3 created_at and $4 id to begin behind.
+ */
+export const COUNT_OWNED = {
+  sessions: countOwned('sessions'),
+  learning_spaces: countOwned('learning_spaces'),
+} as const
+
+function countOwned(table: string) {
+  return prepared(
+    `count_owned_${table}`,
+    `
+SELECT n.found, n.created_at::text AS created_at, n.id
+FROM (
+  SELECT t.created_at, t.id, row_number() OVER (ORDER BY t.created_at, t.id) AS found
+  FROM (
+    SELECT o.created_at, o.id FROM ${table} o
+    WHERE o.project_id = $1 AND o.user_id = $2 AND (o.created_at, o.id) > ($3::timestamptz, $4::uuid)
+    ORDER BY o.created_at, o.id
+    LIMIT ${COUNTED_AT_ONCE_MAX}
+  ) t
+) n
+ORDER BY n.found DESC LIMIT 1`,
+  )
+}
 
 /** The condition that a listed row belongs to the user with an identifier, of the project in $1; to none, if there is none. */
 export function ofUser(identifier: string): string {
