@@ -49,6 +49,7 @@ export async function quietly({ service, victim }: World): Promise<{ baseline: B
     files_more: 0,
     answers: {},
     allowed: [],
+    errors: service.takeErrors(),
     recovered_ms: 0,
     hasFallen: false,
     problems: [],
@@ -66,6 +67,7 @@ export async function endure(
   const { service, victim, target } = world
   service.rss_max_mb = service.rss_mb
   service.takeStood()
+  service.takeErrors()
   await victim.start(service)
   const problems: string[] = []
   const seconds = isShort ? (attack.seconds ?? 3) : (attack.seconds ?? 3) * 5
@@ -90,6 +92,7 @@ export async function endure(
     files_more: recovered_ms === undefined ? 0 : service.openFiles - baseline.files,
     answers,
     allowed: attack.answers,
+    errors: service.takeErrors(),
     recovered_ms,
     hasFallen,
     problems,

@@ -27,6 +27,8 @@ export interface Seen {
   allowed: readonly Allowed[]
   /** ms after the attack until all was as before it; undefined when it never was. */
   recovered_ms: number | undefined
+  /** What the service logged as errors, by message: no attack over connections is a fault of its own. */
+  errors: Record<string, number>
   /** The process ended by itself. */
   hasFallen: boolean
   /** What else went wrong, in a sentence each. */
@@ -82,12 +84,14 @@ function brokenBounds(seen: Seen, success: number, loop_ms: number): string[] {
   if (seen.hasFallen) broken.push('the process ended')
   if (!(success >= BOUNDS.success_min))
     broken.push(
-      `the other tenant had ${(success * 100).toFixed(1)} % success (${inWords(failuresOf(seen.deeds))})`,
+      `the other tenant had ${(success * 100).toFixed(1)} % success (${inWords(failuresOf(seen.deeds)) || 'it could not even ask'})`,
     )
   if (loop_ms >= BOUNDS.loop_ms_max) broken.push(`the event loop stood for ${Math.round(loop_ms)} ms`)
   if (seen.rss_max_mb > BOUNDS.rss_mb_max) broken.push(`${seen.rss_max_mb} MB of memory`)
   const unasked = Object.keys(seen.answers).filter((answer) => !isAllowed(answer, seen.allowed))
   for (const answer of unasked) broken.push(`attackers were answered ${answer} ${seen.answers[answer]} times`)
+  for (const [message, count] of Object.entries(seen.errors))
+    broken.push(`it logged ${count} times as an error: ${message.slice(0, 200)}`)
   if (seen.recovered_ms === undefined) broken.push('not itself again afterwards')
   if ((seen.kept_mb_more ?? 0) > BOUNDS.kept_mb_more_max) broken.push(`kept ${seen.kept_mb_more} MB`)
   if (seen.files_more > BOUNDS.files_more_max) broken.push(`kept ${seen.files_more} files and connections`)

@@ -1,6 +1,6 @@
 import type { Attack } from '../attackers/attack.ts'
 
-const LANES = 64
+const LANES = 256
 const PATHS = ['/ready', '/health', '/metrics', '/openapi.json', '/console', '/nowhere']
 
 export const openPages: Attack = {

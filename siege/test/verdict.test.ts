@@ -17,6 +17,7 @@ const harmless: Seen = {
   answers: { 400: 10, 503: 2, closed: 1 },
   allowed: [400, 503, 'closed'],
   recovered_ms: 100,
+  errors: {},
   hasFallen: false,
   problems: [],
 }
@@ -56,6 +57,7 @@ describe('an attack that does harm', () => {
     ['the service is not itself again', { recovered_ms: undefined }, /not itself again/],
     ['memory is kept', { kept_mb_more: BOUNDS.kept_mb_more_max + 1 }, /kept 49 MB/],
     ['connections are kept', { files_more: BOUNDS.files_more_max + 1 }, /kept 33 files/],
+    ['an error is logged', { errors: { 'request failed': 2 } }, /logged 2 times as an error: request failed/],
     ['something else went wrong', { problems: ['an orphan was left'] }, /an orphan was left/],
   ])('is told in a sentence: %s', (_case, harm, sentence) => {
     expect(judge({ ...harmless, ...harm }).broken).toEqual([expect.stringMatching(sentence)])

@@ -63,6 +63,7 @@ const NEVER_UP = {
   files_more: 0,
   answers: {},
   allowed: [],
+  errors: {},
   recovered_ms: 0,
   hasFallen: true,
 }

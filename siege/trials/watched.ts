@@ -16,6 +16,7 @@ export async function watched(world: World, attack: string, work: () => Promise<
   const { service, victim } = world
   service.rss_max_mb = 0
   service.takeStood()
+  service.takeErrors()
   const problems: string[] = []
   const { release } = await work()
   await victim.stop()
@@ -37,6 +38,7 @@ export async function watched(world: World, attack: string, work: () => Promise<
     files_more: 0,
     answers: {},
     allowed: [],
+    errors: service.takeErrors(),
     recovered_ms: 0,
     hasFallen,
     problems,

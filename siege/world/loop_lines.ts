@@ -1,5 +1,3 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
-
 /** A loop that stands for less is not noted. */
 export const NOTED_MS = 20
 /** How often it is noted that the loop turns. */
@@ -28,28 +26,3 @@ export type LoopLine =
       /** The heap and what it holds outside of itself, after a full collection. */
       megabytes: number
     }
-
-/** Reads what the watch has written since the last look. */
-export class LoopLines {
-  readonly file: string
-  private offset = 0
-  private unread = ''
-
-  constructor(file: string) {
-    this.file = file
-  }
-
-  take(): LoopLine[] {
-    if (!existsSync(this.file)) return []
-    const descriptor = openSync(this.file, 'r')
-    try {
-      const bytes = Buffer.alloc(fstatSync(descriptor).size - this.offset)
-      this.offset += readSync(descriptor, bytes, 0, bytes.length, this.offset)
-      const lines = (this.unread + bytes.toString('latin1')).split('\n')
-      this.unread = lines.pop()!
-      return lines.map((line) => JSON.parse(line) as LoopLine)
-    } finally {
-      closeSync(descriptor)
-    }
-  }
-}

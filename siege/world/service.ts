@@ -6,7 +6,8 @@ import { cpuTimesOf } from '../../lab/cpu_wait.ts'
 import { LabFailure } from '../../lab/failure.ts'
 import { type Launched, launchService } from '../../lab/launch_service.ts'
 import { isRunning, openFiles, residentMegabytes } from '../../lab/process_figures.ts'
-import { LoopLines, type Stood, TURNS_MS } from './loop_lines.ts'
+import { type LoopLine, type Stood, TURNS_MS } from './loop_lines.ts'
+import { loggedErrors, NewLines } from './new_lines.ts'
 
 /** Bounds that are reached within seconds. */
 export const SMALL_LIMITS = {
@@ -51,7 +52,8 @@ export class Service {
   url = ''
   rss_max_mb = 0
   private readonly options: ServiceOptions
-  private readonly lines: LoopLines
+  private readonly lines: NewLines
+  private readonly log: NewLines
   private readonly kept: number[] = []
   private stood: Stood[] = []
   private turned: { at: number; on_cpu_ms: number } | undefined
@@ -60,7 +62,8 @@ export class Service {
 
   constructor(options: ServiceOptions) {
     this.options = options
-    this.lines = new LoopLines(join(options.work, 'loop.jsonl'))
+    this.lines = new NewLines(join(options.work, 'loop.jsonl'))
+    this.log = new NewLines(join(options.work, 'service.log'))
   }
 
   get pid(): number | undefined {
@@ -79,7 +82,7 @@ export class Service {
   async start({ logFile, env: more = {} }: StartOptions = {}): Promise<void> {
     const { work, bin, env } = this.options
     const watch = new URL('./loop_watch.js', import.meta.url)
-    const log = openSync(logFile ?? join(work, 'service.log'), 'a')
+    const log = openSync(logFile ?? this.log.file, 'a')
     this.launched = launchService({
       env: {
         LOG_LEVEL: 'warn',
@@ -114,6 +117,11 @@ export class Service {
   takeStood(): Stood[] {
     this.read()
     return [...this.stood.splice(0), ...this.standing()]
+  }
+
+  /** What it has logged as errors since the last look, how often each. */
+  takeErrors(): Record<string, number> {
+    return loggedErrors(this.log.take())
   }
 
   /** What its memory holds when everything that can go has gone, in MB; undefined where it does not say. */
@@ -166,7 +174,8 @@ export class Service {
   }
 
   private read(): void {
-    for (const line of this.lines.take()) {
+    for (const text of this.lines.take()) {
+      const line = JSON.parse(text) as LoopLine
       if (line.kind === 'kept') this.kept.push(line.megabytes)
       else if (line.kind === 'turns') this.turned = line
       else this.stood.push(line)

@@ -13,13 +13,31 @@ export function metricsRoutes(app: AppServer, { metrics, worker }: AppParts): vo
   })
   app.addHook('onError', async (_request, _reply, error) => metrics.failed(nameOf(error)))
   worker?.shareMetrics(registry)
+  const render = oncePerTurn(() => (worker ? worker.metricsOfAll() : registry.metrics()))
   app.get('/metrics', async (_request, reply) => {
-    const text = await (worker ?? { metricsOfAll: () => registry.metrics() }).metricsOfAll()
+    const text = await render()
     reply.header('content-type', registry.contentType)
     return text === undefined
       ? reply.code(503).send('# A worker did not answer. Ask again.\n')
       : reply.send(text)
   })
+}
+
+/**
+ * Shares one result among all who ask within a turn of the event loop. The text takes milliseconds to make, and
+ * requests for it are let in however many there are (admit_requests.ts).
+ */
+function oncePerTurn<Result>(make: () => Promise<Result>): () => Promise<Result> {
+  let made: Promise<Result> | undefined
+  return () => {
+    if (!made) {
+      made = make()
+      setImmediate(() => {
+        made = undefined
+      })
+    }
+    return made
+  }
 }
 
 function nameOf(error: Error & { statusCode?: number }): string {
