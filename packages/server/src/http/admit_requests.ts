@@ -1,8 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { AnnalsError } from '../errors.js'
+import type { TokenDirectory } from '../tokens/token_directory.js'
 import { errorText } from './answer.js'
 import type { AppParts, AppServer } from './app_parts.js'
 import { bearerToken } from './authenticate.js'
+import type { AddressOf } from './caller_address.js'
 import { Intake } from './intake.js'
 import { requestIdOf } from './request_id.js'
 import { holdSentAhead } from './request_memory.js'
@@ -32,7 +34,11 @@ interface Exchange {
  * process can do for a fraction of what a request costs, without a line in the log each. Appends that `shed_appends.ts`
  * would refuse are among it.
  */
-export function admitRequests(app: AppServer, { logger, metrics, tokens, appender, memory }: AppParts): void {
+export function admitRequests(
+  app: AppServer,
+  { logger, metrics, tokens, appender, memory }: AppParts,
+  addressOf: AddressOf,
+): void {
   const [framework] = app.server.listeners('request') as RequestListener[]
   /**
    * Answered when the turn ends: who is answered at once sends the next request into the same turn, which then hardly
@@ -43,20 +49,12 @@ export function admitRequests(app: AppServer, { logger, metrics, tokens, appende
   let told_at = Number.NEGATIVE_INFINITY
   let isTurn = false
 
-  const callerOf = (exchange: Exchange) => {
-    if (!exchange.caller) {
-      const { request } = exchange
-      const token = bearerToken(request)
-      const project_id = token === undefined ? undefined : tokens.projectOf(token, request.socket)
-      exchange.caller = { project_id }
-    }
-    return exchange.caller.project_id
-  }
-
+  const callerOf = (exchange: Exchange) => projectOf(exchange, tokens)
   const intake = new Intake<Exchange>({
     // Who left in the meantime is not there to be answered.
     take: ({ request, response }) => request.socket.destroyed || framework!(request, response),
     callerOf,
+    addressOf: ({ request }) => addressOf(request),
     now: () => performance.now(),
   })
 
@@ -113,4 +111,14 @@ function refuse({ request, response }: Exchange): void {
       'retry-after': '1',
     })
     .end(REFUSAL.text)
+}
+
+function projectOf(exchange: Exchange, tokens: TokenDirectory): string | undefined {
+  if (!exchange.caller) {
+    const { request } = exchange
+    const token = bearerToken(request)
+    const project_id = token === undefined ? undefined : tokens.projectOf(token, request.socket)
+    exchange.caller = { project_id }
+  }
+  return exchange.caller.project_id
 }

@@ -5,7 +5,7 @@ import { sendInPieces } from './answer_pieces.js'
 import type { AppParts, AppServer } from './app_parts.js'
 import { authenticate } from './authenticate.js'
 import { authenticateAdmin } from './authenticate_admin.js'
-import { noteAddresses } from './caller_address.js'
+import { addressReader, noteAddresses } from './caller_address.js'
 import { boundConnections, connectionLimits, refuseConnections } from './connections.js'
 import { allowOrigins } from './cors.js'
 import { answerErrors } from './errors.js'
@@ -64,8 +64,9 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   }).withTypeProvider<TypeBoxTypeProvider>()
   boundConnections(app.server, config, logger)
 
-  admitRequests(app, parts)
-  noteAddresses(app, config.trusted_proxies)
+  const addressOf = addressReader(config.trusted_proxies)
+  admitRequests(app, parts, addressOf)
+  noteAddresses(app, addressOf)
   endQueuedAnswers(app.server)
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import proxyAddr from '@fastify/proxy-addr'
 import ipaddr from 'ipaddr.js'
 import { StartError } from '../errors.js'
@@ -13,15 +14,23 @@ declare module 'fastify' {
 /** Bytes of an IPv6 address that name a network; whoever has one has all addresses in it. */
 const NETWORK_BYTES = 8
 
+export type AddressOf = (request: IncomingMessage) => string
+
 /**
- * Gives each request its `address`. X-Forwarded-For is believed as far as a trusted proxy wrote it, and is ignored where
+ * Tells where requests come from. X-Forwarded-For is believed as far as a trusted proxy wrote it, and is ignored where
  * none is: any caller can send it. @throws StartError
  */
-export function noteAddresses(app: AppServer, trusted_proxies: string | undefined): void {
+export function addressReader(trusted_proxies: string | undefined): AddressOf {
   const trust = compileTrust(trusted_proxies)
+  return (request) =>
+    networkOf(trust ? proxyAddr(request, trust) : (request.socket.remoteAddress ?? 'unknown'))
+}
+
+/** Gives each request its `address`. */
+export function noteAddresses(app: AppServer, addressOf: AddressOf): void {
   app.decorateRequest('address', {
     getter() {
-      return networkOf(trust ? proxyAddr(this.raw, trust) : (this.raw.socket.remoteAddress ?? 'unknown'))
+      return addressOf(this.raw)
     },
   })
 }

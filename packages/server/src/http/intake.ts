@@ -18,13 +18,18 @@ interface Held<T> {
   since: number
 }
 
+/** Stands for whichever stranger is next. */
+const STRANGER = Symbol('stranger')
+
 /**
  * Which requests are taken in when. Callers take turns, so that one who sends very much keeps the others waiting for a
  * turn and no longer. When requests have been late for a while, there is more to do than can be done: those of whoever
  * has most of them waiting are refused.
  */
 export class Intake<T> {
-  private readonly held = new FairQueue<Held<T>>()
+  private readonly held = new FairQueue<Held<T> | typeof STRANGER>()
+  /** Strangers have the turns of one caller, and share these by where they come from. */
+  private readonly strangers = new FairQueue<Held<T>>()
   private readonly quota = new Quota(TAKEN_A_TURN)
   private taken = 0
   /** When requests began to be late, as long as they are. */
@@ -33,8 +38,10 @@ export class Intake<T> {
   constructor(
     private readonly options: {
       take: (item: T) => void
-      /** Whose it is, where that is known; the unknown count as one. */
+      /** Whose it is, where that is known; strangers count as one. */
       callerOf: (item: T) => string | undefined
+      /** Where a stranger's comes from. */
+      addressOf: (item: T) => string
       /** The time in ms. */
       now: () => number
     },
@@ -42,7 +49,7 @@ export class Intake<T> {
 
   /** Takes a request in, at once or in a later turn. Gives false if it is refused. */
   offer(item: T): boolean {
-    const { take, callerOf, now } = this.options
+    const { take, callerOf, addressOf, now } = this.options
     if (this.held.size === 0 && this.taken < TAKEN_A_TURN) {
       this.taken += 1
       take(item)
@@ -50,8 +57,12 @@ export class Intake<T> {
     }
     const caller = callerOf(item)
     const since = now()
-    if (this.isOverloaded(since) && !this.held.isQuiet(caller)) return false
-    this.held.add(caller, { item, since })
+    const address = caller === undefined ? addressOf(item) : undefined
+    const isQuiet = () =>
+      this.held.isQuiet(caller) || (address !== undefined && this.strangers.isQuiet(address))
+    if (this.isOverloaded(since) && !isQuiet()) return false
+    if (address !== undefined) this.strangers.add(address, { item, since })
+    this.held.add(caller, address === undefined ? { item, since } : STRANGER)
     return true
   }
 
@@ -61,7 +72,8 @@ export class Intake<T> {
     const now = this.options.now()
     let isLate = false
     for (const most = this.quota.turn(now); this.taken < most; this.taken += 1) {
-      const held = this.held.next()
+      const next = this.held.next()
+      const held = next === STRANGER ? this.strangers.next() : next
       if (!held) break
       if (now - held.since > LATE_MS) isLate = true
       this.options.take(held.item)

@@ -8,6 +8,7 @@ function anIntake() {
   const intake = new Intake<string>({
     take: (name) => taken.push(name),
     callerOf: (name) => (name.startsWith('stranger') ? undefined : name.split(' ')[0]),
+    addressOf: (name) => name.split(' ')[0]!,
     now: () => clock.now,
   })
   const offer = (caller: string, count: number) =>
@@ -45,6 +46,24 @@ describe('the intake of requests', () => {
     const turn = taken.slice(TAKEN_A_TURN)
     expect(turn.filter((name) => name.startsWith('quiet'))).toEqual(['quiet 0', 'quiet 1'])
     expect(turn).toHaveLength(TAKEN_A_TURN)
+  })
+
+  it('takes a stranger from elsewhere in soon, whatever waits of others, and gives strangers the turns of one caller', () => {
+    const { intake, taken, offer } = anIntake()
+    offer('stranger-guessing', CROWD)
+    offer('busy', CROWD)
+    offer('stranger-new', 1)
+    intake.nextTurn()
+    const turn = taken.slice(TAKEN_A_TURN)
+    expect(turn).toContain('stranger-new 0')
+    expect(turn.filter((name) => name.startsWith('stranger'))).toHaveLength(TAKEN_A_TURN / 2)
+  })
+
+  it('refuses no stranger from elsewhere while one sends too much', () => {
+    const { offer, wearOut } = anIntake()
+    offer('stranger-guessing', CROWD)
+    wearOut()
+    expect([...offer('stranger-guessing', 1), ...offer('stranger-new', 1)]).toEqual([false, true])
   })
 
   it('refuses nobody before requests have been late for a while', () => {
