@@ -72,6 +72,12 @@ export const DAMAGES: Damage[] = [
     'total_tokens',
   ],
   [
+    'head_bytes',
+    'other bytes',
+    'UPDATE session_heads SET bytes = bytes + 1 WHERE project_id = $1 AND session_id = $2',
+    'bytes',
+  ],
+  [
     'head_last_message',
     'another last message',
     'UPDATE session_heads SET last_message_id = session_id WHERE project_id = $1 AND session_id = $2',

@@ -2,6 +2,7 @@ import { LearningSpaces } from './learning_spaces.js'
 import type { AnnalsOptions, CallOptions } from './options.js'
 import { Sessions } from './sessions.js'
 import { Transport } from './transport.js'
+import type { Usage } from './types.js'
 import { Users } from './users.js'
 
 /** One project of one Annals service. Holds no connection of its own: there is nothing to close. */
@@ -22,5 +23,10 @@ export class Annals {
   /** Resolves when the service answers and takes the token. */
   async ping(options?: CallOptions): Promise<void> {
     await this.#transport.call({ method: 'GET', path: ['ping'] }, options)
+  }
+
+  /** What the project has, beside what its quotas allow. */
+  usage(options?: CallOptions): Promise<Usage> {
+    return this.#transport.call({ method: 'GET', path: ['usage'] }, options)
   }
 }

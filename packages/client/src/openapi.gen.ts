@@ -21,6 +21,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the project's usage and quotas
+         * @description Counted a moment ago: at most a second, or for a very large project twenty times what it takes to count it. Tails are those of the node that answers.
+         */
+        get: operations["getUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -419,6 +439,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1/projects/{project_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a project's usage and quotas
+         * @description Counted a moment ago: at most a second, or for a very large project twenty times what it takes to count it. Tails are those of the node that answers.
+         */
+        get: operations["getProjectUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -767,6 +807,9 @@ export interface components {
             created_at: string;
             retention_days: number | null;
             rate_limit_per_second: number | null;
+            max_sessions: number | null;
+            max_bytes: number | null;
+            max_tails: number | null;
         };
         Token: {
             /**
@@ -799,6 +842,37 @@ export interface components {
             created_at: string;
             expires_at: string | null;
             revoked_at: string | null;
+        };
+        Usage: {
+            /**
+             * Format: date-time
+             * @description When sessions, entries and bytes were counted.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            counted_at: string;
+            sessions: {
+                /** @description How many there are. */
+                used: number;
+                max: number | null;
+            };
+            entries: {
+                /** @description Messages and events in the logs of all sessions. */
+                used: number;
+                max: number | null;
+            };
+            bytes: {
+                /** @description Of all entries, as the JSON in which they were sent. */
+                used: number;
+                max: number | null;
+            };
+            tails: {
+                /** @description Live tails that are open at the node that answers; the quota holds for each node. */
+                used: number;
+                max: number | null;
+            };
+            requests_per_second: {
+                max: number | null;
+            };
         };
         Error: {
             /** @description The HTTP status. */
@@ -870,7 +944,115 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getUsage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Usage, with the quotas. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Usage"];
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1001,7 +1183,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1149,7 +1331,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1307,7 +1489,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1433,7 +1615,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1583,7 +1765,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1741,7 +1923,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1883,7 +2065,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2058,7 +2240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2223,7 +2405,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2394,7 +2576,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2587,7 +2769,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2759,7 +2941,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2957,7 +3139,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3106,7 +3288,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3262,7 +3444,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3478,7 +3660,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3664,7 +3846,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3789,7 +3971,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3936,7 +4118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4062,7 +4244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4201,7 +4383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4355,7 +4537,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4478,7 +4660,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4609,7 +4791,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4730,7 +4912,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4800,6 +4982,9 @@ export interface operations {
                     name: string;
                     retention_days?: number | null;
                     rate_limit_per_second?: number | null;
+                    max_sessions?: number | null;
+                    max_bytes?: number | null;
+                    max_tails?: number | null;
                 };
             };
         };
@@ -4854,7 +5039,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5002,7 +5187,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5087,6 +5272,9 @@ export interface operations {
                 "application/json": {
                     retention_days?: number | null;
                     rate_limit_per_second?: number | null;
+                    max_sessions?: number | null;
+                    max_bytes?: number | null;
+                    max_tails?: number | null;
                 };
             };
         };
@@ -5134,7 +5322,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5283,7 +5471,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5460,7 +5648,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5612,7 +5800,132 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this. */
+            /** @description The token may not do this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getProjectUsage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Usage, with the quotas. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Usage"];
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token may not do this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */

@@ -11,6 +11,8 @@ export type TimelineMessage = Schemas['TimelineMessage']
 export type TimelineEvent = Schemas['TimelineEvent']
 export type LearningSpace = Schemas['LearningSpace']
 export type User = Schemas['User']
+/** What a project has; `max` is null where it has no quota. */
+export type Usage = Schemas['Usage']
 
 type Api = '/api/v1'
 type Configs = paths[`${Api}/session/{session_id}/configs`]

@@ -9,6 +9,7 @@ const CATALOGUE = {
   invalid_cursor: { status: 400 },
   unauthorized: { status: 401 },
   insufficient_scope: { status: 403 },
+  quota_exceeded: { status: 403 },
   session_not_found: { status: 404 },
   learning_space_not_found: { status: 404 },
   message_not_found: { status: 404 },

@@ -29,3 +29,5 @@ export const NUMBER_EXPANSION_MAX = 1_048_576
 export const IDEMPOTENCY_KEPT_HOURS = 48
 /** Longest that a project can ask for its sessions to be kept: a hundred years. */
 export const RETENTION_DAYS_MAX = 36_500
+/** Largest quota: what JSON can say exactly everywhere. */
+export const QUOTA_MAX = Number.MAX_SAFE_INTEGER

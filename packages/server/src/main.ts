@@ -15,6 +15,7 @@ import { limitLongWork, openLog, openPools, startHousekeeping, type Undo } from 
 import type { PreparedDatabase } from './prepare_database.js'
 import { ensureDefaultProject } from './resources/projects.js'
 import { createSignInCode } from './resources/sign_in.js'
+import { UsageDirectory } from './resources/usage.js'
 import { TokenDirectory } from './tokens/token_directory.js'
 
 /** A service that runs. */
@@ -72,6 +73,7 @@ export async function startService(
       longWork: limitLongWork(config),
       thread,
       tokens,
+      usage: new UsageDirectory(pools.requests),
       ...log,
       worker,
       isServing: () => serving,
@@ -118,6 +120,7 @@ export async function describeApiAsJson(): Promise<string> {
     appender: unused,
     tokens: unused,
     feed: unused,
+    usage: unused,
     heartbeat: unused,
   }
   const app = await buildApp({ config, logger, ...parts, isServing: () => false })

@@ -6,6 +6,7 @@ import { sessionsCommand } from './client/sessions.js'
 import { showCommand } from './client/show.js'
 import { spacesCommand } from './client/spaces.js'
 import { tailCommand } from './client/tail.js'
+import { usageCommand } from './client/usage.js'
 import { usersCommand } from './client/users.js'
 import { completionCommand } from './completion/completion.js'
 import { demoCommand } from './demo/demo.js'
@@ -38,6 +39,7 @@ export function annalsProgram(): Command {
     .addCommand(appendCommand())
     .addCommand(spacesCommand())
     .addCommand(usersCommand())
+    .addCommand(usageCommand())
     .commandsGroup('The service and its database:')
     .addCommand(serveCommand())
     .addCommand(demoCommand())

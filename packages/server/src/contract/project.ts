@@ -1,5 +1,5 @@
 import Type, { type Static } from '#typebox'
-import { RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
+import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 import { Name, Nullable, Strict, Timestamp, Uuid } from './schema.js'
 
 export const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
@@ -28,6 +28,20 @@ const RateLimit = Nullable(
   }),
 )
 
+function quota(description: string) {
+  return Nullable(
+    Type.Integer({ minimum: 0, maximum: QUOTA_MAX, description: `${description} null: any number.` }),
+  )
+}
+
+const QUOTAS = {
+  max_sessions: quota('How many sessions the project may have.'),
+  max_bytes: quota(
+    'How many bytes the entries of all its sessions may have, as the JSON in which they were sent.',
+  ),
+  max_tails: quota('How many live tails it may have open at each node.'),
+}
+
 export const Project = Type.Object(
   {
     id: Uuid('The project.'),
@@ -35,6 +49,7 @@ export const Project = Type.Object(
     created_at: Timestamp('When it was created.'),
     retention_days: RetentionDays,
     rate_limit_per_second: RateLimit,
+    ...QUOTAS,
   },
   { $id: 'Project' },
 )
@@ -56,6 +71,9 @@ export const Token = Type.Object(
 const ProjectSettings = {
   retention_days: Type.Optional(RetentionDays),
   rate_limit_per_second: Type.Optional(RateLimit),
+  max_sessions: Type.Optional(QUOTAS.max_sessions),
+  max_bytes: Type.Optional(QUOTAS.max_bytes),
+  max_tails: Type.Optional(QUOTAS.max_tails),
 }
 
 export const CreateProjectBody = Strict({ name: Name, ...ProjectSettings })

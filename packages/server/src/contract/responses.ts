@@ -19,6 +19,8 @@ const EXAMPLES: Record<ErrorName, string> = {
     'Query parameter cursor is damaged or belongs to a query with another order or filter. Start again without a cursor.',
   unauthorized: 'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".',
   insufficient_scope: 'This API key lacks the scope "write". Use a key that has it.',
+  quota_exceeded:
+    'The quota max_sessions allows this project 1000 sessions. Nothing was stored: delete sessions, or ask the operator for a higher quota.',
   session_not_found: 'There is no such session in this project.',
   learning_space_not_found: 'There is no such learning space in this project.',
   message_not_found: 'There is no such message in this session.',
@@ -50,7 +52,7 @@ const EXAMPLES: Record<ErrorName, string> = {
 const STATUS_TEXT: Record<number, string> = {
   400: 'The request is invalid.',
   401: 'The token is missing, unknown, revoked or expired.',
-  403: 'The token may not do this.',
+  403: 'The token may not do this, or a quota of the project is used up.',
   404: 'It does not exist, or it belongs to another project.',
   409: 'It conflicts with the current state.',
   413: 'The body is too large.',

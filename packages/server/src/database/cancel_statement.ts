@@ -23,7 +23,11 @@ export function orCancelled<T>(
         () => {},
         () => {},
       )
-      if (client) await Promise.race([cancel(client, target).then(() => ended), sleep(END_MS_MAX, undefined, { ref: false })])
+      if (client)
+        await Promise.race([
+          cancel(client, target).then(() => ended),
+          sleep(END_MS_MAX, undefined, { ref: false }),
+        ])
       fail(signal.reason)
     }
     const onAbort = () => void end()

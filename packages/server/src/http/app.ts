@@ -30,6 +30,7 @@ import { operationRoutes } from './routes/operation.js'
 import { pingRoutes } from './routes/ping.js'
 import { sessionRoutes } from './routes/sessions.js'
 import { timelineRoutes } from './routes/timeline.js'
+import { adminUsageRoutes, usageRoutes } from './routes/usage.js'
 import { userRoutes } from './routes/users.js'
 import { shedAppends } from './shed_appends.js'
 import { traceRequests } from './trace_requests.js'
@@ -87,6 +88,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
       await limitRates(authenticated, config.rate_limit_per_second)
       shedAppends(authenticated, parts.appender)
       pingRoutes(authenticated)
+      usageRoutes(authenticated, parts)
       sessionRoutes(authenticated, parts)
       configsRoutes(authenticated)
       eventRoutes(authenticated, parts)
@@ -116,6 +118,7 @@ async function administrate(app: AppServer, parts: AppParts, admin_token: string
     async (administrated: AppServer) => {
       authenticateAdmin(administrated, admin_token)
       adminRoutes(administrated, parts)
+      adminUsageRoutes(administrated, parts)
     },
     { prefix: '/admin/v1' },
   )

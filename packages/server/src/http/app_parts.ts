@@ -16,6 +16,7 @@ import type { Appender } from '../log/appender.js'
 import type { Feed } from '../log/feed.js'
 import type { MemoryBudget } from '../memory/memory_budget.js'
 import type { Metrics } from '../metrics/metrics.js'
+import type { UsageDirectory } from '../resources/usage.js'
 import type { TokenDirectory } from '../tokens/token_directory.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { Heartbeat } from './heartbeat.js'
@@ -45,6 +46,7 @@ export interface AppParts {
   appender: Appender
   tokens: TokenDirectory
   feed: Feed
+  usage: UsageDirectory
   heartbeat: Heartbeat
   /** Where this process is one of several that share a port. */
   worker?: WorkerParts | undefined

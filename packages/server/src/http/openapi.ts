@@ -6,6 +6,7 @@ import { Message } from '../contract/message.js'
 import { Project, Token } from '../contract/project.js'
 import { ErrorAnswer } from '../contract/responses.js'
 import { Session } from '../contract/session.js'
+import { Usage } from '../contract/usage.js'
 import { User } from '../contract/user.js'
 import { VERSION } from '../version.js'
 import type { AppServer } from './app_parts.js'
@@ -24,6 +25,7 @@ export async function describeApi(app: AppServer): Promise<void> {
     User,
     Project,
     Token,
+    Usage,
     ErrorAnswer,
   ])
     app.addSchema(schema)

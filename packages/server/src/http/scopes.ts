@@ -7,6 +7,7 @@ import type { AppServer } from './app_parts.js'
  */
 export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   ping: 'read',
+  getUsage: 'read',
   listSessions: 'read',
   createSession: 'write',
   getSession: 'read',
@@ -35,6 +36,7 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   listProjects: 'admin',
   changeProject: 'admin',
   deleteProject: 'admin',
+  getProjectUsage: 'admin',
   createToken: 'admin',
   listTokens: 'admin',
   revokeToken: 'admin',

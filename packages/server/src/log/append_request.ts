@@ -29,6 +29,8 @@ export interface AppendRequest {
   /** Append only if the session's last seq is still this one. */
   if_match?: number | undefined
   idempotency?: IdempotencyKey | undefined
+  /** Why nothing new may be stored: only what was stored before, under the same key or ids, is answered. */
+  only_known?: Error | undefined
 }
 
 /** A caller's key and the digest of the request that it stands for. */

@@ -58,6 +58,12 @@ export class Feed {
     return { sessions: sets.length, subscriptions: sets.reduce((sum, set) => sum + set.size, 0) }
   }
 
+  /** Subscriptions to sessions of a project. */
+  tailsOf(project_id: string): number {
+    const sets = [...(this.projects.get(project_id)?.values() ?? [])]
+    return sets.reduce((sum, set) => sum + set.size, 0)
+  }
+
   /** Ends every subscription. */
   close(): void {
     this.closed = true

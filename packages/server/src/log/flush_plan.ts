@@ -30,6 +30,7 @@ interface SessionPart {
   if_match: number | null
   new_entries: number
   new_tokens: number
+  new_bytes: number
   last_message_id: string | null
   has_messages: boolean
   requests: OpenAppend[]
@@ -100,6 +101,7 @@ function emptyPart(session_id: string): SessionPart {
     if_match: null,
     new_entries: 0,
     new_tokens: 0,
+    new_bytes: 0,
     last_message_id: null,
     has_messages: false,
     requests: [],
@@ -118,6 +120,7 @@ function place(
   if (known_seq > 0) return { entry, session, behind: 0, known_seq, parent_id: null, is_first_message: false }
   part.new_entries += 1
   part.new_tokens += entry.tokens
+  part.new_bytes += entry.bytes
   const parent_id = isMessage ? part.last_message_id : null
   if (isMessage) part.last_message_id = entry.id
   const is_first_message = isMessage && parent_id === null
@@ -130,7 +133,11 @@ function isOfEvents({ has_messages, if_match, new_entries }: SessionPart): boole
 }
 
 function sessionsOfEvents(parts: SessionPart[]): string[] {
-  return [plainArray(parts.map((part) => part.session_id)), plainArray(parts.map((part) => part.new_entries))]
+  return [
+    plainArray(parts.map((part) => part.session_id)),
+    plainArray(parts.map((part) => part.new_entries)),
+    plainArray(parts.map((part) => part.new_bytes)),
+  ]
 }
 
 function eventParameters(added: Place[]): string[] {
@@ -152,6 +159,7 @@ function sessionParameters(parts: SessionPart[]): string[] {
     plainArray(parts.map((part) => part.new_tokens)),
     optionalArray(parts.map((part) => part.last_message_id)),
     optionalArray(parts.map((part) => part.has_messages || null)),
+    plainArray(parts.map((part) => part.new_bytes)),
   ]
 }
 

@@ -71,7 +71,8 @@ async function findKnownEntries(
       .map((entry, index) => ({ pending, entry, index }))
       .filter(({ entry }) => isRepeated || entry.id_given),
   )
-  if (wanted.length === 0) return batch.map((pending) => ({ pending, request: pending.request, known: NONE }))
+  if (wanted.length === 0)
+    return batch.map((pending) => ({ pending, request: pending.request, known: NONE })).filter(mayBeStored)
   const entries = wanted.map(({ entry }) => entry)
   const rows = await database.query(FIND_KNOWN_APPENDS, [
     batch[0]!.request.project_id,
@@ -97,6 +98,14 @@ async function findKnownEntries(
   return batch
     .filter((pending) => !refused.has(pending))
     .map((pending) => ({ pending, request: pending.request, known: known.get(pending) ?? NONE }))
+    .filter(mayBeStored)
+}
+
+/** Whether a request has nothing new, or may store something new; else it is refused. */
+function mayBeStored({ pending, request, known }: Unsettled): boolean {
+  const isRefused = request.only_known && known.size < request.entries.length
+  if (isRefused) fail(pending, request.only_known)
+  return !isRefused
 }
 
 function idTaken(index: number): AnnalsError {

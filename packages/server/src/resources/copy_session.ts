@@ -14,6 +14,7 @@ import type { IdempotencyKey } from '../log/append_request.js'
 import { readLastSeq } from '../log/read_log.js'
 import { type Created, createOnce } from './create_once.js'
 import { eraseRemains } from './erase_sessions.js'
+import { type Room, readBytes, withinRoom } from './usage.js'
 
 /** Entries, and bytes of their JSON, that one statement copies at most: some hundred milliseconds' work. */
 const SLICE = { entries: 2_000, bytes: 4 * 1024 * 1024 }
@@ -26,6 +27,8 @@ export interface CopyRequest {
   project_id: string
   session_id: string
   idempotency: IdempotencyKey | undefined
+  /** Where the copy must find room. */
+  room: Room
   /** Whether the caller is still there: without a key, nobody else could ever learn of the copy. */
   isWanted: () => boolean
   /** Whether this process goes on. */
@@ -60,15 +63,21 @@ export function copySession(
   longWork: FairSemaphore,
   request: CopyRequest,
 ): Promise<Created> {
-  const { project_id, session_id, idempotency } = request
+  const { project_id, session_id, idempotency, room } = request
   return createOnce(database, project_id, idempotency, async () => {
-    const key = [idempotency?.key ?? null, idempotency?.request_hash ?? null]
-    const parameters = [project_id, session_id, newId(), ...key, SLICE.entries, SLICE.bytes]
-    const [short] = await database.query(COPY_SHORT_SESSION, parameters)
-    if (short) return short.json!
-    await readLastSeq(database, project_id, session_id)
-    return longWork.run(project_id, () => copyInSlices(database, request))
+    const bytes = room.bytes ? await readBytes(database, project_id, session_id) : 0
+    return withinRoom(room, { sessions: 1, bytes }, () => copy(database, longWork, request))
   })
+}
+
+async function copy(database: Database, longWork: FairSemaphore, request: CopyRequest): Promise<string> {
+  const { project_id, session_id, idempotency } = request
+  const key = [idempotency?.key ?? null, idempotency?.request_hash ?? null]
+  const parameters = [project_id, session_id, newId(), ...key, SLICE.entries, SLICE.bytes]
+  const [short] = await database.query(COPY_SHORT_SESSION, parameters)
+  if (short) return short.json!
+  await readLastSeq(database, project_id, session_id)
+  return longWork.run(project_id, () => copyInSlices(database, request))
 }
 
 async function copyInSlices(database: Database, request: CopyRequest): Promise<string> {
@@ -146,7 +155,7 @@ async function copySlice(connection: Queryable, copy: Copy): Promise<number> {
 /** Gives the answer as JSON. */
 async function finish(connection: Queryable, copy: Copy): Promise<string> {
   const { project_id, session_id, id, source, last_seq, idempotency } = copy
-  const { user_id, configs, disable_task_tracking, total_tokens, last_message_id } = source
+  const { user_id, configs, disable_task_tracking, total_tokens, last_message_id, bytes, counted } = source
   if (user_id !== null) await connection.query(FINISH_COPY.user, [project_id, user_id!])
   // Still there, so it was there at each slice, and none of these lacks what was being deleted.
   const updated_at = await lastTouched(connection, copy)
@@ -154,7 +163,7 @@ async function finish(connection: Queryable, copy: Copy): Promise<string> {
   if (!released) throw brokenOff()
   const [row] = await connection.query(FINISH_COPY.session, [
     ...[project_id, session_id, id, user_id!, configs!, disable_task_tracking!],
-    ...[last_seq, total_tokens!, last_message_id!, updated_at],
+    ...[last_seq, total_tokens!, last_message_id!, updated_at, bytes!, counted!],
   ])
   if (idempotency) await connection.query(FINISH_COPY.key, [project_id, idempotency.key, id, row!.json!])
   return row!.json!

@@ -9,12 +9,14 @@ import {
   LIST_API_KEYS,
   LIST_PROJECTS,
   PROJECT_EXISTS,
+  READ_QUOTAS,
   RESTORE_OWN_API_KEY,
   REVOKE_API_KEY,
   REVOKE_OTHER_OWN_API_KEYS,
 } from '../database/queries/projects.js'
 import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
+import { numberOf, type Quotas, quotasOf } from '../tokens/quotas.js'
 import type { Scope } from '../tokens/scope.js'
 import { hashToken, mintToken } from '../tokens/token.js'
 
@@ -41,6 +43,9 @@ const ALL_SCOPES: readonly Scope[] = ['read', 'write']
 export interface ProjectSettings {
   retention_days?: number | null
   rate_limit_per_second?: number | null
+  max_sessions?: number | null
+  max_bytes?: number | null
+  max_tails?: number | null
 }
 
 /** Creates a project with its first token. @throws AnnalsError project_exists */
@@ -68,6 +73,16 @@ export async function changeProject(
   const [row] = await database.query(CHANGE_PROJECT, [project_id, JSON.stringify(settings)])
   if (!row) throw notFound('project')
   return row.json!
+}
+
+/** What a project is limited to, as its keys know it. @throws AnnalsError project_not_found */
+export async function readQuotas(
+  database: Queryable,
+  project_id: string,
+): Promise<Quotas & { rate_limit_per_second: number | undefined }> {
+  const [row] = await database.query(READ_QUOTAS, [project_id])
+  if (!row) throw notFound('project')
+  return { ...quotasOf(row), rate_limit_per_second: numberOf(row.rate_limit_per_second) }
 }
 
 /** All projects as JSON texts, oldest first. */

@@ -16,6 +16,7 @@ import { MERGED_BYTES_MAX } from '../limits.js'
 import type { IdempotencyKey } from '../log/append_request.js'
 import { createOnce } from './create_once.js'
 import type { Listed } from './listed.js'
+import { type Room, withinRoom } from './usage.js'
 
 /** What a caller asks for when creating a session. `body` is the JSON as sent: configs are taken from it. */
 export interface SessionRequest {
@@ -24,17 +25,19 @@ export interface SessionRequest {
   use_uuid: string | undefined
   body: string
   idempotency: IdempotencyKey | undefined
+  /** Where a new session must find room; by default there is. */
+  room?: Room
 }
 
 /**
  * Creates a session. With `use_uuid` of a session that exists already and agrees, gives that one.
- * @throws AnnalsError session_exists, idempotency_key_reused
+ * @throws AnnalsError session_exists, idempotency_key_reused, quota_exceeded
  */
 export async function createSession(
   database: Queryable,
   request: SessionRequest,
 ): Promise<{ json: string; replayed: boolean; existed: boolean }> {
-  const { project_id, use_uuid, user, body, idempotency } = request
+  const { project_id, use_uuid, user, body, idempotency, room = {} } = request
   let existed = false
   const created = await createOnce(database, project_id, idempotency, async () => {
     const existing = use_uuid && (await findAgreeing(database, request, use_uuid))
@@ -43,16 +46,18 @@ export async function createSession(
       return existing
     }
     if (use_uuid !== undefined) await refuseWhileErased(database, project_id, use_uuid)
-    const [row] = await database.query(CREATE_SESSION, [
-      project_id,
-      use_uuid ?? newId(),
-      user ?? null,
-      newId(),
-      body,
-      idempotency?.key ?? null,
-      idempotency?.request_hash ?? null,
-    ])
-    return row?.json ?? undefined
+    return withinRoom(room, { sessions: 1 }, async () => {
+      const [row] = await database.query(CREATE_SESSION, [
+        project_id,
+        use_uuid ?? newId(),
+        user ?? null,
+        newId(),
+        body,
+        idempotency?.key ?? null,
+        idempotency?.request_hash ?? null,
+      ])
+      return row?.json ?? undefined
+    })
   })
   return { ...created, existed }
 }

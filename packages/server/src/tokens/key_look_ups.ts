@@ -2,6 +2,7 @@ import type { Queryable, Row } from '../database/database.js'
 import { FIND_API_KEYS } from '../database/queries/projects.js'
 import { AnnalsError } from '../errors.js'
 import { FairQueue } from '../fair_queue.js'
+import { numberOf, type Quotas, quotasOf } from './quotas.js'
 
 /** What a valid token opens. */
 export interface Grant {
@@ -11,6 +12,7 @@ export interface Grant {
   expires_at_ms: number | undefined
   /** The project's own limit for each of its tokens; 0: none; undefined: the service's. */
   rate_limit_per_second: number | undefined
+  quotas: Quotas
 }
 
 /** What the database said of a key, undefined when it opens nothing, and when it was asked. */
@@ -81,9 +83,6 @@ function grantOf(row: Row): Grant {
     scopes: new Set(row.scopes!.split(' ')),
     expires_at_ms: numberOf(row.expires_at_ms),
     rate_limit_per_second: numberOf(row.rate_limit_per_second),
+    quotas: quotasOf(row),
   }
-}
-
-function numberOf(value: string | null | undefined): number | undefined {
-  return value == null ? undefined : Number(value)
 }

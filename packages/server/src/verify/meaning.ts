@@ -19,6 +19,7 @@ export const MEANING: Readonly<Record<CheckName, { means: string; todo: string }
   entry_malformed: { means: 'an entry lacks what its kind has, or has impossible sizes', todo: LOST },
   head_last_seq: { means: 'the head does not stand at the end of the log', todo: HEAD },
   head_total_tokens: { means: 'the head has not the tokens of the log', todo: HEAD },
+  head_bytes: { means: 'the head has not the bytes of the log', todo: HEAD },
   head_last_message: { means: 'the head names another last message', todo: HEAD },
   head_updated_at: { means: 'the session changed after its updated_at', todo: HEAD },
   session_without_head: { means: 'a session that can be neither read nor written', todo: HEAD },

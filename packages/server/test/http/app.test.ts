@@ -26,6 +26,7 @@ beforeEach(async () => {
     scopes: new Set(['read', 'write']),
     expires_at_ms: undefined,
     rate_limit_per_second: undefined,
+    quotas: { max_sessions: undefined, max_bytes: undefined, max_tails: undefined },
   })
   app = await buildApp(fakeParts())
 })

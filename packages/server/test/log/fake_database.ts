@@ -63,11 +63,11 @@ function readFlush(statement: Statement, parameters: readonly Parameter[]): Flus
   const isOfEvents = statement === APPEND_EVENTS
   const session_ids = elements(parameters[1])
   const if_matches = isOfEvents ? [] : elements(parameters[2])
-  const places = elements(parameters[isOfEvents ? 3 : 7])
+  const places = elements(parameters[isOfEvents ? 4 : 8])
   return {
     project_id: parameters[0] as string,
     session_ids: places.map((place) => session_ids[Number(place) - 1]!),
-    bodies: JSON.parse(parameters[isOfEvents ? 8 : 18] as string) as unknown[],
+    bodies: JSON.parse(parameters[isOfEvents ? 9 : 19] as string) as unknown[],
     rows: [
       {
         last_seqs: session_ids

@@ -2,13 +2,13 @@ import { prepared } from '../statement.js'
 import { timestampText } from './resource_json.js'
 
 const STORE = `WITH head AS MATERIALIZED (
-  SELECT g.ord, g.session_id, g.new_entries, g.new_tokens, g.new_last_message_id, h.last_seq, h.last_message_id,
+  SELECT g.ord, g.session_id, g.new_entries, g.new_tokens, g.new_bytes, g.new_last_message_id, h.last_seq, h.last_message_id,
     greatest(now(), h.updated_at) AS at, CASE WHEN g.has_messages THEN (
       SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = g.session_id
     ) END AS disable_task_tracking,
     h.last_seq IS NOT NULL AND (g.if_match IS NULL OR g.if_match = h.last_seq) AS open
-  FROM unnest($2::uuid[], $3::bigint[], $4::int[], $5::bigint[], $6::uuid[], $7::boolean[]) WITH ORDINALITY
-    AS g(session_id, if_match, new_entries, new_tokens, new_last_message_id, has_messages, ord)
+  FROM unnest($2::uuid[], $3::bigint[], $4::int[], $5::bigint[], $6::uuid[], $7::boolean[], $8::bigint[])
+    WITH ORDINALITY AS g(session_id, if_match, new_entries, new_tokens, new_last_message_id, has_messages, new_bytes, ord)
   LEFT JOIN LATERAL (
     SELECT h.last_seq, h.last_message_id, h.updated_at
     FROM session_heads h WHERE h.project_id = $1 AND h.session_id = g.session_id
@@ -17,7 +17,7 @@ const STORE = `WITH head AS MATERIALIZED (
 ), moved AS (
   UPDATE session_heads AS h
   SET last_seq = d.last_seq + d.new_entries, total_tokens = h.total_tokens + d.new_tokens, updated_at = d.at,
-    last_message_id = coalesce(d.new_last_message_id, d.last_message_id)
+    bytes = h.bytes + d.new_bytes, counted = h.counted + d.new_entries, last_message_id = coalesce(d.new_last_message_id, d.last_message_id)
   FROM head d
   WHERE d.open AND d.new_entries > 0 AND d.ord > 0 AND h.project_id = $1 AND h.session_id = ANY (ARRAY[d.session_id])
 ), found AS MATERIALIZED (
@@ -31,9 +31,9 @@ const STORE = `WITH head AS MATERIALIZED (
     CASE WHEN i.is_first_message THEN f.last_message_ids[i.place] ELSE i.parent_id END, i.bytes, i.tokens,
     i.kind, i.type, i.role, i.format, i.data, nullif(i.meta, 'null')
   FROM found f, ROWS FROM (
-    unnest($8::int[], $9::int[], $10::uuid[], $11::uuid[], $12::boolean[], $13::int[], $14::int[], $15::text[],
-      $16::text[], $17::text[], $18::text[]),
-    jsonb_array_elements($19::jsonb), jsonb_array_elements($20::jsonb)
+    unnest($9::int[], $10::int[], $11::uuid[], $12::uuid[], $13::boolean[], $14::int[], $15::int[], $16::text[],
+      $17::text[], $18::text[], $19::text[]),
+    jsonb_array_elements($20::jsonb), jsonb_array_elements($21::jsonb)
   ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, data, meta)
   WHERE f.seqs[i.place] >= 0
 )`
@@ -42,10 +42,10 @@ const REMEMBER = `remembered AS (
   INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, seqs)
   SELECT $1, k.key, k.request_hash, ($2::uuid[])[k.place], now(), (
       SELECT array_agg(CASE WHEN x.behind > 0 THEN f.seqs[k.place] + x.behind ELSE x.known_seq END ORDER BY x.ord)
-      FROM unnest(($26::int[])[k.first:k.last], ($27::bigint[])[k.first:k.last]) WITH ORDINALITY
+      FROM unnest(($27::int[])[k.first:k.last], ($28::bigint[])[k.first:k.last]) WITH ORDINALITY
         AS x(behind, known_seq, ord)
     )
-  FROM found f, unnest($21::text[], $22::text[], $23::int[], $24::int[], $25::int[])
+  FROM found f, unnest($22::text[], $23::text[], $24::int[], $25::int[], $26::int[])
     AS k(key, request_hash, place, first, last)
   WHERE f.seqs[k.place] >= 0
 )`
@@ -74,10 +74,10 @@ FROM head d`
  * reckoning with a unique match. Planned while the tables were empty, it read all heads of the project otherwise.
  *
  * Parameters: $1 project. One element a session: $2 session, $3 if_match, $4 number of new entries, $5 their tokens,
- * $6 the last new message, $7 whether there are messages. One element an entry: $8 place of its session
- * (from 1), $9 place behind the head (from 1), $10 id, $11 the message before it in this flush, $12 whether it is the
- * first message in it, $13 bytes, $14 tokens, $15 kind, $16 type, $17 role, $18 format, $19 data and $20 meta as JSON
- * arrays. Of $3, $6, $7, $11, $12, $17, $18 and $20, one without a value in it may be empty.
+ * $6 the last new message, $7 whether there are messages, $8 the bytes of the new entries. One element an entry: $9 place of its session
+ * (from 1), $10 place behind the head (from 1), $11 id, $12 the message before it in this flush, $13 whether it is the
+ * first message in it, $14 bytes, $15 tokens, $16 kind, $17 type, $18 role, $19 format, $20 data and $21 meta as JSON
+ * arrays. Of $3, $6, $7, $12, $13, $18, $19 and $21, one without a value in it may be empty.
  *
  * Rows: one with `now`, the time of most entries, and for the sessions in order, separated by commas, the last seq
  * before this flush (empty: no such session), the time where it is a later one (else empty: it is dear to write
@@ -89,20 +89,20 @@ export const APPEND_ENTRIES = prepared('append_entries', `${STORE}\n${FOUND}`)
  * The same for a flush with idempotency keys, or with ids of its callers'. Without either there is less to prepare for
  * every flush, which costs a tenth of what a small one does.
  *
- * More parameters: one element a key: $21 key, $22 request hash, $23 place of its session, $24 and $25 first and last
- * place of its seqs in $26 (places behind the head, 0 for an entry known before) and $27 (the seqs of those). $28 places
+ * More parameters: one element a key: $22 key, $23 request hash, $24 place of its session, $25 and $26 first and last
+ * place of its seqs in $27 (places behind the head, 0 for an entry known before) and $28 (the seqs of those). $29 places
  * (from 1) of entries whose data and meta are wanted back as the database writes them.
  *
- * More rows: one for each element of $28, with its place, data and meta.
+ * More rows: one for each element of $29, with its place, data and meta.
  */
 export const APPEND_ENTRIES_AND_KEYS = prepared(
   'append_entries_and_keys',
   `${STORE}, ${REMEMBER}
 ${FOUND}
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, w.place::text, ($19::jsonb -> (w.place - 1))::text,
-  nullif($20::jsonb -> (w.place - 1), 'null')::text
-FROM unnest($28::int[]) AS w(place)`,
+SELECT NULL, NULL, NULL, NULL, NULL, w.place::text, ($20::jsonb -> (w.place - 1))::text,
+  nullif($21::jsonb -> (w.place - 1), 'null')::text
+FROM unnest($29::int[]) AS w(place)`,
 )
 
 /** The place in `found` of the session that an event names. */
@@ -115,8 +115,8 @@ const FOUND_PLACE = 'CASE WHEN f.complete THEN i.place ELSE array_position(f.pla
  * order in which they are named, as by APPEND_ENTRIES, rests on the plan, in which the sessions are the outer side.
  * `ord > 0` and `new_events > 0`, always true, have the planner expect one of them.
  *
- * Parameters: $1 project. One element a session: $2 session, $3 number of new events. One element an event: $4 place of
- * its session (from 1), $5 place behind the head (from 1), $6 id, $7 bytes, $8 type, $9 data as a JSON array.
+ * Parameters: $1 project. One element a session: $2 session, $3 number of new events, $4 their bytes. One element an event: $5 place of
+ * its session (from 1), $6 place behind the head (from 1), $7 id, $8 bytes, $9 type, $10 data as a JSON array.
  *
  * Rows: one, as of APPEND_ENTRIES, without what only messages need, and of the sessions that there are, alone: `places`
  * has theirs (from 1), or null where none is missing. `times` is empty where all are `now`.
@@ -125,8 +125,9 @@ export const APPEND_EVENTS = prepared(
   'append_events',
   `WITH moved AS (
   UPDATE session_heads AS h
-  SET last_seq = h.last_seq + g.new_events, updated_at = greatest(now(), h.updated_at)
-  FROM unnest($2::uuid[], $3::int[]) WITH ORDINALITY AS g(session_id, new_events, ord)
+  SET last_seq = h.last_seq + g.new_events, updated_at = greatest(now(), h.updated_at), bytes = h.bytes + g.new_bytes,
+    counted = h.counted + g.new_events
+  FROM unnest($2::uuid[], $3::int[], $4::bigint[]) WITH ORDINALITY AS g(session_id, new_events, new_bytes, ord)
   WHERE g.ord > 0 AND g.new_events > 0 AND h.project_id = $1 AND h.session_id = ANY (ARRAY[g.session_id])
   RETURNING g.ord::int AS place, h.last_seq - g.new_events AS last_seq, h.updated_at AS at
 ), found AS MATERIALIZED (
@@ -138,7 +139,7 @@ export const APPEND_EVENTS = prepared(
   SELECT $1, ($2::uuid[])[i.place], f.seqs[${FOUND_PLACE}] + i.behind, f.times[${FOUND_PLACE}], f.times[${FOUND_PLACE}],
     i.id, i.bytes, 0, 'event', i.type, i.data
   FROM found f, ROWS FROM (
-    unnest($4::int[], $5::int[], $6::uuid[], $7::int[], $8::text[]), jsonb_array_elements($9::jsonb)
+    unnest($5::int[], $6::int[], $7::uuid[], $8::int[], $9::text[]), jsonb_array_elements($10::jsonb)
   ) AS i (place, behind, id, bytes, type, data)
   WHERE f.complete OR i.place = ANY (f.places)
 )

@@ -34,7 +34,8 @@ export const COPY_SHORT_SESSION = prepared(
   'copy_short_session',
   `
 WITH source AS MATERIALIZED (
-  SELECT s.user_id, s.configs, s.disable_task_tracking, h.last_seq, h.total_tokens, h.updated_at, h.last_message_id
+  SELECT s.user_id, s.configs, s.disable_task_tracking, h.last_seq, h.total_tokens, h.updated_at, h.last_message_id,
+    h.bytes, h.counted
   FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
   WHERE s.project_id = $1 AND s.id = $2 AND h.last_seq <= $6
     AND (SELECT coalesce(sum(o.bytes), 0) FROM entries o
@@ -45,8 +46,9 @@ WITH source AS MATERIALIZED (
   RETURNING s.id, s.user_id, s.configs, s.created_at
 ), made_terms AS (${insertTerms('sessions', '$1', 'made')}
 ), made_head AS (
-  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id)
-  SELECT $1, $3::uuid, c.last_seq, c.total_tokens, greatest(now(), c.updated_at), ${copiedId('c.last_message_id', '$3')} FROM source c
+  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
+  SELECT $1, $3::uuid, c.last_seq, c.total_tokens, greatest(now(), c.updated_at), ${copiedId('c.last_message_id', '$3')}, c.bytes, c.counted
+  FROM source c
 ), made_entries AS (
   INSERT INTO entries AS e (${ENTRY_COLUMNS})
   SELECT ${copiedEntry('$3')}
@@ -77,7 +79,7 @@ export const BEGIN_COPY = {
     'read_copied_session',
     `
 SELECT s.user_id, s.configs::text AS configs, s.disable_task_tracking, s.created_at::text AS created_at,
-  h.last_seq, h.total_tokens, h.last_message_id
+  h.last_seq, h.total_tokens, h.last_message_id, h.bytes, h.counted
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2`,
   ),
@@ -151,7 +153,7 @@ RETURNING x.session_id`,
   /**
    * Row: the answer as JSON. Parameters: $1 project, $2 copied session, $3 id of the copy, $4 user or null, $5 configs,
    * $6 disable_task_tracking, $7 last seq, $8 total tokens, $9 last message of the copied session, $10 when that one
-   * was last touched.
+   * was last touched, $11 its bytes and $12 how many entries these are of.
    */
   session: prepared(
     'make_copied_session',
@@ -162,8 +164,9 @@ WITH made AS (
   RETURNING s.id, s.user_id, s.configs, s.created_at
 ), made_terms AS (${insertTerms('sessions', '$1', 'made')}
 ), made_head AS (
-  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id)
-  SELECT $1, m.id, $7::bigint, $8::bigint, greatest(now(), $10::timestamptz), ${copiedId('$9::uuid', '$3')} FROM made m
+  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
+  SELECT $1, m.id, $7::bigint, $8::bigint, greatest(now(), $10::timestamptz), ${copiedId('$9::uuid', '$3')}, $11::bigint, $12::bigint
+  FROM made m
 )
 SELECT ${answerJson('$2', 'm.id')} AS json FROM made m`,
   ),

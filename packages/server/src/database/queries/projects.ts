@@ -1,8 +1,17 @@
 import { prepared } from '../statement.js'
 import { timestampText } from './resource_json.js'
 
+/** What an operator may set of a project, with its types. */
+const SETTINGS = [
+  ['retention_days', 'int'],
+  ['rate_limit_per_second', 'int'],
+  ['max_sessions', 'bigint'],
+  ['max_bytes', 'bigint'],
+  ['max_tails', 'bigint'],
+] as const
+
 const PROJECT_JSON = `json_build_object('id', p.id, 'name', p.name, 'created_at', ${timestampText('p.created_at')},
-  'retention_days', p.retention_days, 'rate_limit_per_second', p.rate_limit_per_second)::text`
+  ${SETTINGS.map(([name]) => `'${name}', p.${name}`).join(', ')})::text`
 
 function nullableTimestampText(expression: string): string {
   return `CASE WHEN ${expression} IS NOT NULL THEN ${timestampText(expression)} END`
@@ -19,8 +28,8 @@ const API_KEY_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 
 export const CREATE_PROJECT = prepared(
   'create_project',
   `WITH p AS (
-  INSERT INTO projects AS n (id, name, created_at, retention_days, rate_limit_per_second)
-  VALUES ($1, $2, now(), ($3::jsonb ->> 'retention_days')::int, ($3::jsonb ->> 'rate_limit_per_second')::int)
+  INSERT INTO projects AS n (id, name, created_at, ${SETTINGS.map(([name]) => name).join(', ')})
+  VALUES ($1, $2, now(), ${SETTINGS.map(([name, type]) => `($3::jsonb ->> '${name}')::${type}`).join(', ')})
   ON CONFLICT (name) DO NOTHING RETURNING n.*
 )
 SELECT p.id, ${PROJECT_JSON} AS json FROM p`,
@@ -31,10 +40,10 @@ export const CHANGE_PROJECT = prepared(
   'change_project',
   `WITH p AS (
   UPDATE projects AS c SET
-    retention_days = CASE WHEN $2::jsonb ? 'retention_days' THEN ($2::jsonb ->> 'retention_days')::int
-      ELSE c.retention_days END,
-    rate_limit_per_second = CASE WHEN $2::jsonb ? 'rate_limit_per_second'
-      THEN ($2::jsonb ->> 'rate_limit_per_second')::int ELSE c.rate_limit_per_second END
+    ${SETTINGS.map(
+      ([name, type]) =>
+        `${name} = CASE WHEN $2::jsonb ? '${name}' THEN ($2::jsonb ->> '${name}')::${type} ELSE c.${name} END`,
+    ).join(',\n    ')}
   WHERE c.id = $1 RETURNING c.*
 )
 SELECT ${PROJECT_JSON} AS json FROM p`,
@@ -53,6 +62,12 @@ export const LIST_PROJECTS = prepared(
 
 /** Parameters: $1 id. */
 export const PROJECT_EXISTS = prepared('project_exists', 'SELECT p.id FROM projects p WHERE p.id = $1')
+
+/** Parameters: $1 id. */
+export const READ_QUOTAS = prepared(
+  'read_quotas',
+  'SELECT p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_tails FROM projects p WHERE p.id = $1',
+)
 
 /** A project by its id (as text) or its name. Parameters: $1 either. */
 export const FIND_PROJECT = prepared(
@@ -117,7 +132,8 @@ export const HAS_API_KEY = prepared(
 export const FIND_API_KEYS = prepared(
   'find_api_keys',
   `SELECT k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash, array_to_string(k.scopes, ' ') AS scopes,
-  floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms, p.rate_limit_per_second
+  floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms, p.rate_limit_per_second,
+  p.max_sessions, p.max_bytes, p.max_tails
 FROM api_keys k JOIN projects p ON p.id = k.project_id
 WHERE k.token_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
 )

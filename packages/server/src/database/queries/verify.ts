@@ -74,6 +74,7 @@ WITH session AS MATERIALIZED (
   SELECT coalesce(s.id, h.session_id, p.session_id) AS session_id,
     s.id, s.user_id, s.created_at, s.terms, s.signature,
     h.session_id IS NOT NULL AS has_head, h.last_seq, h.total_tokens, h.last_message_id, h.updated_at,
+    h.bytes, h.counted,
     coalesce(p.entries, 0) AS entries, coalesce(p.messages, 0) AS messages, coalesce(p.last_seq, 0) AS entries_last_seq,
     coalesce(p.tokens, 0) AS entries_tokens, coalesce(p.bytes, 0) AS entries_bytes,
     p.last_message_id AS entries_last_message_id, p.updated_at AS entries_updated_at

@@ -75,6 +75,14 @@ export const SESSION_CHECKS = {
     place: "'total_tokens'",
     detail: "'the head says ' || w.total_tokens || ', the log adds up to ' || w.entries_tokens",
   },
+  head_bytes: {
+    ...SESSION,
+    // What a node of an older version appended is counted later: see COUNT_BYTES.
+    where: 'w.counted > w.last_seq OR (w.counted = w.last_seq AND w.bytes <> w.entries_bytes)',
+    place: "'bytes'",
+    detail:
+      "'the head says ' || w.bytes || ' of ' || w.counted || ' entries, the log adds up to ' || w.entries_bytes",
+  },
   head_last_message: {
     ...SESSION,
     where: 'w.has_head AND w.last_message_id IS DISTINCT FROM w.entries_last_message_id',

@@ -11,11 +11,12 @@ import type { AppParts, AppServer } from '../app_parts.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
 import { takeEvent } from '../bodies.js'
 import { Cursors } from '../cursor.js'
+import { appendWithinQuota } from '../quotas.js'
 import { takeBody } from '../taken_body.js'
 import { entriesPage, readPageRange, readPageStart } from './page_answer.js'
 
 /** Events of a session: add, list. */
-export function eventRoutes(app: AppServer, { appender }: AppParts): void {
+export function eventRoutes(app: AppServer, parts: AppParts): void {
   app.post(
     '/session/:session_id/events',
     {
@@ -35,12 +36,12 @@ export function eventRoutes(app: AppServer, { appender }: AppParts): void {
           data: Type.Ref('SessionEvent'),
           body: true,
           idempotent: true,
-          errors: ['session_not_found', 'seq_conflict'],
+          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
         }),
       },
     },
     async (request, reply) => {
-      const outcome = await appender.append({
+      const outcome = await appendWithinQuota(parts, request, {
         project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'event',

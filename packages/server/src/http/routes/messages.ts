@@ -24,6 +24,7 @@ import { Cursors } from '../cursor.js'
 import { messagePage } from '../message_page.js'
 import { mayRead, sentField } from '../only_sent.js'
 import { messageParts } from '../page_renderer.js'
+import { appendWithinQuota } from '../quotas.js'
 import { releaseBody } from '../read_body.js'
 import { takeBody } from '../taken_body.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
@@ -38,7 +39,7 @@ export function messageRoutes(app: AppServer, parts: AppParts): void {
   metaAndTokenRoutes(app)
 }
 
-function addRoute(app: AppServer, { appender, thread }: AppParts): void {
+function addRoute(app: AppServer, { appender, usage, thread }: AppParts): void {
   app.post(
     '/session/:session_id/messages',
     {
@@ -59,14 +60,14 @@ function addRoute(app: AppServer, { appender, thread }: AppParts): void {
           data: Type.Ref('Message'),
           body: true,
           idempotent: true,
-          errors: ['session_not_found', 'seq_conflict'],
+          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
         }),
       },
     },
     async (request, reply) => {
       const { entry, parts } = takeBody(request, takeMessage)
       releaseBody(request)
-      const outcome = await appender.append({
+      const outcome = await appendWithinQuota({ appender, usage }, request, {
         project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'message',

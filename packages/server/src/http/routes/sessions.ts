@@ -16,6 +16,7 @@ import { takeSession } from '../bodies.js'
 import { Cursors } from '../cursor.js'
 import { parseFilter } from '../json_parameters.js'
 import { mayRead, sentField, withFields } from '../only_sent.js'
+import { roomFor } from '../quotas.js'
 import { takeBody } from '../taken_body.js'
 import { answerList, readListCursor } from './page_answer.js'
 
@@ -74,7 +75,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
           },
           body: true,
           idempotent: true,
-          errors: ['session_exists'],
+          errors: ['session_exists', 'quota_exceeded'],
         }),
       },
     },
@@ -86,6 +87,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         use_uuid: use_uuid?.toLowerCase(),
         body: request.bodyText,
         idempotency: idempotencyOf(request),
+        room: roomFor(parts.usage, request),
       })
       markReplayed(reply, created.replayed)
       if (!created.existed) return answer(reply, created.json, 201)
@@ -134,7 +136,8 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
   copyRoute(app, parts)
 }
 
-function copyRoute(app: AppServer, { longWork, isServing }: AppParts): void {
+function copyRoute(app: AppServer, parts: AppParts): void {
+  const { longWork, isServing } = parts
   app.post(
     '/session/:session_id/copy',
     {
@@ -153,7 +156,7 @@ function copyRoute(app: AppServer, { longWork, isServing }: AppParts): void {
           data: CopiedSession,
           body: true,
           idempotent: true,
-          errors: ['session_not_found'],
+          errors: ['session_not_found', 'quota_exceeded'],
         }),
       },
     },
@@ -162,6 +165,7 @@ function copyRoute(app: AppServer, { longWork, isServing }: AppParts): void {
         project_id: request.project_id,
         session_id: request.params.session_id,
         idempotency: idempotencyOf(request),
+        room: roomFor(parts.usage, request),
         isWanted: () => !reply.raw.destroyed,
         isServing,
       })

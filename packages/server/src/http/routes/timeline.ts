@@ -14,13 +14,14 @@ import { idempotencyOf, ifMatchOf, markReplayed } from '../append_headers.js'
 import { takeEntries } from '../bodies.js'
 import { Cursors } from '../cursor.js'
 import { streamTail } from '../event_stream.js'
+import { appendWithinQuota, refuseTail } from '../quotas.js'
 import { releaseBody } from '../read_body.js'
 import { takeBody } from '../taken_body.js'
 import { entriesPage, readPageRange, readPageStart } from './page_answer.js'
 
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
 export function timelineRoutes(app: AppServer, parts: AppParts): void {
-  const { appender, feed, heartbeat } = parts
+  const { feed, heartbeat } = parts
   app.get(
     '/session/:session_id/timeline',
     {
@@ -37,7 +38,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
           responses({
             description: 'A page of entries.',
             data: PageOf(Type.Ref('TimelineItem')),
-            errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
+            errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'quota_exceeded'],
           }),
         ),
       },
@@ -53,6 +54,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         const seen_seq = last_event_id === undefined ? after_seq : Number(last_event_id)
         await readLastSeq(request.database, project_id, session_id, seen_seq)
         const tail = { ...log, after_seq: seen_seq }
+        refuseTail(request, feed)
         return streamTail({ database: request.database, feed, heartbeat }, request, reply, tail)
       }
       const cursors = new Cursors(
@@ -91,14 +93,14 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
           data: AppendedEntries,
           body: true,
           idempotent: true,
-          errors: ['session_not_found', 'seq_conflict'],
+          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
         }),
       },
     },
     async (request, reply) => {
       const entries = takeBody(request, takeEntries)
       releaseBody(request)
-      const outcome = await appender.append({
+      const outcome = await appendWithinQuota(parts, request, {
         project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'entries',
