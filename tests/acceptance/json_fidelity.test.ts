@@ -88,7 +88,7 @@ describe('JSON comes back as it was sent', () => {
     await send('PUT', `${path}/configs`, `{"configs":${special}}`)
     expect(exactAt((await api.getSession(id)).text, 'data', 'configs')).toEqual(exactJson(special))
     const copied = await api.request<{ new_session_id: string }>('POST', `${path}/copy`)
-    const { new_session_id } = expectOk(copied, 201)
+    const { new_session_id } = expectOk(copied)
     expect(exactAt((await api.getSession(new_session_id)).text, 'data', 'configs')).toEqual(
       exactJson(special),
     )
