@@ -18,7 +18,7 @@ export const slowBodies: Attack = {
 
 export const slowBodiesWithoutKey: Attack = {
   name: 'slow-bodies-no-key',
-  does: 'the same without a key, at the sign-in of the console',
+  does: 'sends bodies of 1 MiB less one byte to the sign-in of the console, without a key, and then waits',
   answers: [400, 401, 403, 408, 413, 429, 503, 'closed'],
   seconds: 4,
   strike: (ground) => almostSend(ground, '/console/sign_in', {}),
