@@ -1,6 +1,7 @@
 import fc from 'fast-check'
+import { costlyJson, costlyTexts } from './costly_shapes.ts'
 import { resolve, type Schema } from './document.ts'
-import { HOSTILE_TEXTS, HOSTILE_VALUES } from './hostile.ts'
+import { HOSTILE_TEXTS, HOSTILE_VALUES, RawJson } from './hostile.ts'
 
 /** An optional field is left out as often as not; a value of another's kind comes this rarely. */
 const KEYS_MAX = 4
@@ -86,14 +87,25 @@ function fittingObject(schema: Schema): fc.Arbitrary<object> {
   return fc.record(named, { requiredKeys: schema.required ?? [] })
 }
 
-export const hostileText = fc.constantFrom(...HOSTILE_TEXTS)
+const valuesOf = (shapes: Array<[string, string]>) => shapes.map(([, text]) => text)
+/** Short enough for a request line, and as long as a body is on the event loop or beside it. */
+const costlyText = fc.constantFrom(...[3_000, 40_000].flatMap((bytes) => valuesOf(costlyTexts(bytes))))
+const costlyValue = fc.constantFrom(
+  ...[7_000, 100_000].flatMap((bytes) => valuesOf(costlyJson(bytes)).map((text) => new RawJson(text))),
+)
+
+export const hostileText: fc.Arbitrary<string> = fc.oneof(
+  { weight: 9, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
+  { weight: 1, arbitrary: costlyText },
+)
 
 /** Anything at all. */
 export const hostile: fc.Arbitrary<unknown> = fc.oneof(
-  hostileText,
-  fc.constantFrom(...HOSTILE_VALUES),
-  object,
-  json,
+  { weight: 5, arbitrary: hostileText },
+  { weight: 5, arbitrary: fc.constantFrom(...HOSTILE_VALUES) },
+  { weight: 5, arbitrary: object },
+  { weight: 5, arbitrary: json },
+  { weight: 1, arbitrary: costlyValue },
 )
 
 /**

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { costlyJson, costlyTexts } from '../../fuzz/costly_shapes.ts'
 import type { ApiClient } from '../harness/api_client.ts'
-import { costlyJson, costlyTexts } from '../harness/costly_shapes.ts'
 import { describedOperations } from '../harness/described_operations.ts'
 import { watchEventLoop } from '../harness/event_loop_watch.ts'
 import { expectOk, NOBODYS_ID } from '../harness/expectations.ts'

@@ -67,6 +67,11 @@ function toAnnalsError(error: FastifyError | AnnalsError, request: FastifyReques
       return new AnnalsError('invalid_request', 'The body is shorter or longer than Content-Length says.')
     case 'FST_ERR_BAD_URL':
       return new AnnalsError('invalid_request', 'The path is not a valid URL path.')
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new AnnalsError(
+        'invalid_request',
+        'The path has a part of more than 1,024 characters. Shorten it.',
+      )
   }
   const { statusCode = 500 } = error
   const refusal = CLIENT_ERRORS[statusCode] ?? (statusCode >= 400 && statusCode < 500 && 'invalid_request')
