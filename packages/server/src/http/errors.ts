@@ -22,21 +22,23 @@ const CLIENT_ERRORS: Record<number, ErrorName> = {
 export function answerErrors(app: AppServer): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (isInDoubt(error)) return hangUp(request, reply, error)
-    const known = toAnnalsError(error, request)
+    const known = toAnnalsError(error)
     if (known.error === 'internal_error') request.log.error({ err: describeError(error) }, 'request failed')
     else if (known.error === 'unavailable')
       request.log.warn({ err: describeError(known.cause ?? known) }, 'database away')
     return answerError(reply, known)
   })
-  app.setNotFoundHandler((request, reply) =>
-    answerError(
-      reply,
-      new AnnalsError(
-        'route_not_found',
-        `There is no ${request.method} ${pathOf(request)}. See /docs for all operations.`,
-      ),
-    ),
-  )
+  app.setNotFoundHandler(answerNotFound)
+  // Ahead of the body, which need not be read.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) answerNotFound(request, reply)
+    else done()
+  })
+}
+
+function answerNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const sentence = `There is no ${request.method} ${pathOf(request)} here. See /docs for all operations.`
+  return answerError(reply, new AnnalsError('route_not_found', sentence))
 }
 
 function isInDoubt(error: Error): boolean {
@@ -50,21 +52,14 @@ function hangUp(request: FastifyRequest, reply: FastifyReply, error: Error): voi
   request.raw.socket.destroy()
 }
 
-function toAnnalsError(error: FastifyError | AnnalsError, request: FastifyRequest): AnnalsError {
+function toAnnalsError(error: FastifyError | AnnalsError): AnnalsError {
   if (error instanceof AnnalsError) return error
   switch (error.code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new AnnalsError(
-        'payload_too_large',
-        `The body is larger than ${request.routeOptions.bodyLimit} bytes. Send less per request.`,
-      )
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AnnalsError(
         'unsupported_media_type',
         'The body must be JSON, with Content-Type: application/json.',
       )
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new AnnalsError('invalid_request', 'The body is shorter or longer than Content-Length says.')
     case 'FST_ERR_BAD_URL':
       return new AnnalsError('invalid_request', 'The path is not a valid URL path.')
     case 'FST_ERR_MAX_PARAM_LENGTH':

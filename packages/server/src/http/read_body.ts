@@ -3,6 +3,7 @@ import { AnnalsError } from '../errors.js'
 import type { AppServer } from './app_parts.js'
 import { BODIES, type BodyOperation } from './bodies.js'
 import { readBodyJson } from './body_json.js'
+import { receiveBody } from './receive_body.js'
 import { revived, TakenBody } from './taken_body.js'
 import type { WorkThread } from './work_thread/work_thread.js'
 
@@ -33,7 +34,7 @@ export function readBodies(app: AppServer, thread: WorkThread): void {
     if (request.body === undefined && request.routeOptions.schema?.body) request.body = {}
     done()
   })
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+  app.addContentTypeParser('application/json', (request, payload, done) => {
     const encoding = request.headers['content-encoding']
     if (encoding !== undefined && encoding !== 'identity') {
       return done(
@@ -53,23 +54,36 @@ export function readBodies(app: AppServer, thread: WorkThread): void {
         ),
       )
     }
-    if (body.length === 0) return done(null, undefined)
-    const operation = operationOf(request)
-    const inline_max = COUNTS_TOKENS.has(operation) ? INLINE_MESSAGE_BYTES_MAX : INLINE_BYTES_MAX
-    if (operation !== undefined && body.length > inline_max) {
-      thread.run(request.project_id ?? '', 'takeBody', operation, body as Buffer).then((outcome) => {
-        if (outcome.stage === 'reading') return done(revived(outcome.error))
-        if (outcome.stage === 'taken') request.bodyText = outcome.text
-        done(null, new TakenBody(outcome))
-      }, done)
-      return
-    }
-    const json = readBodyJson(body as Buffer)
-    if (json instanceof AnnalsError) return done(json)
-    request.bodyText = json.text
-    request.bodyBytes = json.bytes
-    done(null, json.value)
+    receiveBody(request, payload, (error, body) => {
+      if (error) done(error)
+      else takeIn(request, body!, thread, done)
+    })
   })
+}
+
+/** Parses and checks a body that has arrived; a large one beside the event loop. */
+function takeIn(
+  request: FastifyRequest,
+  body: Buffer,
+  thread: WorkThread,
+  done: (error: Error | null, value?: unknown) => void,
+) {
+  if (body.length === 0) return done(null, undefined)
+  const operation = operationOf(request)
+  const inline_max = COUNTS_TOKENS.has(operation) ? INLINE_MESSAGE_BYTES_MAX : INLINE_BYTES_MAX
+  if (operation !== undefined && body.length > inline_max) {
+    thread.run(request.project_id ?? '', 'takeBody', operation, body).then((outcome) => {
+      if (outcome.stage === 'reading') return done(revived(outcome.error))
+      if (outcome.stage === 'taken') request.bodyText = outcome.text
+      done(null, new TakenBody(outcome))
+    }, done)
+    return
+  }
+  const json = readBodyJson(body)
+  if (json instanceof AnnalsError) return done(json)
+  request.bodyText = json.text
+  request.bodyBytes = json.bytes
+  done(null, json.value)
 }
 
 function operationOf(request: FastifyRequest): BodyOperation | undefined {

@@ -16,10 +16,10 @@ declare module 'fastify' {
 }
 
 /**
- * What a connection counts, with one request that is small: its socket, its parser, headers, a body and an answer up
- * to SMALL_BYTES. So small requests need not be counted one by one.
+ * What a connection counts, with one request that is small: its socket, its parser, headers, and of the body and the
+ * answer what is there at a time, up to SMALL_BYTES. So small requests need not be counted one by one.
  */
-export const CONNECTION_BYTES = 32_768
+export const CONNECTION_BYTES = 16_384
 /** A body or an answer up to this size counts nothing of its own. */
 export const SMALL_BYTES = 16_384
 /** Whose the connections are. */
