@@ -26,7 +26,7 @@ export const tinyChunks: Attack = {
             }),
       )
       socket.write(`${chunks}0\r\n\r\n`)
-      await Promise.race([once(socket, 'data'), once(socket, 'close'), sleep(2_000)])
+      await Promise.race([once(socket, 'data'), once(socket, 'close'), sleep(2_000)]).catch(() => {})
       socket.resetAndDestroy()
     })
   },

@@ -33,6 +33,7 @@ import { timelineRoutes } from './routes/timeline.js'
 import { adminUsageRoutes, usageRoutes } from './routes/usage.js'
 import { userRoutes } from './routes/users.js'
 import { shedAppends } from './shed_appends.js'
+import { refuseTinyChunks } from './tiny_chunks.js'
 import { traceRequests } from './trace_requests.js'
 import { validateRequests } from './validate.js'
 
@@ -74,6 +75,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   await describeApi(app)
   logRequests(app)
   answerErrors(app)
+  refuseTinyChunks(app)
   readBodies(app, parts.thread)
   countMemory(app, parts.memory)
   sendInPieces(app)
