@@ -101,7 +101,7 @@ async function take(api: ApiClient, ids: string[], { does, ...rest }: Step): Pro
     return
   } else if (does === 'copy') {
     const copied = await api.request<{ new_session_id: string }>('POST', `/api/v1/session/${id}/copy`)
-    ids.push(expectOk(copied, 201).new_session_id)
+    ids.push(expectOk(copied).new_session_id)
   } else if (does === 'delete') {
     expectOk(await api.deleteSession(id))
     ids.splice(ids.indexOf(id), 1)
