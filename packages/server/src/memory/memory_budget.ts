@@ -45,8 +45,9 @@ export class MemoryShare {
   tryHold(bytes: number): boolean {
     const more = this.missing(bytes)
     if (more <= 0) return true
-    // Whoever left needs no more, and what goes on for it must not count for ever.
-    if (this.isClosed) throw new AnnalsError('overloaded', 'The caller has left.')
+    // Whoever left needs no more, and what goes on for it must not count for ever. Nothing is thrown: this is called
+    // where data arrives, with nobody around to catch it.
+    if (this.isClosed) return false
     if (!this.budget.tryTake(this.owner, more)) return false
     this.held += more
     return true
@@ -55,6 +56,7 @@ export class MemoryShare {
   /** Holds at least so many bytes, waiting a moment for them. @throws AnnalsError overloaded */
   async hold(bytes: number): Promise<void> {
     if (this.tryHold(bytes)) return
+    if (this.isClosed) throw new AnnalsError('overloaded', 'The caller has left.')
     const more = this.missing(bytes)
     await this.budget.wait(this.owner, more)
     if (this.isClosed) this.budget.giveBack(this.owner, more)
