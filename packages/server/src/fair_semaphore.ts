@@ -49,6 +49,10 @@ export class FairSemaphore {
     return this.limits.places_max - this.free
   }
 
+  heldBy(owner: string): number {
+    return this.held.get(owner) ?? 0
+  }
+
   get places_max(): number {
     return this.limits.places_max
   }
@@ -87,7 +91,7 @@ export class FairSemaphore {
 
   /** Takes places, though they may not be free: for what is held already, and must be known of. */
   take(owner: string, places: number): void {
-    this.held.set(owner, (this.held.get(owner) ?? 0) + places)
+    this.held.set(owner, this.heldBy(owner) + places)
     this.free -= places
   }
 
@@ -109,7 +113,7 @@ export class FairSemaphore {
 
   /** By the rule above, with the places in question taken: the last of them is the one that it looks at. */
   private mayTake(owner: string, places: number): boolean {
-    return (this.held.get(owner) ?? 0) + places - 1 < this.free - places + 1
+    return this.heldBy(owner) + places - 1 < this.free - places + 1
   }
 
   private admitWaiters(): void {

@@ -79,7 +79,9 @@ function holdAnswer(request: FastifyRequest, payload: string): boolean {
 
 function countConnections(server: Server, budget: MemoryBudget): void {
   server.on('connection', (socket: Socket) => {
-    if (!budget.tryTake(CONNECTIONS, CONNECTION_BYTES)) return void socket.destroy()
+    // Not by the rule for owners: else whoever holds much of the budget would keep others from connecting at all.
+    if (budget.heldBy(CONNECTIONS) >= budget.places_max / 2) return void socket.destroy()
+    budget.take(CONNECTIONS, CONNECTION_BYTES)
     socket.once('close', () => {
       budget.giveBack(CONNECTIONS, CONNECTION_BYTES)
       // An answer behind one that was never taken is not told that its connection has gone.
