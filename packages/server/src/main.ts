@@ -58,7 +58,7 @@ export async function startService(
     const start = pools.requests.of('start')
     const api_key = worker ? undefined : await ensureDefaultProject(start, config.api_key)
     const log = await openLog(config, pools, location.listening, metrics, undo)
-    const thread = new WorkThread()
+    const thread = new WorkThread(config.body_bytes_max)
     undo.push(() => thread.close())
     startHousekeeping(config, pools.requests.of('housekeeping'), logger, undo)
 

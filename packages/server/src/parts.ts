@@ -28,7 +28,7 @@ import { findTracing } from './tracing/find_tracing.js'
 const PULSE_SHARE = 0.8
 
 const TOO_MUCH_UNDER_WAY =
-  'This project has too many requests under way that need the database. Nothing was done; try again shortly.'
+  'This project has too many requests under way that need the database. Nothing was done; retry shortly.'
 
 /**
  * Requests with long work at once. One project alone has two of these places: while it copies a long session, which

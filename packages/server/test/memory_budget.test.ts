@@ -89,7 +89,9 @@ describe('a share of the budget', () => {
     share.close()
     share.keep(40)
     expect(budget.taken).toBe(0)
-    expect(() => share.tryHold(10)).toThrow('left')
+    expect(share.tryHold(10)).toBe(false)
+    await expect(share.hold(10)).rejects.toThrow()
+    expect(budget.taken).toBe(0)
   })
 
   it('gives back what it waited for where its caller left meanwhile', async () => {

@@ -12,6 +12,8 @@ import { SECURITY_HEADERS } from './security_headers.js'
 
 /** Who watches the service must see it also when it has too much to do. */
 export const TAKEN_AT_ONCE = new Set(['/health', '/ready', '/metrics'])
+/** So many of them in a turn of the event loop: no watcher asks for more, and anybody may ask. */
+const TAKEN_AT_ONCE_MAX = 8
 /** Appends that wait, over all projects, from which on it is worth asking whose they are. */
 const CROWDED = 250
 const APPEND = /\/(?:events|messages|entries)$/
@@ -48,6 +50,7 @@ export function admitRequests(
   let untold = 0
   let told_at = Number.NEGATIVE_INFINITY
   let isTurn = false
+  let takenAtOnce = 0
 
   const callerOf = (exchange: Exchange) => projectOf(exchange, tokens)
   const intake = new Intake<Exchange>({
@@ -66,6 +69,7 @@ export function admitRequests(
   }
 
   const endTurn = () => {
+    takenAtOnce = 0
     isTurn = intake.nextTurn()
     const refusals = refused
     refused = []
@@ -88,10 +92,11 @@ export function admitRequests(
   app.server.on('request', (request, response) => {
     // The parser goes on with what has arrived on a connection that was closed meanwhile.
     if (request.socket.destroyed) return
-    if (TAKEN_AT_ONCE.has(request.url!)) return framework!(request, response)
-    if (!isTurn) {
-      isTurn = true
-      setImmediate(endTurn)
+    if (!isTurn) setImmediate(endTurn)
+    isTurn = true
+    if (TAKEN_AT_ONCE.has(request.url!) && takenAtOnce < TAKEN_AT_ONCE_MAX) {
+      takenAtOnce += 1
+      return framework!(request, response)
     }
     const exchange: Exchange = { request, response }
     // A connection counts with one request. The platform tells by this that another one is ahead of this.

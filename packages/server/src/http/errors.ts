@@ -23,7 +23,9 @@ export function answerErrors(app: AppServer): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (isInDoubt(error)) return hangUp(request, reply, error)
     const known = toAnnalsError(error)
-    if (known.error === 'internal_error') request.log.error({ err: describeError(error) }, 'request failed')
+    if (request.raw.socket.destroyed) request.log.debug({ err: describeError(error) }, 'the caller has left')
+    else if (known.error === 'internal_error')
+      request.log.error({ err: describeError(error) }, 'request failed')
     else if (known.error === 'unavailable')
       request.log.warn({ err: describeError(known.cause ?? known) }, 'database away')
     return answerError(reply, known)

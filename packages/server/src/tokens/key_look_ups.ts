@@ -46,7 +46,7 @@ export class KeyLookUps {
   /** @throws AnnalsError overloaded (too many keys of the asker wait), unavailable */
   find(hash: Buffer, asker: string): Promise<LookUp> {
     if (this.waiting.waitingOf(asker) >= WAITING_MAX - this.waiting.size) {
-      const sentence = 'Too many unknown API keys are being looked up. Nothing was done; try again shortly.'
+      const sentence = 'Too many unknown API keys are being looked up. Nothing was done; retry shortly.'
       return Promise.reject(new AnnalsError('overloaded', sentence))
     }
     return new Promise((resolve, reject) => {

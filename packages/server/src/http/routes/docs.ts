@@ -45,7 +45,12 @@ const FOR_ALL = { 'cache-control': 'public, max-age=300' }
 
 /** The API's description for programs (/openapi.json) and for people (/docs). */
 export function docsRoutes(app: AppServer): void {
-  app.get('/openapi.json', async (_request, reply) => reply.headers(FOR_ALL).send(app.swagger()))
+  // Written once: it is half a megabyte, and anybody may ask for it.
+  let description: Buffer | undefined
+  app.get('/openapi.json', async (_request, reply) => {
+    description ??= Buffer.from(JSON.stringify(app.swagger()))
+    return reply.headers(FOR_ALL).type('application/json; charset=utf-8').send(description)
+  })
 
   app.get('/docs', async (_request, reply) => pageHeaders(reply, POLICY).headers(FOR_ALL).send(PAGE))
 

@@ -5,6 +5,14 @@ import type { WorkArguments, WorkName, WorkResult } from './thread_work.js'
 
 /** How long an order may wait for the thread. A body of 1 MiB takes it up to a second. */
 const WAIT_MS_MAX = 5_000
+const MEGABYTE = 1024 * 1024
+/**
+ * What the thread's heap may hold: without a bound it grows as far as the process's own, garbage mostly. The costliest
+ * body that was found, `[{},{},…]` beside a message, takes between 64 and 96 MB for each of its MiB.
+ */
+const HEAP_MEGABYTES_MIN = 64
+const HEAP_MEGABYTES_PER_BODY_MEGABYTE = 96
+const YOUNG_MEGABYTES_MAX = 16
 
 export interface WorkOrder {
   number: number
@@ -32,12 +40,10 @@ export class WorkThread {
   private readonly places = new FairSemaphore({
     places_max: 1,
     wait_ms_max: WAIT_MS_MAX,
-    refusal: () =>
-      new AnnalsError(
-        'overloaded',
-        'The service has too many large requests to work on. Nothing was done; try again shortly.',
-      ),
+    refusal: tooMuchWork,
   })
+
+  constructor(private readonly body_bytes_max: number) {}
 
   /** Has the thread do something for an owner, which is a project. @throws AnnalsError overloaded */
   run<Name extends WorkName>(
@@ -68,7 +74,13 @@ export class WorkThread {
   }
 
   private start(): Worker {
-    const thread = new Worker(new URL('./thread.js', import.meta.url))
+    const body_megabytes = Math.ceil(this.body_bytes_max / MEGABYTE)
+    const thread = new Worker(new URL('./thread.js', import.meta.url), {
+      resourceLimits: {
+        maxOldGenerationSizeMb: HEAP_MEGABYTES_MIN + HEAP_MEGABYTES_PER_BODY_MEGABYTE * body_megabytes,
+        maxYoungGenerationSizeMb: YOUNG_MEGABYTES_MAX,
+      },
+    })
     thread.unref()
     thread.on('message', (report: WorkReport) => {
       const { resolve, reject } = this.waiting.get(report.number)!
@@ -85,8 +97,16 @@ export class WorkThread {
   private fail(thread: Worker, error: unknown): void {
     if (this.thread !== thread) return
     this.thread = undefined
+    const isOutOfMemory = (error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY'
     for (const { reject } of this.waiting.values())
-      reject(new Error('the work thread failed', { cause: error }))
+      reject(isOutOfMemory ? tooMuchWork() : new Error('the work thread failed', { cause: error }))
     this.waiting.clear()
   }
+}
+
+function tooMuchWork(): AnnalsError {
+  return new AnnalsError(
+    'overloaded',
+    'The service has too many large requests to work on. Nothing was done; retry shortly.',
+  )
 }
