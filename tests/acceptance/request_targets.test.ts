@@ -79,6 +79,7 @@ describe('a path that no page links to', () => {
     expect((await send([`GET ${asset} HTTP/1.1`])).status).toBe(200)
     const answer = await send(['GET /console/assets/../x HTTP/1.1'])
     expect([answer.status, JSON.parse(answer.body).error]).toEqual([404, 'route_not_found'])
+    expect(JSON.parse(answer.body).msg).toContain('There is no GET /console/assets/../x')
   })
 })
 

@@ -23,6 +23,8 @@ export function answerErrors(app: AppServer): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (isInDoubt(error)) return hangUp(request, reply, error)
     const known = toAnnalsError(error)
+    // What is refused for its path is answered as any path that is not there.
+    if (known.error === 'route_not_found') return answerNotFound(request, reply)
     if (request.raw.socket.destroyed) request.log.debug({ err: describeError(error) }, 'the caller has left')
     else if (known.error === 'internal_error')
       request.log.error({ err: describeError(error) }, 'request failed')
