@@ -8,7 +8,7 @@ export const BOUNDS = {
   success_min: 0.99,
   loop_ms_max: 100,
   // The heap's 256 MB, and what lies outside of it: sockets, buffers, code, the heap of the thread for large bodies.
-  rss_mb_max: 450,
+  rss_mb_max: 500,
   /** What the service may keep of an attack, in memory and in open files: caches fill, pools open connections. */
   kept_mb_more_max: 48,
   files_more_max: 32,

@@ -22,6 +22,11 @@ declare module 'fastify' {
 export const CONNECTION_BYTES = 16_384
 /** A body or an answer up to this size counts nothing of its own. */
 export const SMALL_BYTES = 16_384
+/**
+ * Requests of one connection that may wait behind the one that is being answered. The parser hands over all that has
+ * arrived in one turn of the event loop, which thousands would hold.
+ */
+const SENT_AHEAD_MAX = 256
 /** Whose the connections are. */
 const CONNECTIONS = 'connections'
 /**
@@ -97,6 +102,7 @@ export function holdSentAhead(
   response: ServerResponse,
   owner: string | undefined,
 ): boolean {
+  if ((sharesOf.get(socket)?.size ?? 0) >= SENT_AHEAD_MAX) return false
   const share = openShare(budget, socket, owner ?? NO_PROJECT)
   if (!share.tryHold(CONNECTION_BYTES)) return false
   response.once('close', () => closeShare(share, socket))

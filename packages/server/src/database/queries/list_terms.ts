@@ -33,7 +33,7 @@ export function insertTerms(list: TermedList, project: string, rows: string): st
 /**
  * Common table expressions that move the terms of one row from its document to `document`, an expression over
  * `o`, the row as it is. They may only run with the row's lock taken by a statement before, or the snapshot may be
- * older than the terms. Parameters: `project`, and `id`.
+ * older than the terms. As in dropTerms, keys are made before rows are looked for. Parameters: `project`, and `id`.
  */
 export function moveTerms(
   list: TermedList,
@@ -47,9 +47,12 @@ export function moveTerms(
 ), terms_after AS MATERIALIZED (
   SELECT o.id, o.created_at, i.terms, i.signature
   FROM terms_before o CROSS JOIN LATERAL index_terms('${list}', ${document}, o.user_id) AS i
+), terms_gone AS MATERIALIZED (
+  SELECT x.term, o.created_at, o.id FROM terms_before o CROSS JOIN terms_after n CROSS JOIN LATERAL unnest(o.terms) AS x (term)
+  WHERE x.term <> ALL (n.terms)
 ), terms_dropped AS (
-  DELETE FROM list_terms AS t USING terms_before o, terms_after n
-  WHERE t.project_id = ${project} AND t.term = ANY (o.terms) AND t.term <> ALL (n.terms) AND t.created_at = o.created_at AND t.item_id = o.id
+  DELETE FROM list_terms AS t USING terms_gone g
+  WHERE t.project_id = ${project} AND t.term = g.term AND t.created_at = g.created_at AND t.item_id = g.id
 ), terms_written AS (
   INSERT INTO list_terms AS t (project_id, term, created_at, item_id, signature)
   SELECT ${project}, x.term, n.created_at, n.id, n.signature FROM terms_after n CROSS JOIN LATERAL unnest(n.terms) AS x (term)
