@@ -11,7 +11,7 @@ export function report(lines: Line[]): string {
   const rows = lines.map(({ name, unit, value, at_most }) => {
     const figure = `${name.padEnd(width)}  ${rounded(value).padStart(9)} ${unit.padEnd(2)}`
     if (at_most === undefined) return figure.trimEnd()
-    return `${figure}  at most ${at_most}: ${value <= at_most ? 'kept' : 'BROKEN'}`
+    return `${figure}  at most ${rounded(at_most)}: ${value <= at_most ? 'kept' : 'BROKEN'}`
   })
   return `${rows.join('\n')}\n`
 }
