@@ -143,7 +143,7 @@ async function lockSession(connection: Queryable, project_id: string, session_id
 export function mergedTooLarge(field: string): AnnalsError {
   return new AnnalsError(
     'payload_too_large',
-    `After the merge, ${field} would exceed ${MERGED_BYTES_MAX} bytes. Delete keys first.`,
+    `/${field} would exceed ${MERGED_BYTES_MAX} bytes after the merge. Delete keys first.`,
   )
 }
 
