@@ -16,7 +16,7 @@ export const COLUMNS = row(
 
 /** One attack in one line, and a line for each bound that it broke. */
 export function attackLine(judged: Judged): string {
-  const { attack, success, asked, p99_awake_ms, loop_ms, rss_max_mb, recovered_ms, answers, broken } = judged
+  const { attack, success, asked, p99_awake_ms, loop_ms, rss_max_mb, recovered_ms, answers } = judged
   const line = row(
     attack,
     `${(Math.floor(success * 1_000) / 10).toFixed(1)} %`,
@@ -27,7 +27,12 @@ export function attackLine(judged: Judged): string {
     recovered_ms === undefined ? 'never' : String(Math.round(recovered_ms)),
     cut(inWords(answers) || 'nothing'),
   )
-  return [line, ...broken.map((sentence) => `! ${attack}: ${sentence}`)].join('\n')
+  return [line, ...brokenLines(judged)].join('\n')
+}
+
+/** A line for each bound that an attack broke. */
+export function brokenLines({ attack, broken }: Judged): string[] {
+  return broken.map((sentence) => `! ${attack}: ${sentence}`)
 }
 
 function row(name: string, ...cells: string[]): string {

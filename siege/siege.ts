@@ -3,7 +3,7 @@ import { cpus, setPriority } from 'node:os'
 import { LabFailure } from '../lab/failure.ts'
 import { ATTACKS } from './attacks/catalogue.ts'
 import { type Options, readOptions } from './options.ts'
-import { attackLine, COLUMNS } from './report.ts'
+import { attackLine, brokenLines, COLUMNS } from './report.ts'
 import { endure, quietly } from './run.ts'
 import { TRIALS } from './trials/catalogue.ts'
 import type { Judged } from './verdict.ts'
@@ -39,6 +39,8 @@ async function siege(options: Options): Promise<boolean> {
   try {
     const outcomes = await run(world, options, stopped.signal)
     const problems = stopped.signal.aborted ? ['interrupted'] : await end(world)
+    // Once more, because the end of the output may be all that is kept of it.
+    for (const line of outcomes.flatMap(brokenLines)) say(line)
     for (const problem of problems) say(`! ${problem}`)
     held = problems.length === 0 && outcomes.every(({ broken }) => broken.length === 0)
     if (options.json)
