@@ -17,7 +17,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           ...SHARED_PROCESS,
-          globalSetup: ['packages/server/test/embedded/prepared_clusters.ts'],
+          globalSetup: ['packages/server/test/postgres/embedded/prepared_clusters.ts'],
           include: [
             'packages/*/test/**/*.test.ts',
             'torture/test/**/*.test.ts',

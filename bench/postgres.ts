@@ -30,10 +30,10 @@ export class PostgresServer {
   static async start(given: string | undefined, directory: string): Promise<PostgresServer> {
     if (given) return new PostgresServer(given, 'DATABASE_URL', async () => {})
     // The service's own code, compiled, so that the server has the settings that its users get.
-    const path = `${ROOT}packages/server/dist/database/embedded/embedded_postgres.js`
+    const path = `${ROOT}packages/server/dist/postgres/embedded/embedded_postgres.js`
     const {
       startEmbeddedPostgres,
-    }: typeof import('../packages/server/dist/database/embedded/embedded_postgres.js') = await import(path)
+    }: typeof import('../packages/server/dist/postgres/embedded/embedded_postgres.js') = await import(path)
     const embedded = await startEmbeddedPostgres({ dataDir: `${directory}/postgres`, onProgress: () => {} })
     const { host, port, user, database } = embedded.connection
     const url = `postgresql://${user}@/${database}?host=${host}&port=${port}`

@@ -7,7 +7,7 @@ import { launchService } from '../lab/launch_service.ts'
 import { ROOT } from '../lab/root.ts'
 import { FuzzFailure } from './failure.ts'
 
-const EMBEDDED = new URL('packages/server/dist/database/embedded/embedded_postgres.js', ROOT)
+const EMBEDDED = new URL('packages/server/dist/postgres/embedded/embedded_postgres.js', ROOT)
 
 /** A service of the run's own, on an embedded PostgreSQL of its own, both gone after it. */
 export interface Service {

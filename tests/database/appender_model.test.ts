@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { AppendOutcome, AppendRequest } from '../../packages/server/src/log/append_request.ts'
-import type { Appender } from '../../packages/server/src/log/appender.ts'
+import type { AppendOutcome, AppendRequest } from '../../packages/server/src/log/append/append_request.ts'
+import type { Appender } from '../../packages/server/src/log/append/appender.ts'
 import { batchRequest, eventRequest, type StoredEntry, useLog } from './log_fixture.ts'
 
 const log = useLog()

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { REQUEST_SETTINGS } from '../../packages/server/src/database/pool_settings.ts'
-import { countResources } from '../../packages/server/src/resources/users.ts'
+import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
+import { countResources } from '../../packages/server/src/users/users.ts'
 import { useLog } from './log_fixture.ts'
 import { watched } from './watched_reads.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { distributionSteps } from '../../packages/server/src/database/distribute.ts'
+import { distributionSteps } from '../../packages/server/src/postgres/distribute.ts'
 import { runAnnals } from '../harness/annals_process.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type DatabasePool, openDatabase } from '../../packages/server/src/database/database.ts'
-import { expectedObjects } from '../../packages/server/src/database/expected_objects.ts'
-import { LIST_OBJECTS } from '../../packages/server/src/database/queries/doctor.ts'
+import { LIST_OBJECTS } from '../../packages/server/src/doctor/doctor_queries.ts'
 import { checkHolders } from '../../packages/server/src/doctor/maintenance.ts'
+import { type DatabasePool, openDatabase } from '../../packages/server/src/postgres/database.ts'
+import { expectedObjects } from '../../packages/server/src/postgres/expected_objects.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
-import type { ListPosition } from '../../packages/server/src/database/queries/keyset.ts'
-import type { Statement } from '../../packages/server/src/database/statement.ts'
+import type { ListPosition } from '../../packages/server/src/lists/keyset_queries.ts'
+import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 
-const QUERIES = new URL('../../packages/server/src/database/queries/', import.meta.url)
+const SOURCES = new URL('../../packages/server/src/', import.meta.url)
 const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
 const TIME = '2026-01-02T00:00:00.000000Z'
 
@@ -52,13 +52,13 @@ const CALLS: Record<string, unknown[][]> = {
 }
 
 /**
- * Every statement of the product: what the files of queries export, and what their composers give. A new one is
+ * Every statement of the product: what the files called _queries.ts export, and what their composers give. A new one is
  * among them by itself; a new composer is refused until it is called above.
  */
 export async function everyStatement(): Promise<Statement[]> {
   const found = new Map<string, Statement>()
-  for (const file of readdirSync(QUERIES).filter((name) => name.endsWith('.ts'))) {
-    const exported = (await import(new URL(file, QUERIES).href)) as Record<string, unknown>
+  for (const file of queryFiles()) {
+    const exported = (await import(new URL(file, SOURCES).href)) as Record<string, unknown>
     for (const [name, value] of Object.entries(exported)) {
       const statements =
         typeof value === 'function' ? composedBy(name, value as Composer) : statementsIn(value)
@@ -66,6 +66,11 @@ export async function everyStatement(): Promise<Statement[]> {
     }
   }
   return [...found.values()]
+}
+
+function queryFiles(): string[] {
+  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+  return files.filter((name) => name.endsWith('_queries.ts')).sort()
 }
 
 function composedBy(name: string, composer: Composer): Statement[] {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
-import { migrate, schemaVersion } from '../../packages/server/src/database/migrator.ts'
 import { StartError } from '../../packages/server/src/errors.ts'
+import { migrate, schemaVersion } from '../../packages/server/src/postgres/migrator.ts'
 import { execute, queryRows, withConnection } from '../harness/sql.ts'
 import { createEmptyDatabase, type TestDatabase } from '../harness/test_database.ts'
 

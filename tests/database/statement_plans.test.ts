@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { REQUEST_SETTINGS } from '../../packages/server/src/database/pool_settings.ts'
-import type { Statement } from '../../packages/server/src/database/statement.ts'
+import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
+import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 import { execute, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 import { everyStatement } from './every_statement.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Appender } from '../../packages/server/src/log/appender.ts'
+import type { Appender } from '../../packages/server/src/log/append/appender.ts'
 import { ending, eventRequest, useLog } from './log_fixture.ts'
 
 const log = useLog()

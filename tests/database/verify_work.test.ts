@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { LONG_READ_SETTINGS } from '../../packages/server/src/database/pool_settings.ts'
-import { VERIFY_SESSIONS, VERIFY_SPACES } from '../../packages/server/src/database/queries/verify.ts'
-import type { Statement } from '../../packages/server/src/database/statement.ts'
+import { VERIFY_SESSIONS, VERIFY_SPACES } from '../../packages/server/src/lifecycle/verify/verify_queries.ts'
+import { LONG_READ_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
+import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 import { execute, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Queryable } from '../../packages/server/src/database/database.ts'
+import type { Queryable } from '../../packages/server/src/postgres/database.ts'
 
 interface Plan {
   'Relation Name'?: string

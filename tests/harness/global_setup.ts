@@ -66,7 +66,7 @@ export default async function prepareDatabases(project: TestProject): Promise<()
 
 async function startEmbeddedServer(): Promise<{ url: string; stop(): Promise<void> }> {
   const { startEmbeddedPostgres } = await import(
-    '../../packages/server/dist/database/embedded/embedded_postgres.js'
+    '../../packages/server/dist/postgres/embedded/embedded_postgres.js'
   )
   const directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
   const embedded = await startEmbeddedPostgres({ dataDir: join(directory, 'data'), onProgress: () => {} })

@@ -1,7 +1,7 @@
 /**
  * The catalogue of errors that a caller can meet: one row a name, with its HTTP status and, where waiting
  * helps, the seconds after which a retry makes sense. A domain error is thrown anywhere below HTTP and
- * becomes a response in one place (`http/errors.ts`).
+ * becomes a response in one place (`http/answer/errors.ts`).
  */
 const CATALOGUE = {
   invalid_json: { status: 400 },

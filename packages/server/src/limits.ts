@@ -1,4 +1,4 @@
-/** Bounds that clients rely on; the ones an operator may move are in `settings.ts`. */
+/** Bounds that clients rely on; the ones an operator may move are in `configuration/settings.ts`. */
 
 export const PAGE_LIMIT_DEFAULT = 20
 export const ENTRY_PAGE_LIMIT_DEFAULT = 50

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { ERROR_NAMES } from '../src/errors.ts'
 import { Metrics } from '../src/metrics/metrics.ts'
-import { FakeDatabase } from './log/fake_database.ts'
+import { FakeDatabase } from './log/append/fake_database.ts'
 
 const read = (path: string) =>
   readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), 'utf8')

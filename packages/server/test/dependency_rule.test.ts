@@ -8,132 +8,77 @@ import { findCircle, importsOf, isTypeOnly, ownImports } from './source_imports.
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
 /** What stands below everything else: facts of the product, and what knows nothing of it. */
-const BASICS = ['errors', 'fair_queue', 'fair_semaphore', 'ids', 'limits', 'log_output', 'version']
+const BASICS = ['errors', 'ids', 'limits', 'version']
+/** What serves any table or request and knows none of them. */
+const TOOLS = ['configuration', 'contract', 'fairness', 'json', 'postgres', ...BASICS]
 
 /**
- * The layers, from the bottom up, and which others each may import. A layer is a directory of src, or a file
- * that stands there by itself. Data flows one way: HTTP → log and resources → queries → database.
+ * The layers, from the bottom up, and which others each may import. A layer is a directory of src, a file that
+ * stands there by itself, or, in any directory, the files of one kind: `_routes` is HTTP and `_schema` is contract.
+ * So a module's rules and SQL know nothing of HTTP, though its routes lie beside them.
  */
 const MAY_IMPORT: Record<string, string[]> = {
   errors: BASICS,
-  fair_queue: BASICS,
-  fair_semaphore: BASICS,
   ids: BASICS,
   limits: BASICS,
-  log_output: BASICS,
   version: BASICS,
-  setting: BASICS,
-  rate_settings: ['setting', ...BASICS],
-  settings: ['setting', 'rate_settings', ...BASICS],
-  config: ['setting', 'settings', ...BASICS],
-  exposure: ['config', ...BASICS],
+  configuration: BASICS,
   contract: BASICS,
+  schema: ['contract', ...BASICS],
   json: BASICS,
-  messages: BASICS,
-  database: ['config', ...BASICS],
-  tokens: ['database', ...BASICS],
-  memory: BASICS,
-  log: ['database', 'json', 'messages', ...BASICS],
-  resources: ['log', 'tokens', 'database', 'json', 'messages', ...BASICS],
-  verify: ['database', ...BASICS],
-  doctor: ['database', 'config', 'exposure', ...BASICS],
-  transfer: ['log', 'resources', 'database', 'json', 'messages', ...BASICS],
-  metrics: ['log', 'memory', 'database', ...BASICS],
+  fairness: BASICS,
+  postgres: ['configuration', 'fairness', ...BASICS],
+  lists: ['log', 'sessions', ...TOOLS],
+  projects: ['lists', 'log', ...TOOLS],
+  log: ['lists', 'sessions', ...TOOLS],
+  users: ['lists', ...TOOLS],
+  sessions: ['lists', 'log', 'users', 'projects', 'lifecycle', ...TOOLS],
+  learning: ['lists', 'log', 'users', 'sessions', ...TOOLS],
+  console_api: ['lists', 'projects', 'users', ...TOOLS],
+  lifecycle: ['lists', 'log', 'projects', 'sessions', 'users', ...TOOLS],
+  doctor: TOOLS,
+  metrics: ['log', ...TOOLS],
   tracing: ['log', ...BASICS],
-  http: [
-    'memory',
-    'metrics',
-    'tracing',
-    'log',
-    'resources',
-    'tokens',
-    'database',
-    'contract',
-    'json',
-    'messages',
-    'config',
-    'exposure',
-    ...BASICS,
-  ],
-  workers: BASICS,
-  main: [
-    'memory',
-    'parts',
-    'prepare_database',
+  http: ['routes', 'schema', 'metrics', 'tracing', 'log', 'projects', 'lists', ...TOOLS],
+  routes: [
     'http',
-    'metrics',
-    'tracing',
+    'schema',
+    'lifecycle',
+    'console_api',
+    'learning',
     'log',
-    'resources',
-    'tokens',
-    'database',
-    'config',
-    'exposure',
-    ...BASICS,
+    'projects',
+    'sessions',
+    'users',
+    ...TOOLS,
   ],
-  parts: [
-    'memory',
-    'http',
-    'metrics',
-    'tracing',
-    'log',
-    'resources',
-    'tokens',
-    'database',
-    'config',
-    'exposure',
-    ...BASICS,
-  ],
-  // What a command needs of the service: not HTTP, which takes most of a start to load.
-  work_on_database: ['log', 'database', 'config', ...BASICS],
-  prepare_database: ['resources', 'database', 'config', 'exposure', ...BASICS],
-  cli: [
-    'memory',
-    'main',
-    'work_on_database',
-    'prepare_database',
-    'workers',
-    'transfer',
-    'verify',
-    'doctor',
-    'log',
-    'resources',
-    'tokens',
-    'database',
-    'contract',
-    'messages',
-    'json',
-    'config',
-    'exposure',
-    ...BASICS,
-  ],
+  cluster: ['service', 'cli', ...TOOLS],
+  service: ['http', 'metrics', 'tracing', 'log', 'lifecycle', 'projects', 'console_api', ...TOOLS],
+  cli: ['service', 'cluster', 'doctor', 'lifecycle', 'log', 'projects', 'sessions', 'users', ...TOOLS],
 }
 
 /** Packages that belong to one concern, and the layers that may know of it. */
 const MAY_USE_PACKAGE: Array<{ package: RegExp; layers: string[] }> = [
-  { package: /^(fastify|@fastify\/|@scalar\/)/, layers: ['http'] },
-  { package: /^pg$/, layers: ['database'] },
+  { package: /^(fastify|@fastify\/|@scalar\/)/, layers: ['http', 'routes'] },
+  { package: /^pg$/, layers: ['postgres'] },
   { package: /^@opentelemetry\//, layers: ['tracing'] },
-  { package: /^sql-template-tag$/, layers: ['database'] },
+  { package: /^sql-template-tag$/, layers: ['queries'] },
   { package: /^(commander|@annals\/client)$/, layers: ['cli'] },
   // It is `#typebox`, which is one file instead of hundreds.
   { package: /^typebox/, layers: [] },
 ]
 
-/** What only main.ts and parts.ts make, and where else it may be named: it is wrapped there, or made for a command. */
+/** What only service/ constructs, and where else it may be named: it is wrapped there. */
 const CONSTRUCTED = [
-  { construction: /\bnew Appender\b/, also: ['work_on_database.ts'] },
+  { construction: /\bnew Appender\b/, also: [] },
   { construction: /\bnew TokenDirectory\b/, also: [] },
   { construction: /\bnew Metrics\b/, also: [] },
   { construction: /\bnew Feed\b/, also: [] },
   { construction: /\bnew PostgresBell\b/, also: [] },
   { construction: /\bnew Heartbeat\b/, also: [] },
-  {
-    construction: /(?<!function )\bopenDatabase\(/,
-    also: ['work_on_database.ts', 'prepare_database.ts'],
-  },
+  { construction: /(?<!function )\bopenDatabase\(/, also: [] },
   { construction: /(?<!function )\bbuildApp\(/, also: [] },
-  { construction: /(?<!function )\bstartEmbeddedPostgres\(/, also: ['database/connection_target.ts'] },
+  { construction: /(?<!function )\bstartEmbeddedPostgres\(/, also: ['postgres/connection_target.ts'] },
 ]
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
@@ -168,7 +113,9 @@ describe('the dependency rule', () => {
       importsOf(source)
         .filter((specifier) =>
           MAY_USE_PACKAGE.some(
-            (rule) => rule.package.test(specifier) && !rule.layers.includes(layerOf(name)),
+            (rule) =>
+              rule.package.test(specifier) &&
+              !rule.layers.includes(name.endsWith('_queries.ts') ? 'queries' : layerOf(name)),
           ),
         )
         .map((specifier) => `${name} imports ${specifier}`),
@@ -176,21 +123,21 @@ describe('the dependency rule', () => {
     expect(wrong).toEqual([])
   })
 
-  it('constructs only in main.ts and parts.ts, and in what opens a database for commands', () => {
+  it('constructs only in service/', () => {
     const wrong = files.flatMap(({ name, text }) =>
       CONSTRUCTED.filter(
         ({ construction, also }) =>
-          construction.test(text) &&
-          !['main.ts', 'parts.ts'].includes(name) &&
-          !(also as string[]).includes(name),
+          construction.test(text) && layerOf(name) !== 'service' && !(also as string[]).includes(name),
       ).map(({ construction }) => `${name} contains ${construction.source}`),
     )
     expect(wrong).toEqual([])
   })
 })
 
-/** The layer of a file: its directory under src, or its own name if it stands there by itself. */
+/** The layer of a file: its kind, its directory under src, or its own name if it stands there by itself. */
 function layerOf(name: string): string {
+  if (name.endsWith('_routes.ts')) return 'routes'
+  if (name.endsWith('_schema.ts')) return 'schema'
   return name.includes('/') ? name.slice(0, name.indexOf('/')) : basename(name, '.ts')
 }
 

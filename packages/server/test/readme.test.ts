@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { describeSettings } from '../src/config.ts'
+import { describeSettings } from '../src/configuration/config.ts'
 import { ERROR_NAMES, statusOf } from '../src/errors.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))

@@ -1,8 +1,8 @@
-import type { Config } from '../config.js'
-import { connectionsOf } from '../database/connection_target.js'
-import type { Database } from '../database/database.js'
-import { READ_CONNECTIONS } from '../database/queries/doctor.js'
+import type { Config } from '../configuration/config.js'
+import { connectionsOf } from '../postgres/connection_target.js'
+import type { Database } from '../postgres/database.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
+import { READ_CONNECTIONS } from './doctor_queries.js'
 
 /** Compares the connections that a node of so many processes may open with those that the server has. */
 export async function checkConnections(

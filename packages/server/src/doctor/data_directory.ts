@@ -1,6 +1,6 @@
 import { stat, statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { describeRemains } from '../database/embedded/remains.js'
+import { describeRemains } from '../postgres/embedded/remains.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 
 const GIGABYTE = 1_000_000_000

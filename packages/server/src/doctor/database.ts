@@ -1,8 +1,8 @@
-import type { Config } from '../config.js'
-import type { Database } from '../database/database.js'
-import { PING, READ_CLOCK, READ_SERVER, READ_SETTINGS } from '../database/queries/doctor.js'
+import type { Config } from '../configuration/config.js'
+import type { Database } from '../postgres/database.js'
 import { checkConnections } from './connections.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
+import { PING, READ_CLOCK, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
 import { checkHolders, checkVacuum } from './maintenance.js'
 import { checkSchema } from './schema.js'
 

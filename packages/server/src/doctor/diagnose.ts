@@ -1,6 +1,6 @@
-import { type Config, readConfig } from '../config.js'
-import type { Database } from '../database/database.js'
+import { type Config, readConfig } from '../configuration/config.js'
 import { StartError } from '../errors.js'
+import type { Database } from '../postgres/database.js'
 import { checkDataDirectory } from './data_directory.js'
 import { checkDatabase } from './database.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'

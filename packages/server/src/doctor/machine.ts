@@ -1,5 +1,5 @@
-import { type Config, describeSettings } from '../config.js'
-import { exposureWarnings } from '../exposure.js'
+import { type Config, describeSettings } from '../configuration/config.js'
+import { exposureWarnings } from '../configuration/exposure.js'
 import { NODE_MIN } from '../version.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 

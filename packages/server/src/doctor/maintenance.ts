@@ -1,6 +1,6 @@
-import type { Database } from '../database/database.js'
-import { LIST_HOLDERS, READ_SETTINGS, READ_VACUUM } from '../database/queries/doctor.js'
+import type { Database } from '../postgres/database.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
+import { LIST_HOLDERS, READ_SETTINGS, READ_VACUUM } from './doctor_queries.js'
 
 /** Of the 2,000 million transaction ids that there are. */
 const XID_AGE_HIGH = 1_000_000_000

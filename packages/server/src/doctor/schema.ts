@@ -1,9 +1,9 @@
-import type { Database } from '../database/database.js'
-import { isUndefinedTable } from '../database/database_errors.js'
-import { expectedObjects } from '../database/expected_objects.js'
-import { schemaVersion } from '../database/migrator.js'
-import { LIST_OBJECTS, READ_SCHEMA_VERSION } from '../database/queries/doctor.js'
+import type { Database } from '../postgres/database.js'
+import { isUndefinedTable } from '../postgres/database_errors.js'
+import { expectedObjects } from '../postgres/expected_objects.js'
+import { schemaVersion } from '../postgres/migrator.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
+import { LIST_OBJECTS, READ_SCHEMA_VERSION } from './doctor_queries.js'
 
 /** Whether the schema is this version's, and every index and constraint of it is there and valid. */
 export async function checkSchema(database: Database): Promise<Diagnosis[]> {

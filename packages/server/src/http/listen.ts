@@ -1,5 +1,5 @@
 import { StartError } from '../errors.js'
-import type { AppServer } from './app_parts.js'
+import type { AppServer } from './service_context.js'
 
 /**
  * Connections that may wait to be accepted; the system may bound them lower (net.core.somaxconn). A turn of the event

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { MemoryBudget } from '../memory/memory_budget.js'
+import type { MemoryBudget } from '../fairness/memory_budget.js'
 
 export type WatchedMemory = Pick<MemoryBudget, 'taken' | 'places_max' | 'counts'>
 

@@ -1,11 +1,11 @@
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../../config.js'
-import { isLoopback } from '../../exposure.js'
-import { keptAddress } from '../service_address.js'
+import { readConfig } from '../../configuration/config.js'
+import { isLoopback } from '../../configuration/exposure.js'
+import { withDatabase } from '../database/with_database.js'
+import { keptAddress } from '../service/service_address.js'
 import { tell } from '../terminal/output.js'
-import { withDatabase } from '../with_database.js'
 import { type Profile, profilesPath, readProfiles, saveProfile } from './profiles.js'
 
 /** The project that the first start makes. */
@@ -62,7 +62,7 @@ function identityOf(path: string): string {
 }
 
 async function makeToken(): Promise<string> {
-  const { findProject, issueToken } = await import('../../resources/projects.js')
+  const { findProject, issueToken } = await import('../../projects/projects.js')
   const json = await withDatabase(async (database) =>
     issueToken(database, await findProject(database, PROJECT), {
       name: `command line of ${userInfo().username}@${hostname()}`,

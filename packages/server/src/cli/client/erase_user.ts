@@ -1,5 +1,5 @@
 import type { Annals, ErasedUser } from '@annals/client'
-import { type Progress, showProgress } from '../progress.js'
+import { type Progress, showProgress } from '../terminal/progress.js'
 
 /** What is large is erased piece by piece, and no answer comes before the last. */
 const ERASE_MS_MAX = 3_600_000

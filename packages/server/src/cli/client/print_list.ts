@@ -1,9 +1,9 @@
 import type { List } from '@annals/client'
 import { type Command, Option } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
-import type { Unit } from '../progress.js'
 import { commandLine } from '../terminal/command_name.js'
 import { type Output, tell } from '../terminal/output.js'
+import type { Unit } from '../terminal/progress.js'
 import type { Column } from '../terminal/table.js'
 import { parseCount } from './arguments.js'
 
@@ -55,7 +55,9 @@ export async function printList<Item>(
   const { tableLines } = await import('../terminal/table.js')
   // Who watches the rows themselves needs no count of them.
   const is_watched = process.stderr.isTTY && !process.stdout.isTTY
-  const progress = is_watched ? (await import('../progress.js')).showProgress('Listing', unit, 0) : undefined
+  const progress = is_watched
+    ? (await import('../terminal/progress.js')).showProgress('Listing', unit, 0)
+    : undefined
   const interruption = interruptible()
   let left = options.all ? Number.POSITIVE_INFINITY : options.limit
   let printed = 0

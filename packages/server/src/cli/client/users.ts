@@ -1,6 +1,6 @@
 import type { User } from '@annals/client'
 import { Command } from 'commander'
-import { runLongWork } from '../long_work.js'
+import { runLongWork } from '../database/long_work.js'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'

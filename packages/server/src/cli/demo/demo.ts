@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { Command } from 'commander'
-import { readConfig } from '../../config.js'
+import { readConfig } from '../../configuration/config.js'
 import { AnnalsError } from '../../errors.js'
 import { type ConnectionOptions, connect, isConnectionGiven, withConnection } from '../client/connection.js'
-import { runLongWork } from '../long_work.js'
+import { runLongWork } from '../database/long_work.js'
+import { withDatabaseForLong } from '../database/with_database.js'
 import { commandName } from '../terminal/command_name.js'
 import { painter } from '../terminal/paint.js'
-import { withDatabaseForLong } from '../with_database.js'
 import type { DemoTotals } from './demo_document.js'
 
 const AGAIN = 'Run the same command again to load the rest.'
@@ -64,7 +64,7 @@ async function loadHere({ project = 'default' }: Options, signal: AbortSignal): 
 async function loadThere(options: Options, signal: AbortSignal): Promise<void> {
   const { readDemo } = await import('./demo_document.js')
   const { postDemo } = await import('./post_demo.js')
-  const { showProgress } = await import('../progress.js')
+  const { showProgress } = await import('../terminal/progress.js')
   const demo = await readDemo()
   const { annals, url } = await connect(options, 5)
   const total = demo.sessions.reduce((sum, { entries }) => sum + entries.length, 0)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { messageEntry } from '../../messages/message_entry.js'
-import { FORMAT_VERSION } from '../../transfer/export_format.js'
+import { FORMAT_VERSION } from '../../lifecycle/transfer/export_format.js'
+import { messageEntry } from '../../log/append/message_entry.js'
 import type { DemoDocument, DemoSession } from './demo_document.js'
 
 /** The demo as an export that was made now, with sessions of the last days: docs/export-format.md. */

@@ -1,5 +1,5 @@
 import { type Annals, AnnalsError } from '@annals/client'
-import type { Progress } from '../progress.js'
+import type { Progress } from '../terminal/progress.js'
 import type { DemoDocument, DemoSession, DemoTotals } from './demo_document.js'
 
 /** Loads the demo through the API. A service dates what it stores itself, so all of it has just happened then. */

@@ -1,9 +1,9 @@
 import { type MessageFormat, readMessage, StoredRenderer, type StoredText } from '@annals/messages'
 import { parseJson, writeJson } from '@annals/messages/json'
 import { AnnalsError } from '../../errors.js'
-import { BODIES, type BodyOperation, type TakeBody } from '../bodies.js'
-import { readBodyJson } from '../body_json.js'
-import { bodyValidator, type Validate } from '../validate.js'
+import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
+import { readBodyJson } from '../request/body_json.js'
+import { bodyValidator, type Validate } from '../request/validate.js'
 
 /** What became of a body: what its operation takes of it, or why it is refused and at which stage of a request. */
 export type BodyOutcome =

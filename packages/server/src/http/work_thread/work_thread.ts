@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { AnnalsError } from '../../errors.js'
-import { FairSemaphore } from '../../fair_semaphore.js'
+import { FairSemaphore } from '../../fairness/fair_semaphore.js'
 import type { WorkArguments, WorkName, WorkResult } from './thread_work.js'
 
 /** How long an order may wait for the thread. A body of 1 MiB takes it up to a second. */

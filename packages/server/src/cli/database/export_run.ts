@@ -1,0 +1,64 @@
+import { AnnalsError } from '../../errors.js'
+import {
+  type ExportOutput,
+  fileOutput,
+  OutputClosed,
+  streamOutput,
+} from '../../lifecycle/transfer/export_output.js'
+import {
+  type ExportCounts,
+  type ExportScope,
+  measureExport,
+  writeExport,
+} from '../../lifecycle/transfer/export_project.js'
+import type { Database } from '../../postgres/database.js'
+import { schemaVersion } from '../../postgres/migrator.js'
+import { FIND_PROJECT } from '../../projects/project_queries.js'
+import { EXIT_CODES } from '../exit_codes.js'
+import { showProgress } from '../terminal/progress.js'
+import type { ExportOptions } from './export.js'
+
+/** Runs `annals export`. */
+export async function runExport(
+  database: Database,
+  options: ExportOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const project = await findProject(database, options.project)
+  const scope: ExportScope = { project, user: options.user, session_id: options.session }
+  const entries = await measureExport(database, scope)
+  const output = options.output === '-' ? streamOutput(process.stdout) : await fileOutput(options.output)
+  const progress = showProgress('Exporting', 'entries', entries)
+  try {
+    const counts = await writeExport(database, scope, output, {
+      schema_version: schemaVersion(),
+      exported_at: new Date().toISOString(),
+      signal,
+      onProgress: (counts) => progress.update(counts.entries, counts.bytes),
+    })
+    await output.finish()
+    progress.stop()
+    process.stderr.write(summaryOf(counts))
+  } catch (error) {
+    progress.stop()
+    await abandon(output)
+    // As other programs do when `head` has seen enough: no word, and a code that is not success.
+    if (error instanceof OutputClosed) process.exitCode = EXIT_CODES.pipe_closed
+    else throw error
+  }
+}
+
+async function abandon(output: ExportOutput): Promise<void> {
+  // What went wrong before is what is told.
+  await output.abandon().catch(() => {})
+}
+
+async function findProject(database: Database, name_or_id: string): Promise<{ id: string; name: string }> {
+  const [row] = await database.query(FIND_PROJECT, [name_or_id])
+  if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
+  return { id: row.id!, name: row.name! }
+}
+
+function summaryOf({ users, learning_spaces, sessions, entries, bytes }: ExportCounts): string {
+  return `Exported ${users} users, ${learning_spaces} learning spaces, ${sessions} sessions and ${entries} entries (${bytes} bytes).\n`
+}

@@ -1,0 +1,52 @@
+import { AnnalsError } from '../../errors.js'
+import { AppendInDoubt } from '../../log/append/append_request.js'
+import { EXIT_CODES } from '../exit_codes.js'
+
+const CLOCK_EVERY_MS = 5_000
+
+/** For work of which nobody knows how long it takes: tells every few seconds that it goes on. */
+export async function tellTime<T>(task: string, work: () => Promise<T>): Promise<T> {
+  const begun = performance.now()
+  const tell = () => process.stderr.write(`${task}: ${Math.round((performance.now() - begun) / 1000)} s\n`)
+  const clock = setInterval(tell, CLOCK_EVERY_MS)
+  try {
+    return await work()
+  } finally {
+    clearInterval(clock)
+  }
+}
+
+/**
+ * Runs work that takes long. SIGINT or SIGTERM asks it to stop where it is, by the signal that it gets, so that it
+ * cleans up behind itself; a second one ends the process at once. `interrupted` says what has become of it then,
+ * `unfinished` what to do when the database goes away.
+ */
+export async function runLongWork(
+  work: (signal: AbortSignal) => Promise<unknown>,
+  words: { interrupted: string; unfinished: string },
+): Promise<void> {
+  const abort = new AbortController()
+  const stop = () => {
+    if (abort.signal.aborted) process.exit(EXIT_CODES.interrupted)
+    abort.abort()
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  try {
+    await work(abort.signal)
+  } catch (error) {
+    if (error === abort.signal.reason) {
+      process.stderr.write(`annals: interrupted. ${words.interrupted}\n`)
+      process.exitCode = EXIT_CODES.interrupted
+      return
+    }
+    const isAway =
+      error instanceof AppendInDoubt || (error instanceof AnnalsError && error.error === 'unavailable')
+    throw isAway
+      ? new AnnalsError('unavailable', `The database went away. ${words.unfinished}`, { cause: error })
+      : error
+  } finally {
+    process.removeListener('SIGINT', stop)
+    process.removeListener('SIGTERM', stop)
+  }
+}

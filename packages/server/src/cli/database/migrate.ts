@@ -1,0 +1,29 @@
+import { Command } from 'commander'
+import { readConfig } from '../../configuration/config.js'
+import { runLongWork, tellTime } from './long_work.js'
+import { tellProgress } from './with_database.js'
+
+const AGAIN = 'Migrations that were applied stay; the same command goes on with the others.'
+
+/** annals migrate */
+export function migrateCommand(): Command {
+  return new Command('migrate')
+    .description(
+      'Migrate the database schema to this version of Annals. `annals serve` does this when it starts.',
+    )
+    .addHelpText('after', '\nExample:\n  DATABASE_URL=postgresql://annals:…@db/annals annals migrate')
+    .action(async () => {
+      const { locateDatabase } = await import('../../postgres/connection_target.js')
+      const { migrate, schemaVersion } = await import('../../postgres/migrator.js')
+      const location = await locateDatabase(readConfig(process.env), tellProgress)
+      const work = async (signal: AbortSignal) => {
+        await tellTime('Migrating', () => migrate(location.target, tellProgress, signal))
+        process.stdout.write(`The schema has version ${schemaVersion()}.\n`)
+      }
+      try {
+        await runLongWork(work, { interrupted: AGAIN, unfinished: AGAIN })
+      } finally {
+        await location.release()
+      }
+    })
+}

@@ -1,0 +1,50 @@
+import { notFound } from '../../errors.js'
+import { countCandidates, prune, timeBefore } from '../../lifecycle/erase/prune.js'
+import type { Database } from '../../postgres/database.js'
+import { findProject, listProjects } from '../../projects/projects.js'
+import { findOwner } from '../../users/users.js'
+import { showProgress } from '../terminal/progress.js'
+import type { PruneOptions } from './prune.js'
+
+/** annals prune */
+export async function runPrune(
+  database: Database,
+  options: PruneOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const untouched_since = await timeBefore(database, options.olderThan)
+  const total = { sessions: 0, entries: 0 }
+  for (const project_id of await chosenProjects(database, options)) {
+    const user = await findOwner(database, { project_id, user: options.user })
+    if (user === 'nobody') {
+      if (options.allProjects) continue
+      throw notFound('user')
+    }
+    const old = { project_id, untouched_since, user_id: user?.id, configs: options.filter }
+    const progress = showProgress(
+      options.dryRun ? 'Looking' : 'Pruning',
+      'sessions',
+      await countCandidates(database, old),
+    )
+    try {
+      const pruned = await prune(database, old, {
+        dry_run: options.dryRun ?? false,
+        signal,
+        onProgress: ({ looked_at }) => progress.update(looked_at),
+      })
+      total.sessions += pruned.sessions
+      total.entries += pruned.entries
+    } finally {
+      progress.stop()
+    }
+  }
+  const verb = options.dryRun ? 'Would delete' : 'Deleted'
+  process.stdout.write(
+    `${verb} ${total.sessions} sessions with ${total.entries} entries, last touched before ${untouched_since}.\n`,
+  )
+}
+
+async function chosenProjects(database: Database, { project }: PruneOptions): Promise<string[]> {
+  if (project !== undefined) return [await findProject(database, project)]
+  return (await listProjects(database)).map((json) => (JSON.parse(json) as { id: string }).id)
+}

@@ -1,0 +1,37 @@
+import { readConfig } from '../../configuration/config.js'
+import type { Appender } from '../../log/append/appender.js'
+import type { Database } from '../../postgres/database.js'
+import { LONG_READ_SETTINGS } from '../../postgres/pool_settings.js'
+
+/** For work whose statements and waits may take as long as they do. */
+const LONG_WORK = { wait_ms_max: 60_000, statement_ms_max: 0 }
+
+/** Tells a person what goes on, on stderr, where it does not mix with a command's output. */
+export function tellProgress(sentence: string): void {
+  process.stderr.write(`${sentence}\n`)
+}
+
+/** Runs a command's work on the database that the environment names. */
+export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+  const { workOnDatabase } = await import('../../service/work_on_database.js')
+  return workOnDatabase(readConfig(process.env), tellProgress, work)
+}
+
+/** The same for long work, which may also append to logs, until `signal` ends it. */
+export async function withDatabaseForLong<T>(
+  work: (database: Database, appender: Appender) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const { workOnDatabase } = await import('../../service/work_on_database.js')
+  return workOnDatabase(readConfig(process.env), tellProgress, work, { ...LONG_WORK, signal })
+}
+
+/** The same for long work that only reads; the schema stays as it is, and must be this version's. */
+export async function withDatabaseToRead<T>(
+  work: (database: Database) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const { workOnDatabase } = await import('../../service/work_on_database.js')
+  const options = { ...LONG_WORK, settings: LONG_READ_SETTINGS, schema: 'check', signal } as const
+  return workOnDatabase(readConfig(process.env), tellProgress, work, options)
+}

@@ -1,0 +1,66 @@
+import { tellProgress } from '../cli/database/with_database.js'
+import type { Running } from '../cli/service/serve.js'
+import type { Config } from '../configuration/config.js'
+import { StartError } from '../errors.js'
+import { defaultMemoryBytes } from '../fairness/memory_budget.js'
+import { prepareDatabase } from '../service/prepare_database.js'
+import { FirstWorkerFailed, findFreePort, Workers } from './primary.js'
+import { findPrimary } from './worker.js'
+
+/** Beyond the time for requests under way: for leaving the database. */
+const STOP_MS_EXTRA = 5_000
+
+/**
+ * annals serve --workers: prepares the database once, then has `count` processes serve. Undefined when the first
+ * of them did not start; it has said why, and the exit code is its.
+ */
+export async function serveByWorkers(config: Config, count: number): Promise<Running | undefined> {
+  const prepared = await prepareDatabase(config, tellProgress, count)
+  const port = config.port === 0 ? await findFreePort(config.host) : config.port
+  const workers = new Workers({
+    count,
+    args: ['serve', '--worker'],
+    env: {
+      PORT: `${port}`,
+      ANNALS_MEMORY_BYTES_MAX: `${config.memory_bytes_max || defaultMemoryBytes(count)}`,
+    },
+    stop_ms_max: config.drain_ms_max + STOP_MS_EXTRA,
+    say: tellProgress,
+  })
+  try {
+    const url = await workers.start()
+    return {
+      ...prepared,
+      url,
+      workers: count,
+      ready_after_ms: Math.round(performance.now()),
+      stop: async () => {
+        await workers.stop()
+        await prepared.release()
+      },
+    }
+  } catch (error) {
+    await prepared.release()
+    if (!(error instanceof FirstWorkerFailed)) throw error
+    process.exitCode = error.exit_code
+    return undefined
+  }
+}
+
+/** annals serve --worker: one of these processes. `stopping` resolves with the signal that ends it by hand. */
+export async function serveAsWorker(config: Config, stopping: Promise<string>): Promise<void> {
+  const primary = findPrimary()
+  if (!primary)
+    throw new StartError('--worker is for processes that `annals serve --workers` starts. Use that one.')
+  const service = await import('../service/service.js')
+    .then(({ startService }) => startService(config, tellProgress, primary))
+    .catch((error) => {
+      void primary.leave()
+      throw error
+    })
+  primary.tellReady(service.url)
+  await Promise.race([primary.ending, stopping])
+  await service.stop()
+  await primary.leave()
+  process.exit(0)
+}

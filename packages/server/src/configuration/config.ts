@@ -1,0 +1,54 @@
+import { StartError } from '../errors.js'
+import type { Setting } from './setting.js'
+import { SETTINGS } from './settings.js'
+
+type Settings = typeof SETTINGS
+type ValueOf<S extends Setting> = S['default'] extends number
+  ? number
+  : S['default'] extends string
+    ? string
+    : string | undefined
+
+/** The service's configuration: frozen, made once from the environment, passed to what needs it. */
+export type Config = { readonly [K in keyof Settings]: ValueOf<Settings[K]> }
+
+/** Rows of the settings' table: variable, default as text, meaning. */
+export function describeSettings(): Array<{ variable: string; default: string; meaning: string }> {
+  return Object.values(SETTINGS as Record<string, Setting>).map((setting) => ({
+    variable: setting.variable,
+    default:
+      setting.default === undefined ? '' : `${setting.default}${setting.unit ? ` ${setting.unit}` : ''}`,
+    meaning: setting.meaning,
+  }))
+}
+
+/**
+ * Reads the environment. An empty variable counts as unset.
+ * @throws StartError that names the first variable whose value does not fit, and what it takes; the value
+ * itself is not repeated, since it may be a secret.
+ */
+export function readConfig(environment: Record<string, string | undefined>): Config {
+  const entries = Object.entries(SETTINGS as Record<string, Setting>).map(([key, setting]) => {
+    const text = environment[setting.variable]
+    return [key, text === undefined || text === '' ? setting.default : readValue(setting, text)]
+  })
+  return Object.freeze(Object.fromEntries(entries)) as Config
+}
+
+function readValue(setting: Setting, text: string): string | number {
+  if (typeof setting.default !== 'number') {
+    if (setting.pattern && !setting.pattern.test(text)) {
+      throw new StartError(`${setting.variable} must be ${setting.takes}. Correct it and start again.`)
+    }
+    return text
+  }
+  const value = Number(text)
+  const min = setting.min ?? 0
+  const max = setting.max ?? Number.MAX_SAFE_INTEGER
+  if (!/^\d{1,15}$/.test(text) || value < min || value > max) {
+    throw new StartError(
+      `${setting.variable} must be an integer from ${min} to ${max}${setting.unit ? ` (${setting.unit})` : ''}. Correct it and start again.`,
+    )
+  }
+  return value
+}

@@ -1,0 +1,84 @@
+import Type from '#typebox'
+import { NoQuery, Strict, UserIdentifier } from '../contract/schema.js'
+import { AnnalsError } from '../errors.js'
+import { bearerToken } from '../http/admission/authenticate.js'
+import { answer } from '../http/answer/answer.js'
+import { parseFilter } from '../http/request/json_parameters.js'
+import type { AppServer } from '../http/service_context.js'
+import { parseId } from '../ids.js'
+import { PAGE_LIMIT_MAX } from '../limits.js'
+import { countOverTime, readHeads, readIdentifiers } from './console_figures.js'
+import { endConsoleKey, nameOfProject } from './sign_in.js'
+
+const IdsQuery = Strict({ ids: Type.String({ minLength: 1 }) })
+
+const OverTimeQuery = Strict({
+  user: Type.Optional(UserIdentifier),
+  filter_by_configs: Type.Optional(Type.String()),
+})
+
+// Whoever may only read may see all of it, and sign out.
+const READ = { config: { scope: 'read' } } as const
+
+/**
+ * What the console shows beside the API's own answers, for one page at a time. No part of the API: it changes
+ * with the console, from which alone it is called.
+ */
+export function consoleDataRoutes(app: AppServer): void {
+  app.get('/access', { ...READ, schema: { hide: true, querystring: NoQuery } }, async (request, reply) => {
+    const { project_id } = request
+    const name = await nameOfProject(request.database, project_id)
+    return answer(reply, JSON.stringify({ project_id, project: name, scopes: [...request.grant!.scopes] }))
+  })
+
+  app.get('/heads', { ...READ, schema: { hide: true, querystring: IdsQuery } }, async (request, reply) =>
+    answer(
+      reply,
+      itemsOf(await readHeads(request.database, request.project_id, parseIds(request.query.ids))),
+    ),
+  )
+
+  app.get(
+    '/identifiers',
+    { ...READ, schema: { hide: true, querystring: IdsQuery } },
+    async (request, reply) =>
+      answer(
+        reply,
+        itemsOf(await readIdentifiers(request.database, request.project_id, parseIds(request.query.ids))),
+      ),
+  )
+
+  app.get(
+    '/over_time',
+    { ...READ, schema: { hide: true, querystring: OverTimeQuery } },
+    async (request, reply) => {
+      const { user, filter_by_configs } = request.query
+      const configs = parseFilter('filter_by_configs', filter_by_configs)
+      return answer(
+        reply,
+        await countOverTime(request.database, { project_id: request.project_id, user, configs }),
+      )
+    },
+  )
+
+  app.post('/sign_out', { ...READ, schema: { hide: true, querystring: NoQuery } }, async (request, reply) => {
+    await endConsoleKey(request.database, request.project_id, bearerToken(request)!)
+    return answer(reply, '{}')
+  })
+}
+
+/** @throws AnnalsError invalid_request */
+function parseIds(text: string): string[] {
+  const ids = text.split(',').map(parseId)
+  if (ids.length > PAGE_LIMIT_MAX || ids.includes(undefined)) {
+    throw new AnnalsError(
+      'invalid_request',
+      `Query parameter ids must be 1 to ${PAGE_LIMIT_MAX} UUIDs with commas between them.`,
+    )
+  }
+  return ids as string[]
+}
+
+function itemsOf(items: string[]): string {
+  return `{"items":[${items.join(',')}]}`
+}

@@ -1,0 +1,35 @@
+import type { Queryable } from '../postgres/database.js'
+import { findOwner } from '../users/users.js'
+import { COUNT_ENTRIES, countSessionsOverTime, NAME_USERS } from './console_queries.js'
+
+const NO_SESSIONS = '{"seconds":60,"sessions":0,"columns":[]}'
+
+/** How far the logs of these sessions go, as JSON texts. Unknown ids are left out. */
+export async function readHeads(
+  database: Queryable,
+  project_id: string,
+  session_ids: string[],
+): Promise<string[]> {
+  return (await database.query(COUNT_ENTRIES, [project_id, session_ids])).map((row) => row.json!)
+}
+
+/** What these users are called, as JSON texts. Unknown ids are left out. */
+export async function readIdentifiers(
+  database: Queryable,
+  project_id: string,
+  user_ids: string[],
+): Promise<string[]> {
+  return (await database.query(NAME_USERS, [project_id, user_ids])).map((row) => row.json!)
+}
+
+/** The newest sessions counted by when they were created, as JSON text. */
+export async function countOverTime(
+  database: Queryable,
+  filter: { project_id: string; user?: string | undefined; configs?: string | undefined },
+): Promise<string> {
+  const user = await findOwner(database, filter)
+  if (user === 'nobody') return NO_SESSIONS
+  const { statement, parameters } = countSessionsOverTime({ ...filter, user_id: user?.id })
+  const [row] = await database.query(statement, parameters)
+  return row!.json!
+}

@@ -1,0 +1,129 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { AnnalsError } from '../../errors.js'
+import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
+import { errorText } from '../answer/answer.js'
+import { SECURITY_HEADERS } from '../answer/security_headers.js'
+import { requestIdOf } from '../request/request_id.js'
+import type { AppParts, AppServer } from '../service_context.js'
+import { bearerToken } from './authenticate.js'
+import type { AddressOf } from './caller_address.js'
+import { Intake } from './intake.js'
+import { holdSentAhead } from './request_memory.js'
+
+/** Who watches the service must see it also when it has too much to do. */
+export const TAKEN_AT_ONCE = new Set(['/health', '/ready', '/metrics'])
+/** So many of them in a turn of the event loop: no watcher asks for more, and anybody may ask. */
+const TAKEN_AT_ONCE_MAX = 8
+/** Appends that wait, over all projects, from which on it is worth asking whose they are. */
+const CROWDED = 250
+const APPEND = /\/(?:events|messages|entries)$/
+/** How often the log says how many were refused. */
+const TOLD_MS = 1_000
+
+const REFUSAL = errorText(
+  new AnnalsError('overloaded', 'The service is overloaded. Nothing was done; retry shortly.'),
+)
+
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Whose it is, as soon as somebody has asked. */
+  caller?: { project_id: string | undefined }
+}
+
+/**
+ * Stands in front of the framework: lets requests through by turns (http/admission/intake.ts), and refuses what is more than the
+ * process can do for a fraction of what a request costs, without a line in the log each. Appends that `http/admission/shed_appends.ts`
+ * would refuse are among it.
+ */
+export function admitRequests(
+  app: AppServer,
+  { logger, metrics, tokens, appender, memory }: AppParts,
+  addressOf: AddressOf,
+): void {
+  const [framework] = app.server.listeners('request') as RequestListener[]
+  /**
+   * Answered when the turn ends: who is answered at once sends the next request into the same turn, which then hardly
+   * ends, and all that waits for its end waits on.
+   */
+  let refused: Exchange[] = []
+  let untold = 0
+  let told_at = Number.NEGATIVE_INFINITY
+  let isTurn = false
+  let takenAtOnce = 0
+
+  const callerOf = (exchange: Exchange) => projectOf(exchange, tokens)
+  const intake = new Intake<Exchange>({
+    // Who left in the meantime is not there to be answered.
+    take: ({ request, response }) => request.socket.destroyed || framework!(request, response),
+    callerOf,
+    addressOf: ({ request }) => addressOf(request),
+    now: () => performance.now(),
+  })
+
+  const isLate = (exchange: Exchange) => {
+    const { method, url } = exchange.request
+    if (appender.load().requests < CROWDED || method !== 'POST' || !APPEND.test(url!)) return false
+    const project_id = callerOf(exchange)
+    return project_id !== undefined && appender.isBehind(project_id)
+  }
+
+  const endTurn = () => {
+    takenAtOnce = 0
+    isTurn = intake.nextTurn()
+    const refusals = refused
+    refused = []
+    for (const exchange of refusals) refuse(exchange)
+    if (refusals.length > 0) tell(refusals.length)
+    if (isTurn) setImmediate(endTurn)
+  }
+
+  const tell = (count: number) => {
+    metrics.shed(count)
+    untold += count
+    const now = performance.now()
+    if (now - told_at < TOLD_MS) return
+    logger.warn({ requests: untold }, 'refused requests: the process has too much to do')
+    untold = 0
+    told_at = now
+  }
+
+  app.server.removeAllListeners('request')
+  app.server.on('request', (request, response) => {
+    // The parser goes on with what has arrived on a connection that was closed meanwhile.
+    if (request.socket.destroyed) return
+    if (!isTurn) setImmediate(endTurn)
+    isTurn = true
+    if (TAKEN_AT_ONCE.has(request.url!) && takenAtOnce < TAKEN_AT_ONCE_MAX) {
+      takenAtOnce += 1
+      return framework!(request, response)
+    }
+    const exchange: Exchange = { request, response }
+    // A connection counts with one request. The platform tells by this that another one is ahead of this.
+    if (response.socket === null && !holdSentAhead(memory, request, response, callerOf(exchange)))
+      return void request.socket.destroy()
+    if (isLate(exchange) || !intake.offer(exchange)) refused.push(exchange)
+  })
+}
+
+function refuse({ request, response }: Exchange): void {
+  response
+    .writeHead(REFUSAL.status, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(REFUSAL.text),
+      ...SECURITY_HEADERS,
+      'x-request-id': requestIdOf(request),
+      'retry-after': '1',
+    })
+    .end(REFUSAL.text)
+}
+
+function projectOf(exchange: Exchange, tokens: TokenDirectory): string | undefined {
+  if (!exchange.caller) {
+    const { request } = exchange
+    const token = bearerToken(request)
+    const project_id = token === undefined ? undefined : tokens.projectOf(token, request.socket)
+    exchange.caller = { project_id }
+  }
+  return exchange.caller.project_id
+}

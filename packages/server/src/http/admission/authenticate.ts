@@ -1,0 +1,72 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import { AnnalsError } from '../../errors.js'
+import type { Database } from '../../postgres/database.js'
+import type { SharedDatabase } from '../../postgres/shared_pool.js'
+import type { Grant } from '../../projects/tokens/key_look_ups.js'
+import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
+import type { AppServer } from '../service_context.js'
+import { assignScopes } from './scopes.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The project that the token names: every query of the request is bound to it. */
+    project_id: string
+    /** What the token opens, once it is known. */
+    grant: Grant | null
+    /** The database as the project may use it: with its share of the connections. */
+    database: Database
+    /** Whether the token still opens what it opened when the request came: asked by answers that take long. */
+    isStillAuthorized(): Promise<boolean>
+  }
+}
+
+const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/
+
+const UNAUTHORIZED = 'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".'
+
+interface AuthenticationParts {
+  tokens: TokenDirectory
+  database: SharedDatabase
+}
+
+/** Lets only requests with a project token that has the operation's scope through to the routes of `app`. */
+export function authenticate(app: AppServer, { tokens, database }: AuthenticationParts): void {
+  assignScopes(app, 'project')
+  app.decorateRequest('grant', null)
+  app.decorateRequest('database', null as never)
+  app.decorateRequest('isStillAuthorized', async function (this: FastifyRequest) {
+    const grant = await tokens.find(bearerToken(this)!, this.raw.socket)
+    return grant?.project_id === this.project_id && grant.scopes.has(this.routeOptions.config.scope!)
+  })
+  // With a callback, since a remembered token, which is nearly every one, then costs no turn of the event loop.
+  app.addHook('onRequest', (request, _reply, done) => {
+    const token = bearerToken(request)
+    const found = token === undefined ? undefined : tokens.find(token, request.raw.socket, request)
+    if (found instanceof Promise) found.then((grant) => done(admit(request, database, grant)), done)
+    else done(admit(request, database, found))
+  })
+}
+
+/** Notes what the request may do; gives the error where it may not do what it asks for. */
+function admit(
+  request: FastifyRequest,
+  database: SharedDatabase,
+  grant: Grant | undefined,
+): AnnalsError | undefined {
+  if (!grant) return new AnnalsError('unauthorized', UNAUTHORIZED)
+  request.project_id = grant.project_id
+  request.grant = grant
+  request.database = database.of(grant.project_id)
+  const scope = request.routeOptions.config.scope!
+  if (grant.scopes.has(scope)) return undefined
+  return new AnnalsError(
+    'insufficient_scope',
+    `This API key lacks the scope "${scope}". Use a key that has it.`,
+  )
+}
+
+/** The token of an Authorization header in the one form that is taken, undefined without one. */
+export function bearerToken(request: Pick<IncomingMessage, 'headers'>): string | undefined {
+  return BEARER.exec(request.headers.authorization ?? '')?.[1]
+}

@@ -1,0 +1,22 @@
+import { timingSafeEqual } from 'node:crypto'
+import { AnnalsError } from '../../errors.js'
+import { hashToken } from '../../projects/tokens/token.js'
+import type { AppServer } from '../service_context.js'
+import { bearerToken } from './authenticate.js'
+import { assignScopes } from './scopes.js'
+
+/** Lets only requests with the admin token through to the routes of `app`. */
+export function authenticateAdmin(app: AppServer, admin_token: string): void {
+  assignScopes(app, 'admin')
+  const expected = hashToken(admin_token)
+  app.addHook('onRequest', async (request) => {
+    // Hashes have one length and tell nothing of the token, and their comparison takes one time.
+    const token = bearerToken(request)
+    if (token === undefined || !timingSafeEqual(hashToken(token), expected)) {
+      throw new AnnalsError(
+        'unauthorized',
+        'The admin token is required: send it as "Authorization: Bearer <ANNALS_ADMIN_TOKEN>".',
+      )
+    }
+  })
+}

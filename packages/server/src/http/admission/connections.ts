@@ -1,0 +1,108 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Logger } from 'pino'
+import type { Config } from '../../configuration/config.js'
+import { AnnalsError, type ErrorName } from '../../errors.js'
+import { newId } from '../../ids.js'
+import { errorText } from '../answer/answer.js'
+import { SECURITY_HEADERS } from '../answer/security_headers.js'
+import { cutStalledReaders } from './stalled_readers.js'
+
+/** Bytes of a request line and its headers together. It is also the bound of a URL, and of how many parameters it has. */
+export const HEADER_BYTES_MAX = 16_384
+/**
+ * How long an idle connection is kept for a next request: longer than the 60 s after which common proxies let go
+ * of theirs, so that it is never the service that closes one while a request is on its way.
+ */
+const KEEP_ALIVE_MS = 72_000
+/** How often connections that took too long are looked for. */
+const CHECK_MS = 1_000
+/** How long a refused connection may take to read why. */
+const GOODBYE_MS = 1_000
+
+/**
+ * What one connection may cost, as options of the framework. A connection that has sent nothing yet counts as
+ * sending its headers, so that thousands which say nothing are gone as soon as slow ones. There is no limit to the
+ * requests of a connection: it would save nothing, and cut those that are sent ahead.
+ */
+export function connectionLimits({ headers_ms_max, request_ms_max }: Config) {
+  return {
+    requestTimeout: request_ms_max,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    http: {
+      headersTimeout: Math.min(headers_ms_max, request_ms_max),
+      maxHeaderSize: HEADER_BYTES_MAX,
+      connectionsCheckingInterval: Math.min(CHECK_MS, headers_ms_max, request_ms_max),
+      // Refused by a hook instead, in the envelope: without this, the platform answers with nothing in it.
+      requireHostHeader: false,
+    },
+  }
+}
+
+/** Bounds the connections of a server that listens: a new one beyond their number, and one that takes nothing, is closed. */
+export function boundConnections(
+  server: Server,
+  { connections_max, stall_ms_max }: Config,
+  logger: Logger,
+): void {
+  server.maxConnections = connections_max
+  cutStalledReaders(server, stall_ms_max, logger)
+  // An expectation that we do not know may be ignored (RFC 9110, 10.1.1); the platform would refuse it by itself.
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    server.emit('request', request, response),
+  )
+}
+
+const REFUSALS: Record<string, [ErrorName, string]> = {
+  HPE_HEADER_OVERFLOW: [
+    'headers_too_large',
+    `The request line and the headers are larger than ${HEADER_BYTES_MAX} bytes together. Send less.`,
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: [
+    'request_timeout',
+    'The request took too long to arrive. Send it again, faster.',
+  ],
+}
+const MALFORMED: [ErrorName, string] = [
+  'invalid_request',
+  'The request line, the headers or the chunks are not HTTP/1.1. Correct the client that sent them.',
+]
+
+/** Answers, in the envelope, what never became a request, and closes the connection. */
+export function refuseConnections(logger: Logger): (error: NodeJS.ErrnoException, socket: Socket) => void {
+  return (error, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable || hasBegunAnswer(socket))
+      return void socket.destroy()
+    const [name, sentence] = REFUSALS[error.code ?? ''] ?? MALFORMED
+    const refusal = new AnnalsError(name, sentence)
+    const request_id = newId()
+    socket.end(rawAnswer(refusal, request_id))
+    // Closed only after a while: with bytes unread, closing at once would take the answer away again.
+    setTimeout(() => socket.destroy(), GOODBYE_MS).unref()
+    logger.info({ request_id, error: name, reason: error.code }, 'refused what was no request')
+  }
+}
+
+function hasBegunAnswer(socket: Socket): boolean {
+  const { _httpMessage } = socket as Socket & { _httpMessage?: ServerResponse | null }
+  return _httpMessage?.headersSent === true
+}
+
+function rawAnswer(error: AnnalsError, request_id: string): string {
+  const { status, text } = errorText(error)
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    ...SECURITY_HEADERS,
+    'x-request-id': request_id,
+    connection: 'close',
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${status} ${STATUS_TEXTS[status] ?? 'Error'}`, ...lines, '', text].join('\r\n')
+}
+
+const STATUS_TEXTS: Record<number, string> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+}

@@ -1,0 +1,52 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { AnnalsError } from '../../errors.js'
+import { answerError } from '../answer/answer.js'
+import type { AppServer } from '../service_context.js'
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'TRACE'] as const
+
+/**
+ * Watches which methods each path is registered with. The function that it gives back, called behind the last
+ * route, answers every other method there with 405 and Allow.
+ */
+export function watchMethods(app: AppServer): () => void {
+  const methodsByUrl = new Map<string, Set<string>>()
+  app.addHook('onRoute', (route) => {
+    const methods = methodsByUrl.get(route.url) ?? new Set<string>()
+    methodsByUrl.set(route.url, methods)
+    for (const method of [route.method].flat()) methods.add(method)
+  })
+  return () => {
+    // The routes that are added here come through the hook as well, hence the copy.
+    const known = [...methodsByUrl]
+    for (const [url, methods] of known) {
+      // What a pattern takes under another method is not for a fixed path to refuse: /user/ls is also a user.
+      const patterns = known.filter(([pattern]) => pattern !== url && matches(pattern, url))
+      addRoute(app, url, methods, new Set(patterns.flatMap(([, taken]) => [...taken])))
+    }
+  }
+}
+
+function matches(pattern: string, url: string): boolean {
+  const parts = pattern.split('/')
+  const own = url.split('/')
+  return (
+    parts.length === own.length && parts.every((part, index) => part.startsWith(':') || part === own[index])
+  )
+}
+
+function addRoute(app: AppServer, url: string, own: Set<string>, others: Set<string>): void {
+  const allow = [...own].sort().join(', ')
+  const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
+    const sentence = `${request.method} is not possible here; it takes ${allow}.`
+    return answerError(reply.header('allow', allow), new AnnalsError('method_not_allowed', sentence))
+  }
+  app.route({
+    method: METHODS.filter((method) => !own.has(method) && !others.has(method)),
+    url,
+    schema: { hide: true },
+    // Ahead of the body, which need not be read, and of what the framework asks of some methods.
+    onRequest: refuse,
+    handler: refuse,
+  })
+}

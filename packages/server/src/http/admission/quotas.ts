@@ -1,0 +1,50 @@
+import type { FastifyRequest } from 'fastify'
+import type { AppendOutcome, AppendRequest } from '../../log/append/append_request.js'
+import type { Feed } from '../../log/follow/feed.js'
+import type { Quotas } from '../../projects/quotas.js'
+import { quotaExceeded, type Room, type Usage, type UsageDirectory } from '../../projects/usage.js'
+import type { AppParts } from '../service_context.js'
+
+/** Appends within the project's quota of bytes. @throws AnnalsError quota_exceeded, and as Appender.append */
+export function appendWithinQuota(
+  { appender, usage }: Pick<AppParts, 'appender' | 'usage'>,
+  request: FastifyRequest,
+  append: AppendRequest,
+): Promise<AppendOutcome> {
+  const max = request.grant!.quotas.max_bytes
+  return max === undefined ? appender.append(append) : usage.append(appender, append, max)
+}
+
+/** What new sessions of a request's project must find room in. */
+export function roomFor(usage: UsageDirectory, request: FastifyRequest): Room {
+  const { max_sessions, max_bytes } = request.grant!.quotas
+  const room = (what: 'sessions' | 'bytes', max: number | undefined): Room =>
+    max === undefined
+      ? {}
+      : { [what]: (amount: number) => usage.reserve(request.project_id, what, amount, max) }
+  return { ...room('sessions', max_sessions), ...room('bytes', max_bytes) }
+}
+
+/** @throws AnnalsError quota_exceeded where a project has as many tails open at this node as it may */
+export function refuseTail(request: FastifyRequest, feed: Feed): void {
+  const { max_tails } = request.grant!.quotas
+  if (max_tails !== undefined && feed.tailsOf(request.project_id) >= max_tails)
+    throw quotaExceeded('max_tails', max_tails)
+}
+
+/** Usage beside quotas, as JSON. */
+export function usageJson(
+  { counted_at, sessions, entries, bytes }: Usage,
+  tails: number,
+  quotas: Quotas & { rate_limit_per_second: number | undefined },
+): string {
+  const of = (used: number, max: number | undefined) => ({ used, max: max ?? null })
+  return JSON.stringify({
+    counted_at,
+    sessions: of(sessions, quotas.max_sessions),
+    entries: of(entries, undefined),
+    bytes: of(bytes, quotas.max_bytes),
+    tails: of(tails, quotas.max_tails),
+    requests_per_second: { max: quotas.rate_limit_per_second ?? null },
+  })
+}

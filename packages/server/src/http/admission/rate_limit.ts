@@ -1,0 +1,48 @@
+import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
+import type { FastifyRequest } from 'fastify'
+import { AnnalsError } from '../../errors.js'
+import { WINDOW_MS, Windows } from '../request/windows.js'
+import type { AppServer } from '../service_context.js'
+
+/**
+ * Counts the requests of each token in windows of a second, and refuses those beyond its limit. The limit is the
+ * project's own, or `per_second`; 0 is none. Every node counts for itself. Call it behind authentication, whose
+ * grant it reads.
+ */
+export async function limitRates(app: AppServer, per_second: number): Promise<void> {
+  const limitOf = (request: FastifyRequest) => request.grant?.rate_limit_per_second ?? per_second
+  await app.register(rateLimit, {
+    global: false,
+    enableDraftSpec: true,
+    timeWindow: WINDOW_MS,
+    store: Store,
+    keyGenerator: (request) => request.grant!.key_id,
+    max: limitOf,
+    errorResponseBuilder: (_request, { max }) =>
+      new AnnalsError(
+        'rate_limited',
+        `This API key may make ${max} requests a second. Nothing was done; retry after the time in Retry-After.`,
+      ),
+  })
+  const count = app.rateLimit()
+  app.addHook('onRequest', (request, reply, done) => {
+    if (limitOf(request) === 0) return done()
+    Promise.resolve(count.call(app, request, reply)).then(() => done(), done)
+  })
+}
+
+/**
+ * The library's own store hands out one object a token and goes on counting in it: of requests that arrive together,
+ * the first would read the number of the last and be refused.
+ */
+class Store implements FastifyRateLimitStore {
+  private readonly windows = new Windows()
+
+  incr(token: string, give: (error: Error | null, counted?: { current: number; ttl: number }) => void): void {
+    give(null, this.windows.count(token))
+  }
+
+  child(): Store {
+    return new Store()
+  }
+}

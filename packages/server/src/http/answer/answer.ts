@@ -1,0 +1,26 @@
+import type { FastifyReply } from 'fastify'
+import { type AnnalsError, retryAfterOf, statusOf } from '../../errors.js'
+
+/** Answers with a resource that is JSON text already: it goes into the envelope as it is. */
+export function answer(reply: FastifyReply, data: string, status = 200): FastifyReply {
+  return reply
+    .code(status)
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(`{"code":0,"error":"","msg":"ok","data":${data}}`)
+}
+
+/** Answers with an error, in the one shape that all errors have. */
+export function answerError(reply: FastifyReply, error: AnnalsError): FastifyReply {
+  const { status, text } = errorText(error)
+  const retry_after = retryAfterOf(error.error)
+  if (retry_after !== undefined && !reply.hasHeader('retry-after'))
+    reply.header('retry-after', String(retry_after))
+  if (status === 401) reply.header('www-authenticate', 'Bearer')
+  return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text)
+}
+
+/** The status and the body of an error's answer. */
+export function errorText(error: AnnalsError): { status: number; text: string } {
+  const status = statusOf(error.error)
+  return { status, text: JSON.stringify({ code: status, error: error.error, msg: error.message }) }
+}

@@ -1,0 +1,59 @@
+import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import type { FastifyRequest } from 'fastify'
+import type { AppServer } from '../service_context.js'
+
+/** Characters that are written at once. A slow reader's progress shows in pieces of this size. */
+export const PIECE_LENGTH_MAX = 65_536
+
+/** Pieces after which other requests have their turn: as long as the socket takes them, nothing else would end it. */
+const PIECES_A_TURN = 4
+
+/** Sends every answer that is longer than a piece piece by piece, each when the reader has taken the one before. */
+export function sendInPieces(app: AppServer): void {
+  app.addHook<unknown>('onSend', (request, reply, payload, done) => {
+    if (typeof payload !== 'string' || payload.length <= PIECE_LENGTH_MAX || request.method === 'HEAD')
+      return done()
+    reply.header('content-length', Buffer.byteLength(payload))
+    done(null, piecesStream(request, [payload]))
+  })
+}
+
+/** Texts as a stream of pieces, which fails when the caller's key is revoked: the reader may take long. */
+export function piecesStream(
+  request: FastifyRequest,
+  texts: AsyncIterable<string> | Iterable<string>,
+): Readable {
+  return Readable.from(whileAuthorized(request, texts))
+}
+
+async function* whileAuthorized(
+  request: FastifyRequest,
+  texts: AsyncIterable<string> | Iterable<string>,
+): AsyncGenerator<Buffer> {
+  let written = 0
+  for await (const text of texts) {
+    for (const piece of answerPieces(text)) {
+      if (request.grant && !(await request.isStillAuthorized()))
+        throw new Error('the key of the request was revoked')
+      yield piece
+      written += 1
+      if (written % PIECES_A_TURN === 0) await setImmediate()
+    }
+  }
+}
+
+/** A text as UTF-8, piece by piece: only one of them is in memory beside the text. */
+export function* answerPieces(text: string): Generator<Buffer> {
+  for (let from = 0; from < text.length; ) {
+    let to = from + PIECE_LENGTH_MAX
+    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1
+    yield Buffer.from(text.slice(from, to))
+    from = to
+  }
+}
+
+/** Whether a code unit is the first of the two that a character beyond U+FFFF has. */
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
+}

@@ -1,0 +1,44 @@
+import cors, { type FastifyCorsOptions } from '@fastify/cors'
+import type { AppServer } from '../service_context.js'
+
+/** How long a browser may remember what it was told of an operation. */
+const REMEMBERED_S = 600
+
+/** What pages may call: neither what the operator does, nor what the console reads. */
+const API = '/api/v1/'
+
+/**
+ * Lets pages of the named origins call the API from a browser. Never with cookies: a request carries its token in a
+ * header, which a page must know to send. Without an origin in the configuration this is not there at all.
+ */
+export async function allowOrigins(app: AppServer, origins: string | undefined): Promise<void> {
+  if (origins === undefined) return
+  const options: FastifyCorsOptions = {
+    origin: origins === '*' ? '*' : origins.split(','),
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    allowedHeaders: [
+      'Authorization',
+      'Content-Type',
+      'Idempotency-Key',
+      'If-Match',
+      'Last-Event-ID',
+      'X-Request-Id',
+    ],
+    exposedHeaders: [
+      'Allow',
+      'Idempotent-Replayed',
+      'RateLimit-Limit',
+      'RateLimit-Remaining',
+      'RateLimit-Reset',
+      'Retry-After',
+      'X-Request-Id',
+    ],
+    maxAge: REMEMBERED_S,
+    strictPreflight: false,
+    credentials: false,
+  }
+  const none: FastifyCorsOptions = { origin: false }
+  await app.register(cors, {
+    delegator: (request, done) => done(null, request.url!.startsWith(API) ? options : none),
+  })
+}

@@ -1,0 +1,95 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { AnnalsError, type ErrorName } from '../../errors.js'
+import { AppendInDoubt } from '../../log/append/append_request.js'
+import { DatabaseAway } from '../../postgres/database.js'
+import { describeError, isUnstorable } from '../../postgres/database_errors.js'
+import type { AppServer } from '../service_context.js'
+import { answerError } from './answer.js'
+
+/** What the framework refuses by itself, for which there is no sentence of ours below. */
+const CLIENT_ERRORS: Record<number, ErrorName> = {
+  400: 'invalid_request',
+  // What is outside the directory of files, or spelt so that it might be.
+  403: 'route_not_found',
+  404: 'route_not_found',
+  405: 'method_not_allowed',
+  413: 'payload_too_large',
+  414: 'invalid_request',
+  415: 'unsupported_media_type',
+}
+
+/** Turns every error into a response, in this one place. What an error's cause was stays in the log. */
+export function answerErrors(app: AppServer): void {
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (isInDoubt(error)) return hangUp(request, reply, error)
+    const known = toAnnalsError(error)
+    // What is refused for its path is answered as any path that is not there.
+    if (known.error === 'route_not_found') return answerNotFound(request, reply)
+    if (request.raw.socket.destroyed) request.log.debug({ err: describeError(error) }, 'the caller has left')
+    else if (known.error === 'internal_error')
+      request.log.error({ err: describeError(error) }, 'request failed')
+    else if (known.error === 'unavailable')
+      request.log.warn({ err: describeError(known.cause ?? known) }, 'database away')
+    return answerError(reply, known)
+  })
+  app.setNotFoundHandler(answerNotFound)
+  // Ahead of the body, which need not be read.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) answerNotFound(request, reply)
+    else done()
+  })
+}
+
+function answerNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const sentence = `There is no ${request.method} ${pathOf(request)} here. See /docs for all operations.`
+  return answerError(reply, new AnnalsError('route_not_found', sentence))
+}
+
+function isInDoubt(error: Error): boolean {
+  return error instanceof AppendInDoubt || (error instanceof DatabaseAway && error.in_doubt)
+}
+
+/** Nobody knows whether the write took effect, so no status would be true: the connection ends unanswered. */
+function hangUp(request: FastifyRequest, reply: FastifyReply, error: Error): void {
+  request.log.error({ err: describeError(error) }, 'write in doubt: closed the connection without an answer')
+  reply.hijack()
+  request.raw.socket.destroy()
+}
+
+function toAnnalsError(error: FastifyError | AnnalsError): AnnalsError {
+  if (error instanceof AnnalsError) return error
+  switch (error.code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new AnnalsError(
+        'unsupported_media_type',
+        'The body must be JSON, with Content-Type: application/json.',
+      )
+    case 'FST_ERR_BAD_URL':
+      return new AnnalsError('invalid_request', 'The path is not a valid URL path.')
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new AnnalsError(
+        'invalid_request',
+        'The path has a part of more than 1,024 characters. Shorten it.',
+      )
+  }
+  const { statusCode = 500 } = error
+  const refusal = CLIENT_ERRORS[statusCode] ?? (statusCode >= 400 && statusCode < 500 && 'invalid_request')
+  if (refusal) return new AnnalsError(refusal, `${error.message.replace(/\.$/, '')}.`)
+  // Checks before the database are meant to catch all of these and name the place.
+  if (isUnstorable(error)) {
+    return new AnnalsError('invalid_request', 'The database cannot hold a value in this request.', {
+      cause: error,
+    })
+  }
+  return new AnnalsError(
+    'internal_error',
+    'Something went wrong on the server. Find it in the log by its request id.',
+    {
+      cause: error,
+    },
+  )
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0]!.slice(0, 200)
+}

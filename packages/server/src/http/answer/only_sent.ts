@@ -1,0 +1,22 @@
+import type { FastifyRequest } from 'fastify'
+import { memberTexts } from '../../json/slices.js'
+
+/**
+ * What a change is answered with: the resource, for a key that may read it; otherwise what the caller sent, in the same
+ * shape, with no more than ids and times of the service's own.
+ */
+export function mayRead(request: FastifyRequest): boolean {
+  return request.grant!.scopes.has('read')
+}
+
+/** The JSON text of a field of the body; `otherwise` where it was not sent. */
+export function sentField(request: FastifyRequest, name: string, otherwise: string): string {
+  const text = memberTexts(request.bodyText).get(name) ?? 'null'
+  return text === 'null' ? otherwise : text
+}
+
+/** A resource as JSON text, with other values for some of its fields. */
+export function withFields(json: string, values: Record<string, string>): string {
+  const fields = new Map([...memberTexts(json), ...Object.entries(values)])
+  return `{${[...fields].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+}

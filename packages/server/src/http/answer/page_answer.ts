@@ -1,0 +1,99 @@
+import type { FastifyReply } from 'fastify'
+import type { Listed } from '../../lists/listed.js'
+import { type ReadEntry, readLastSeq } from '../../log/read/read_log.js'
+import type { Queryable } from '../../postgres/database.js'
+import { listReadBytes } from '../admission/request_memory.js'
+import type { Cursors } from '../request/cursor.js'
+import { answer } from './answer.js'
+import { sendChunks } from './answer_chunks.js'
+
+const SEPARATOR = '|'
+/** Characters of items that are joined at once. */
+const JOINED_LENGTH_MAX = 256 * 1024
+
+/** Reads the position in a list out of a cursor. */
+export function readListCursor(
+  cursors: Cursors,
+  cursor: string | undefined,
+): { created_at: string; id: string } | undefined {
+  if (cursor === undefined) return undefined
+  const [created_at, id] = cursors.read(cursor).split(SEPARATOR)
+  return { created_at: created_at!, id: id! }
+}
+
+/** Where a page of a log begins: behind the seq in its cursor, in the page's direction, and behind `after_seq`. */
+interface PageStart {
+  cursor_seq: number | undefined
+  after_seq: number
+  time_desc: boolean
+}
+
+/** Reads where a page of a log begins. @throws AnnalsError invalid_cursor */
+export function readPageStart(
+  cursors: Cursors,
+  query: { cursor?: string; time_desc?: boolean; after_seq?: number },
+): PageStart {
+  const { cursor, after_seq = 0, time_desc = false } = query
+  return { cursor_seq: cursor === undefined ? undefined : Number(cursors.read(cursor)), after_seq, time_desc }
+}
+
+/** The range of seqs that a page is of. @throws AnnalsError session_not_found, seq_ahead */
+export async function readPageRange(
+  database: Queryable,
+  session: { project_id: string; session_id: string },
+  { cursor_seq, after_seq, time_desc }: PageStart,
+): Promise<{ above_seq: number; below_seq: number }> {
+  const seen_seq = Math.max(cursor_seq ?? 0, after_seq)
+  const last_seq = await readLastSeq(database, session.project_id, session.session_id, seen_seq)
+  if (cursor_seq === undefined) return { above_seq: after_seq, below_seq: last_seq + 1 }
+  return time_desc
+    ? { above_seq: after_seq, below_seq: cursor_seq }
+    : { above_seq: cursor_seq, below_seq: last_seq + 1 }
+}
+
+/** Answers with a page of a list. `find` gives one row more than `limit` where another page follows. */
+export async function answerList(
+  reply: FastifyReply,
+  cursors: Cursors,
+  find: () => Promise<Listed[]>,
+  limit: number,
+): Promise<FastifyReply> {
+  await reply.request.memory.hold(listReadBytes(limit + 1))
+  const rows = await find()
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const next_cursor =
+    rows.length > limit && last ? cursors.write(`${last.created_at}${SEPARATOR}${last.id}`) : ''
+  const items = shown.map((row) => row.json)
+  const end = `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}"}`
+  const length = items.reduce((sum, { length }) => sum + length, 0)
+  if (length > JOINED_LENGTH_MAX) return sendChunks(reply, listChunks(items, end))
+  return answer(reply, `{"items":[${items.join(',')}${end}`)
+}
+
+async function* listChunks(items: string[], end: string): AsyncGenerator<string> {
+  yield '{"items":['
+  for (const [index, item] of items.entries()) yield index > 0 ? `,${item}` : item
+  yield end
+}
+
+/** A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows. */
+export async function* entriesPage(
+  pieces: AsyncGenerator<ReadEntry[]>,
+  limit: number,
+  cursors: Cursors,
+): AsyncGenerator<string> {
+  let shown = 0
+  let last_seq = 0
+  let has_more = false
+  yield '{"items":['
+  for await (const entries of pieces) {
+    const fitting = entries.slice(0, limit - shown)
+    has_more = fitting.length < entries.length
+    if (fitting.length === 0) break
+    yield (shown > 0 ? ',' : '') + fitting.map((entry) => entry.json).join(',')
+    shown += fitting.length
+    last_seq = fitting.at(-1)!.seq
+  }
+  yield `],"has_more":${has_more},"next_cursor":"${has_more ? cursors.write(String(last_seq)) : ''}"}`
+}

@@ -1,0 +1,78 @@
+import { type MessageFormat, readMessage, StoredRenderer, type StoredText } from '@annals/messages'
+import { parseJson, writeJson } from '@annals/messages/json'
+import type { WorkThread } from '../work_thread/work_thread.js'
+
+/** Characters of blobs that are converted on the event loop, of a page; beyond, its messages go to the other thread. */
+const INLINE_LENGTH_MAX = 32 * 1024
+/** Characters of blobs that the thread is given at a time, a longer one aside, so that others get their turns. */
+const ORDER_LENGTH_MAX = 512 * 1024
+
+let conversations = 0
+
+/** Writes the messages of a page in a format, oldest first, each as the items that it becomes. */
+export class PageRenderer {
+  private readonly inline: StoredRenderer
+  /** What went through `inline`: the other thread's renderer has to have seen it, too. */
+  private seen: StoredText[] = []
+  private seen_length = 0
+  /** The conversation's number on the other thread, once it is there. */
+  private conversation: number | undefined
+
+  constructor(
+    private readonly thread: WorkThread,
+    private readonly project_id: string,
+    private readonly format: MessageFormat,
+  ) {
+    this.inline = new StoredRenderer(format)
+  }
+
+  async render(messages: StoredText[]): Promise<string[][]> {
+    this.seen_length += messages.reduce((length, { blob }) => length + blob.length, 0)
+    if (this.seen_length <= INLINE_LENGTH_MAX) {
+      this.seen.push(...messages)
+      return messages.map((message) => this.inline.render(message))
+    }
+    this.conversation ??= ++conversations
+    const orders = inOrders([...this.seen, ...messages])
+    const skipped = this.seen.length
+    this.seen = []
+    const rendered: string[][] = []
+    for (const order of orders) {
+      rendered.push(
+        ...(await this.thread.run(this.project_id, 'renderMessages', this.conversation, this.format, order)),
+      )
+    }
+    return rendered.slice(skipped)
+  }
+
+  /** To be called when no more comes, however the page ended. */
+  close(): void {
+    if (this.conversation !== undefined) this.thread.endConversation(this.conversation)
+  }
+}
+
+function inOrders(messages: StoredText[]): StoredText[][] {
+  const orders: StoredText[][] = []
+  let length = Number.POSITIVE_INFINITY
+  for (const message of messages) {
+    if (length + message.blob.length > ORDER_LENGTH_MAX) {
+      orders.push([])
+      length = 0
+    }
+    orders.at(-1)!.push(message)
+    length += message.blob.length
+  }
+  return orders
+}
+
+/** The parts of a stored message, as JSON. */
+export async function messageParts(
+  thread: WorkThread,
+  project_id: string,
+  format: MessageFormat,
+  blob: string,
+  id: string,
+): Promise<string> {
+  if (blob.length > INLINE_LENGTH_MAX) return await thread.run(project_id, 'messageParts', format, blob, id)
+  return writeJson(readMessage(format, parseJson(blob), { id }).parts)
+}

@@ -1,0 +1,120 @@
+import swagger from '@fastify/swagger'
+import { ErrorAnswer } from '../../contract/responses.js'
+import { LearningSpace } from '../../learning/learning_space_schema.js'
+import { TimelineEvent, TimelineItem, TimelineMessage } from '../../log/entry_schema.js'
+import { SessionEvent } from '../../log/event_schema.js'
+import { Message } from '../../log/message_schema.js'
+import { Project, Token } from '../../projects/project_schema.js'
+import { Usage } from '../../projects/usage_schema.js'
+import { Session } from '../../sessions/session_schema.js'
+import { User } from '../../users/user_schema.js'
+import { VERSION } from '../../version.js'
+import type { AppServer } from '../service_context.js'
+import { addLinks } from './openapi_links.js'
+
+/** Describes the API as OpenAPI 3.1, from the same schemas that validate it. Call it before the routes. */
+export async function describeApi(app: AppServer): Promise<void> {
+  for (const schema of [
+    Session,
+    SessionEvent,
+    Message,
+    TimelineMessage,
+    TimelineEvent,
+    TimelineItem,
+    LearningSpace,
+    User,
+    Project,
+    Token,
+    Usage,
+    ErrorAnswer,
+  ])
+    app.addSchema(schema)
+  // Responses are JSON text by the time they are sent; their schemas are there to be read.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Annals',
+        version: VERSION,
+        summary: 'The session store for AI agents.',
+        description:
+          'Sessions are append-only logs of messages and events, kept in one chronological order. Every answer under /api/v1 has the envelope `{ code, error, msg, data? }`.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/', description: 'This server.' }],
+      tags: [
+        { name: 'Sessions', description: 'A session belongs to a project, and to a user if one wishes.' },
+        { name: 'Events', description: "Structured entries of a session's log." },
+        { name: 'Messages', description: 'Messages of a session, in four formats.' },
+        { name: 'Timeline', description: 'Messages and events together: pages, live tail, batches.' },
+        {
+          name: 'Learning spaces',
+          description: 'Places for what is learnt, for a project or one of its users.',
+        },
+        {
+          name: 'Users',
+          description: "Users are named by the caller's own identifiers and created on first use.",
+        },
+        { name: 'Service', description: 'Whether the service is there.' },
+        {
+          name: 'Administration',
+          description: 'Projects and their tokens; present where an admin token is configured.',
+        },
+      ],
+      security: [{ project_token: [] }],
+      components: {
+        securitySchemes: {
+          project_token: { type: 'http', scheme: 'bearer', description: "A project's API key, `sk-…`." },
+          admin_token: { type: 'http', scheme: 'bearer', description: 'The token in ANNALS_ADMIN_TOKEN.' },
+        },
+      },
+    },
+    refResolver: {
+      buildLocalReference: (json, _base, _fragment, index) => String(json.$id ?? `schema_${index}`),
+    },
+    hideUntagged: true,
+    transformObject: (document) => {
+      if (!('openapiObject' in document)) return document.swaggerObject
+      allowMissingBodies(document.openapiObject as DocumentView)
+      describeJsonParameters(document.openapiObject as DocumentView)
+      addLinks(document.openapiObject as Parameters<typeof addLinks>[0])
+      return document.openapiObject
+    },
+  })
+}
+
+/** The members of an OpenAPI document that lead to the bodies of requests. */
+interface DocumentView {
+  paths?: Record<string, Record<string, { requestBody?: RequestBodyView; parameters?: ParameterView[] }>>
+}
+
+interface ParameterView {
+  schema?: { type?: string; contentMediaType?: string; examples?: string[]; example?: string }
+  content?: Record<string, { schema: object }>
+}
+
+interface RequestBodyView {
+  required?: boolean
+  content: Record<string, { schema?: { required?: string[] } }>
+}
+
+/** A body without a required field may be left out altogether; the plugin says of each that it must be there. */
+function allowMissingBodies(document: DocumentView): void {
+  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
+  for (const { requestBody } of operations) {
+    if (requestBody && !requestBody.content['application/json']?.schema?.required?.length)
+      requestBody.required = false
+  }
+}
+
+/** Of a parameter that is JSON, the description says what JSON; the schema that it is checked by knows a text. */
+function describeJsonParameters(document: DocumentView): void {
+  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
+  for (const parameter of operations.flatMap(({ parameters }) => parameters ?? [])) {
+    const type = parameter.schema?.contentMediaType
+    if (!type) continue
+    parameter.content = { [type]: { schema: { type: 'object', additionalProperties: true } } }
+    delete parameter.schema
+  }
+}

@@ -1,0 +1,102 @@
+import { AnnalsError } from '../../errors.js'
+
+/** The members of a JSON Schema that we use, for reading it back in a message. */
+export interface SchemaView {
+  type?: string
+  format?: string
+  description?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  minItems?: number
+  maxItems?: number
+  pattern?: string
+  const?: unknown
+  enum?: unknown[]
+  not?: { enum: unknown[] }
+  anyOf?: SchemaView[]
+  items?: SchemaView
+  required?: string[]
+  properties?: Record<string, SchemaView>
+  'x-discriminator'?: string
+  /** The alternative that a value at a path was found to be. */
+  at?: { path: string; schema: SchemaView }
+}
+
+const PLACE_LENGTH_MAX = 200
+
+/** Where a value came from, and how a place in it is called in a message. */
+export type Part = 'body' | 'querystring' | 'params' | 'headers'
+
+/** What a schema takes, in words. */
+export function takes(schema: SchemaView): string {
+  if (schema.anyOf) {
+    const literals = schema.anyOf.every((option) => option.const !== undefined)
+    return literals
+      ? `one of ${schema.anyOf.map((option) => option.const).join(', ')}`
+      : schema.anyOf.map(takes).join(' or ')
+  }
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum) return `one of ${schema.enum.join(', ')}`
+  switch (schema.type) {
+    case 'integer':
+      return `an integer${between(schema.minimum, schema.maximum)}`
+    case 'boolean':
+      return 'true or false'
+    case 'null':
+      return 'null'
+    case 'array':
+      return `an array of ${schema.items ? `(${takes(schema.items)})` : 'values'}${count(schema.minItems, schema.maxItems, 'items')}`
+    case 'object':
+      return 'a JSON object'
+    case 'string':
+      if (schema.format === 'uuid') return 'a UUID such as 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
+      if (schema.format === 'date-time') return 'a time such as 2026-11-21T09:30:00Z'
+      if (schema.pattern === '^"(0|[1-9][0-9]{0,15})"$') return 'a seq in double quotes, such as "7"'
+      return `a string${count(schema.minLength, schema.maxLength, 'characters')}${schema.not ? ` other than ${schema.not.enum.join(' and ')}` : ''}`
+  }
+  return 'a JSON value'
+}
+
+function between(min: number | undefined, max: number | undefined): string {
+  if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`
+  return min !== undefined ? ` of at least ${min}` : ''
+}
+
+function count(min: number | undefined, max: number | undefined, unit: string): string {
+  if (max !== undefined) return ` of ${min ?? 0} to ${max} ${unit}`
+  return min !== undefined ? ` of at least ${min} ${unit}` : ''
+}
+
+export function suggest(schema: SchemaView): string {
+  const names = Object.keys(schema.properties ?? {})
+  return names.length > 0 ? `; it takes ${names.join(', ')}` : '; it takes none'
+}
+
+export function placeOf(part: Part, path: string): string {
+  // Cut before it is looked at: a caller's name may be as long as a body.
+  const named = part !== 'body' && path.startsWith('/') ? path.slice(1) : path
+  const shown = named === '' ? '""' : visible(named.slice(0, PLACE_LENGTH_MAX))
+  const name = named.length > PLACE_LENGTH_MAX ? `${shown}…` : shown
+  if (part === 'querystring') return `query parameter ${name}`
+  if (part === 'headers') return `header ${name}`
+  if (part === 'params') return `path parameter ${name}`
+  return name
+}
+
+/** A caller's name with what no one would see, or what would change how the rest is read, written out. */
+function visible(name: string): string {
+  return name.replace(
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|^\p{Z}|\p{Z}$/gu,
+    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
+  )
+}
+
+export function nameType(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`
+}
+
+export function refuse(sentence: string): AnnalsError {
+  return new AnnalsError('invalid_request', `${sentence[0]!.toUpperCase()}${sentence.slice(1)}.`)
+}

@@ -1,0 +1,22 @@
+import { responses } from '../contract/responses.js'
+import { Empty, NoQuery } from '../contract/schema.js'
+import type { AppServer } from './service_context.js'
+
+const PONG = '{"code":0,"error":"","msg":"pong","data":{}}'
+
+/** Whether the service answers and the token is good. */
+export function pingRoutes(app: AppServer): void {
+  app.get(
+    '/ping',
+    {
+      schema: {
+        operationId: 'ping',
+        summary: 'Check the address and the token',
+        tags: ['Service'],
+        querystring: NoQuery,
+        response: responses({ description: 'Both are good.', data: Empty, message: 'pong' }),
+      },
+    },
+    async (_request, reply) => reply.header('content-type', 'application/json; charset=utf-8').send(PONG),
+  )
+}

@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { IdempotencyKey } from '../../log/append/append_request.js'
+
+/** The caller's idempotency key with a digest of everything that makes the request what it is. */
+export function idempotencyOf(request: FastifyRequest): IdempotencyKey | undefined {
+  const key = request.headers['idempotency-key'] as string | undefined
+  if (key === undefined) return undefined
+  const { method, headers, params, routeOptions } = request
+  const target = `${method} ${routeOptions.url} ${JSON.stringify(params)} ${headers['if-match'] ?? ''}\n`
+  return {
+    key,
+    request_hash: createHash('sha256').update(target).update(request.bodyText).digest('base64url'),
+  }
+}
+
+/** The seq in an If-Match header, whose form the contract has checked. */
+export function ifMatchOf(request: FastifyRequest): number | undefined {
+  const header = request.headers['if-match']
+  return header === undefined ? undefined : Number(header.slice(1, -1))
+}
+
+/** Marks an answer that an earlier request with the same key had been given. */
+export function markReplayed(reply: FastifyReply, replayed: boolean): void {
+  if (replayed) reply.header('idempotent-replayed', 'true')
+}

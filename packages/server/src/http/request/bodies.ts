@@ -1,0 +1,89 @@
+import type { MessageFormat } from '@annals/messages'
+import { parseJson, writeJson } from '@annals/messages/json'
+import type { TSchema } from '#typebox'
+import { EmptyBody } from '../../contract/schema.js'
+import { newId } from '../../ids.js'
+import { memberTexts } from '../../json/slices.js'
+import { CreateLearningSpaceBody, PatchLearningSpaceBody } from '../../learning/learning_space_schema.js'
+import type { AppendedEntry } from '../../log/append/append_request.js'
+import { messageEntry } from '../../log/append/message_entry.js'
+import { AppendEntriesBody } from '../../log/entry_schema.js'
+import { AddEventBody } from '../../log/event_schema.js'
+import { AddMessageBody, PatchMetaBody } from '../../log/message_schema.js'
+import { ChangeProjectBody, CreateProjectBody, CreateTokenBody } from '../../projects/project_schema.js'
+import { ConfigsBody, CreateSessionBody } from '../../sessions/session_schema.js'
+import { batchEntries, eventEntry, messageMembers } from '../answer/appended_entries.js'
+import { checkObjectBytes } from './json_parameters.js'
+
+/**
+ * What each operation needs of its body, taken from the checked value and its text. All work that grows with a body
+ * is in here, and what comes out holds texts and numbers, no trees: so it can be done on another thread (work_thread/).
+ * `bytes`: of the text as PostgreSQL will write it.
+ */
+export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number) => Taken
+
+export const takeEvent: TakeBody<AddEventBody, AppendedEntry> = ({ type }, text, bytes) =>
+  eventEntry(type, memberTexts(text), bytes)
+
+export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: string }> = (
+  { format = 'openai', meta },
+  text,
+  bytes,
+) => {
+  checkObjectBytes('/meta', meta, text)
+  const id = newId()
+  const members = memberTexts(text)
+  const blob = parseJson(members.get('blob')!)
+  const { role, parts, tokens } = messageEntry(format as MessageFormat, blob, id, '/blob')
+  const entry = { ...messageMembers(format, members), id, id_given: false, bytes, tokens, role }
+  return { entry, parts: writeJson(parts) }
+}
+
+export const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries
+
+/** Of a resource with an object in it, which passes as text: the rest. */
+interface GivenNames {
+  user: string | null | undefined
+  use_uuid: string | null | undefined
+}
+
+export const takeSession: TakeBody<CreateSessionBody, GivenNames> = ({ user, use_uuid, configs }, text) => {
+  checkObjectBytes('/configs', configs, text)
+  return { user, use_uuid }
+}
+
+export const checkConfigs: TakeBody<ConfigsBody, void> = ({ configs }, text) =>
+  checkObjectBytes('/configs', configs, text)
+
+export const takeSpace: TakeBody<CreateLearningSpaceBody, Omit<GivenNames, 'use_uuid'>> = (
+  { user, meta },
+  text,
+) => {
+  checkObjectBytes('/meta', meta, text)
+  return { user }
+}
+
+export const checkMeta: TakeBody<{ meta: object }, void> = ({ meta }, text) =>
+  checkObjectBytes('/meta', meta, text)
+
+/** Of a body whose schema bounds all that it may hold. */
+export const takeWhole = <Body>(body: Body): Body => body
+
+/** By the operation's name: how its body is checked, and what is taken of it. */
+export const BODIES = {
+  addEvent: [AddEventBody, takeEvent],
+  addMessage: [AddMessageBody, takeMessage],
+  appendEntries: [AppendEntriesBody, takeEntries],
+  createSession: [CreateSessionBody, takeSession],
+  copySession: [EmptyBody, takeWhole],
+  replaceConfigs: [ConfigsBody, checkConfigs],
+  mergeConfigs: [ConfigsBody, checkConfigs],
+  mergeMessageMeta: [PatchMetaBody, checkMeta],
+  createLearningSpace: [CreateLearningSpaceBody, takeSpace],
+  mergeLearningSpaceMeta: [PatchLearningSpaceBody, checkMeta],
+  createProject: [CreateProjectBody, takeWhole],
+  changeProject: [ChangeProjectBody, takeWhole],
+  createToken: [CreateTokenBody, takeWhole],
+} as const satisfies Record<string, readonly [TSchema, TakeBody<never, unknown>]>
+
+export type BodyOperation = keyof typeof BODIES

@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+import { AnnalsError } from '../../errors.js'
+
+const DIGEST_BYTES = 12
+
+/**
+ * A cursor is the position behind a page, and a digest of that position together with everything else that
+ * made the page: project, list, order, filters. So a cursor that was damaged, or is used with another query,
+ * does not fit its digest. It is no secret: whoever forged one would only choose a position of their own list.
+ */
+export class Cursors {
+  private readonly query: string
+
+  constructor(...query: ReadonlyArray<string | boolean | undefined>) {
+    this.query = JSON.stringify(query.map((part) => part ?? null))
+  }
+
+  /** Writes a position (any text) as a cursor: URL-safe characters only. */
+  write(position: string): string {
+    return Buffer.concat([this.digest(position), Buffer.from(position)]).toString('base64url')
+  }
+
+  /** The position in a cursor. @throws AnnalsError invalid_cursor */
+  read(cursor: string): string {
+    const bytes = Buffer.from(cursor, 'base64url')
+    const position = bytes.subarray(DIGEST_BYTES).toString()
+    // Decoding forgives characters that do not belong; a cursor must be spelt as it was written.
+    if (
+      bytes.toString('base64url') === cursor &&
+      this.digest(position).equals(bytes.subarray(0, DIGEST_BYTES))
+    )
+      return position
+    throw new AnnalsError(
+      'invalid_cursor',
+      'Query parameter cursor is damaged or belongs to a query with another order or filter. Start again without a cursor.',
+    )
+  }
+
+  private digest(position: string): Buffer {
+    return createHash('sha256').update(`${this.query}\n${position}`).digest().subarray(0, DIGEST_BYTES)
+  }
+}

@@ -1,0 +1,47 @@
+import { parseJson, writeJson } from '@annals/messages/json'
+import { AnnalsError } from '../../errors.js'
+import { isJsonObject, isRefusal, readJson } from '../../json/read_json.js'
+import { OBJECT_BYTES_MAX } from '../../limits.js'
+
+/**
+ * Reads a containment filter from the query string: a JSON object, as text for PostgreSQL. An empty object
+ * filters nothing and counts as none.
+ * @throws AnnalsError invalid_request
+ */
+export function parseFilter(name: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const json = readJson(text)
+  if (isRefusal(json)) {
+    const reason = json.refused === 'not_json' ? json.reason : `at ${json.pointer || '/'} ${json.reason}`
+    throw new AnnalsError(
+      'invalid_request',
+      `Query parameter ${name} must be a JSON object, URL-encoded: ${reason}.`,
+    )
+  }
+  if (!isJsonObject(json.value)) {
+    throw new AnnalsError(
+      'invalid_request',
+      `Query parameter ${name} must be a JSON object such as {"agent":"gpt-4o"}.`,
+    )
+  }
+  return Object.keys(json.value).length === 0 ? undefined : text
+}
+
+/**
+ * Refuses an object of the body that is larger than configs and meta may be. A body that is smaller itself
+ * needs no look; otherwise the object is measured without its insignificant space.
+ * @throws AnnalsError payload_too_large
+ */
+export function checkObjectBytes(pointer: string, value: object | null | undefined, bodyText?: string): void {
+  if (!value || (bodyText !== undefined && bodyText.length * 3 <= OBJECT_BYTES_MAX)) return
+  // Numbers of many digits are doubles in the parsed value; the text has them all.
+  const exact =
+    bodyText === undefined ? value : (parseJson(bodyText) as Record<string, unknown>)[pointer.slice(1)]
+  const bytes = Buffer.byteLength(writeJson(exact))
+  if (bytes > OBJECT_BYTES_MAX) {
+    throw new AnnalsError(
+      'payload_too_large',
+      `${pointer} has ${bytes} bytes; at most ${OBJECT_BYTES_MAX} are allowed.`,
+    )
+  }
+}

@@ -1,0 +1,100 @@
+import type { FastifyRequest } from 'fastify'
+import { AnnalsError } from '../../errors.js'
+import type { AppServer } from '../service_context.js'
+import type { WorkThread } from '../work_thread/work_thread.js'
+import { BODIES, type BodyOperation } from './bodies.js'
+import { readBodyJson } from './body_json.js'
+import { receiveBody } from './receive_body.js'
+import { revived, TakenBody } from './taken_body.js'
+
+/** Longer bodies are worked on beside the event loop: the worst of this length takes a few ms on it. */
+const INLINE_BYTES_MAX = 32 * 1024
+/** Tokens of some languages take a thousand times as long to count as JSON of that length takes to read. */
+const INLINE_MESSAGE_BYTES_MAX = 8 * 1024
+const COUNTS_TOKENS = new Set<string | undefined>(['addMessage', 'appendEntries'])
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body as it was sent, checked to be JSON that can be stored; `{}` where there was none. */
+    bodyText: string
+    /** Bytes of the body as PostgreSQL will write it, its insignificant space aside. */
+    bodyBytes: number
+  }
+}
+
+/** Reads JSON bodies: the value for checking, the text for storing. Everything else is 415. */
+export function readBodies(app: AppServer, thread: WorkThread): void {
+  app.decorateRequest('bodyText', '{}')
+  app.decorateRequest('bodyBytes', 2)
+  app.removeAllContentTypeParsers()
+  // No operation of these methods has a body; one that is sent means nothing (RFC 9110, 9.3.5) and is not read.
+  app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true })
+  // No body counts as an empty object. It is said here, as the framework shows a validator null for both.
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (request.body === undefined && request.routeOptions.schema?.body) request.body = {}
+    done()
+  })
+  app.addContentTypeParser('application/json', (request, payload, done) => {
+    const encoding = request.headers['content-encoding']
+    if (encoding !== undefined && encoding !== 'identity') {
+      return done(
+        new AnnalsError(
+          'unsupported_media_type',
+          `Content-Encoding ${encoding} is not supported. Send the body uncompressed.`,
+        ),
+      )
+    }
+    const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+    // The name has a dash (RFC 3629), and is often spelt without.
+    if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
+      return done(
+        new AnnalsError(
+          'unsupported_media_type',
+          `The charset ${charset} is not supported. Send JSON as UTF-8.`,
+        ),
+      )
+    }
+    receiveBody(request, payload, (error, body) => {
+      if (error) done(error)
+      else takeIn(request, body!, thread, done)
+    })
+  })
+}
+
+/** Parses and checks a body that has arrived; a large one beside the event loop. */
+function takeIn(
+  request: FastifyRequest,
+  body: Buffer,
+  thread: WorkThread,
+  done: (error: Error | null, value?: unknown) => void,
+) {
+  if (body.length === 0) return done(null, undefined)
+  const operation = operationOf(request)
+  const inline_max = COUNTS_TOKENS.has(operation) ? INLINE_MESSAGE_BYTES_MAX : INLINE_BYTES_MAX
+  if (operation !== undefined && body.length > inline_max) {
+    thread.run(request.project_id ?? '', 'takeBody', operation, body).then((outcome) => {
+      if (outcome.stage === 'reading') return done(revived(outcome.error))
+      if (outcome.stage === 'taken') request.bodyText = outcome.text
+      done(null, new TakenBody(outcome))
+    }, done)
+    return
+  }
+  const json = readBodyJson(body)
+  if (json instanceof AnnalsError) return done(json)
+  request.bodyText = json.text
+  request.bodyBytes = json.bytes
+  done(null, json.value)
+}
+
+function operationOf(request: FastifyRequest): BodyOperation | undefined {
+  const { operationId = '' } = request.routeOptions.schema ?? {}
+  return Object.hasOwn(BODIES, operationId) ? (operationId as BodyOperation) : undefined
+}
+
+/**
+ * Lets go of the parsed body, once all that is needed of it is taken. What waits for its commit is copied by each
+ * collection of garbage meanwhile, and the tree of a large body would be the most of it.
+ */
+export function releaseBody(request: { body: unknown }): void {
+  request.body = undefined
+}

@@ -1,0 +1,24 @@
+import { AnnalsError } from '../../errors.js'
+import type { BodyOutcome } from '../work_thread/thread_work.js'
+import type { TakeBody } from './bodies.js'
+
+/** Stands for a body that was read, checked and taken apart beside the event loop. */
+export class TakenBody {
+  constructor(readonly outcome: Exclude<BodyOutcome, { stage: 'reading' }>) {}
+}
+
+/** What an operation takes of its body: here and now, or what was taken of a large one. */
+export function takeBody<Body, Taken>(
+  request: { body: Body; bodyText: string; bodyBytes: number },
+  take: TakeBody<Body, Taken>,
+): Taken {
+  const { body } = request
+  if (!(body instanceof TakenBody)) return take(body, request.bodyText, request.bodyBytes)
+  if (body.outcome.stage === 'taken') return body.outcome.taken as Taken
+  throw revived(body.outcome.error)
+}
+
+/** An error from the other thread, which has lost its class on the way. */
+export function revived({ error, message }: Pick<AnnalsError, 'error' | 'message'>): AnnalsError {
+  return new AnnalsError(error, message)
+}

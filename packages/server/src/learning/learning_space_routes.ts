@@ -1,0 +1,169 @@
+import Type from '#typebox'
+import { responses } from '../contract/responses.js'
+import { Empty, NoQuery, PageOf } from '../contract/schema.js'
+import { answer } from '../http/answer/answer.js'
+import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
+import { answerList, readListCursor } from '../http/answer/page_answer.js'
+import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
+import { checkMeta, takeSpace } from '../http/request/bodies.js'
+import { Cursors } from '../http/request/cursor.js'
+import { parseFilter } from '../http/request/json_parameters.js'
+import { takeBody } from '../http/request/taken_body.js'
+import type { AppServer } from '../http/service_context.js'
+import { deleteLearningSpace } from '../lifecycle/erase/erasure.js'
+import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { IdempotencyHeaders } from '../log/event_schema.js'
+import {
+  CreateLearningSpaceBody,
+  LearningSpaceParams,
+  ListLearningSpacesQuery,
+  PatchLearningSpaceBody,
+} from './learning_space_schema.js'
+import { createLearningSpace, findLearningSpaces, mergeMeta, readLearningSpace } from './learning_spaces.js'
+
+/** Learning spaces: create, read, list, merge into, delete. */
+export function learningSpaceRoutes(app: AppServer): void {
+  app.post(
+    '/learning_spaces',
+    {
+      schema: {
+        operationId: 'createLearningSpace',
+        summary: 'Create a learning space',
+        description:
+          'For the project, or for one of its users, who is created on first use. No body at all counts as `{}`.',
+        tags: ['Learning spaces'],
+        querystring: NoQuery,
+        headers: IdempotencyHeaders,
+        body: CreateLearningSpaceBody,
+        response: responses({
+          status: 201,
+          description: 'The new learning space.',
+          data: Type.Ref('LearningSpace'),
+          body: true,
+          idempotent: true,
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { user } = takeBody(request, takeSpace)
+      const created = await createLearningSpace(request.database, {
+        project_id: request.project_id,
+        user: user ?? undefined,
+        body: request.bodyText,
+        idempotency: idempotencyOf(request),
+      })
+      markReplayed(reply, created.replayed)
+      return answer(reply, created.json, 201)
+    },
+  )
+
+  app.get(
+    '/learning_spaces/:learning_space_id',
+    {
+      schema: {
+        operationId: 'getLearningSpace',
+        summary: 'Read a learning space',
+        tags: ['Learning spaces'],
+        params: LearningSpaceParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'The learning space.',
+          data: Type.Ref('LearningSpace'),
+          errors: ['learning_space_not_found'],
+        }),
+      },
+    },
+    async (request, reply) =>
+      answer(
+        reply,
+        await readLearningSpace(request.database, request.project_id, request.params.learning_space_id),
+      ),
+  )
+
+  listRoute(app)
+
+  app.patch(
+    '/learning_spaces/:learning_space_id',
+    {
+      schema: {
+        operationId: 'mergeLearningSpaceMeta',
+        summary: "Merge into a learning space's meta",
+        description:
+          'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with the meta that it sent, and without the user.',
+        tags: ['Learning spaces'],
+        params: LearningSpaceParams,
+        querystring: NoQuery,
+        body: PatchLearningSpaceBody,
+        response: responses({
+          description: 'The learning space after the merge.',
+          data: Type.Ref('LearningSpace'),
+          body: true,
+          errors: ['learning_space_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      takeBody(request, checkMeta)
+      const { project_id, params, bodyText } = request
+      const space = await mergeMeta(request.database, project_id, params.learning_space_id, bodyText)
+      if (mayRead(request)) return answer(reply, space)
+      const meta = sentField(request, 'meta', '{}')
+      return answer(reply, withFields(space, { user_id: 'null', meta }))
+    },
+  )
+
+  app.delete(
+    '/learning_spaces/:learning_space_id',
+    {
+      schema: {
+        operationId: 'deleteLearningSpace',
+        summary: 'Delete a learning space',
+        tags: ['Learning spaces'],
+        params: LearningSpaceParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'It is deleted.',
+          data: Empty,
+          errors: ['learning_space_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      await deleteLearningSpace(request.database, request.project_id, request.params.learning_space_id)
+      return answer(reply, '{}')
+    },
+  )
+}
+
+function listRoute(app: AppServer): void {
+  app.get(
+    '/learning_spaces',
+    {
+      schema: {
+        operationId: 'listLearningSpaces',
+        summary: "List the project's learning spaces",
+        description: 'In order of `created_at`, as sessions are listed.',
+        tags: ['Learning spaces'],
+        querystring: ListLearningSpacesQuery,
+        response: responses({
+          description: 'A page of learning spaces.',
+          data: PageOf(Type.Ref('LearningSpace')),
+          errors: ['invalid_cursor'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { user, filter_by_meta, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const meta = parseFilter('filter_by_meta', filter_by_meta)
+      const { project_id } = request
+      const cursors = new Cursors('learning_spaces', project_id, time_desc, user, meta)
+      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
+      return answerList(
+        reply,
+        cursors,
+        () => findLearningSpaces(request.database, { project_id, user, meta }, position),
+        limit,
+      )
+    },
+  )
+}

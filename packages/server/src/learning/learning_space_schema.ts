@@ -1,0 +1,48 @@
+import Type, { type Static } from '#typebox'
+import {
+  JsonObject,
+  Nullable,
+  pageQuery,
+  Strict,
+  Timestamp,
+  UserIdentifier,
+  Uuid,
+} from '../contract/schema.js'
+
+const Meta = (description: string) => JsonObject(description, { topic: 'refunds' })
+
+export const LearningSpace = Type.Object(
+  {
+    id: Uuid('The learning space.'),
+    user_id: Nullable(Uuid("The user's UUID, null when the space has no user.")),
+    meta: Meta('What the caller keeps with the space; `{}` when never set.'),
+    created_at: Timestamp('When it was created.'),
+    updated_at: Timestamp('When it last changed.'),
+  },
+  { $id: 'LearningSpace' },
+)
+
+export const CreateLearningSpaceBody = Strict({
+  user: Type.Optional(Nullable(UserIdentifier)),
+  meta: Type.Optional(Nullable(Meta('Any JSON object, up to 64 KiB.'))),
+})
+export type CreateLearningSpaceBody = Static<typeof CreateLearningSpaceBody>
+
+export const LearningSpaceParams = Strict({ learning_space_id: Uuid('The learning space.') })
+export type LearningSpaceParams = Static<typeof LearningSpaceParams>
+
+export const ListLearningSpacesQuery = Strict({
+  user: Type.Optional(UserIdentifier),
+  filter_by_meta: Type.Optional(
+    Type.String({
+      contentMediaType: 'application/json',
+      description: 'A JSON object, URL-encoded. Only spaces whose `meta` contains it. `{}` filters nothing.',
+      examples: ['{"topic":"refunds"}'],
+    }),
+  ),
+  ...pageQuery(),
+})
+
+export const PatchLearningSpaceBody = Strict({
+  meta: Meta('Merged into what is there; a null deletes its key.'),
+})

@@ -1,0 +1,81 @@
+import { notFound } from '../errors.js'
+import { newId } from '../ids.js'
+import { MERGED_BYTES_MAX } from '../limits.js'
+import { type Created, createOnce } from '../lists/create_once.js'
+import type { ListPosition } from '../lists/keyset_queries.js'
+import type { Listed } from '../lists/listed.js'
+import type { IdempotencyKey } from '../log/append/append_request.js'
+import type { Database, Queryable } from '../postgres/database.js'
+import { mergedTooLarge } from '../sessions/sessions.js'
+import {
+  CREATE_LEARNING_SPACE,
+  LOCK_LEARNING_SPACE,
+  listLearningSpaces,
+  MERGE_META,
+  READ_LEARNING_SPACE,
+} from './learning_space_queries.js'
+
+/** What a caller asks for when creating a learning space. `body` is the JSON as sent: meta is taken from it. */
+export interface LearningSpaceRequest {
+  project_id: string
+  user: string | undefined
+  body: string
+  idempotency: IdempotencyKey | undefined
+}
+
+/** Creates a learning space, and its user on first use. @throws AnnalsError idempotency_key_reused */
+export function createLearningSpace(database: Queryable, request: LearningSpaceRequest): Promise<Created> {
+  const { project_id, user, body, idempotency } = request
+  return createOnce(database, project_id, idempotency, async () => {
+    const [row] = await database.query(CREATE_LEARNING_SPACE, [
+      project_id,
+      newId(),
+      user ?? null,
+      newId(),
+      body,
+      idempotency?.key ?? null,
+      idempotency?.request_hash ?? null,
+    ])
+    return row?.json ?? undefined
+  })
+}
+
+/** A learning space as JSON text. @throws AnnalsError learning_space_not_found */
+export async function readLearningSpace(
+  database: Queryable,
+  project_id: string,
+  id: string,
+): Promise<string> {
+  const [row] = await database.query(READ_LEARNING_SPACE, [project_id, id])
+  if (!row) throw notFound('learning_space')
+  return row.json!
+}
+
+/**
+ * Merges the body's meta into a space's: the top level, null deletes a key. Gives the space after the merge.
+ * @throws AnnalsError learning_space_not_found, payload_too_large
+ */
+export async function mergeMeta(
+  database: Database,
+  project_id: string,
+  id: string,
+  body: string,
+): Promise<string> {
+  return database.transaction(async (connection) => {
+    const [locked] = await connection.query(LOCK_LEARNING_SPACE, [project_id, id])
+    if (!locked) throw notFound('learning_space')
+    const [row] = await connection.query(MERGE_META, [project_id, id, body, MERGED_BYTES_MAX])
+    if (row!.json === null) throw mergedTooLarge('meta')
+    return row!.json!
+  })
+}
+
+/** A page of learning spaces, one more than `limit` if there are more. */
+export async function findLearningSpaces(
+  database: Queryable,
+  filter: { project_id: string; user?: string | undefined; meta?: string | undefined },
+  position: ListPosition,
+): Promise<Listed[]> {
+  const { statement, parameters } = listLearningSpaces(filter, position)
+  return (await database.query(statement, parameters)) as unknown as Listed[]
+}

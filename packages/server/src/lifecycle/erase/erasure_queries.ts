@@ -1,0 +1,154 @@
+import { dropTerms } from '../../lists/term_queries.js'
+import { prepared } from '../../postgres/statement.js'
+
+/**
+ * Deleting sessions with their logs, in one transaction and in this order. `lock` waits for appends under way, in
+ * the appender's order, or the two could deadlock; behind it nothing of these sessions changes. `heads` are what
+ * an append needs: without them it finds no session. `remains` keeps in mind those whose entries are too many for
+ * this transaction. Parameters of each: $1 project, $2 session ids, and what it names itself.
+ */
+export const ERASE_SESSIONS = {
+  /** Those that exist, and with $3 (else null) only those last touched before it. Rows: id, last_seq. */
+  lock: prepared(
+    'lock_sessions_to_erase',
+    `
+SELECT h.session_id AS id, h.last_seq FROM session_heads h
+WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[]) AND ($3::timestamptz IS NULL OR h.updated_at < $3::timestamptz)
+ORDER BY h.session_id FOR UPDATE`,
+  ),
+  heads: prepared(
+    'erase_heads',
+    'DELETE FROM session_heads AS h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])',
+  ),
+  entries: prepared(
+    'erase_entries',
+    'DELETE FROM entries AS e WHERE e.project_id = $1 AND e.session_id = ANY ($2::uuid[])',
+  ),
+  keys: prepared(
+    'erase_keys',
+    'DELETE FROM idempotency_keys AS k WHERE k.project_id = $1 AND k.owner_id = ANY ($2::uuid[])',
+  ),
+  /** $3 their last seqs. */
+  remains: prepared(
+    'keep_remains',
+    `
+INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at)
+SELECT $1::uuid, r.session_id, r.last_seq, now() FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, last_seq)
+ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_seq, excluded.last_seq)`,
+  ),
+  /** Found by the configs of the sessions, and so before these go. */
+  terms: prepared('erase_session_terms', dropTerms('sessions')),
+  sessions: prepared(
+    'erase_sessions',
+    'DELETE FROM sessions AS s WHERE s.project_id = $1 AND s.id = ANY ($2::uuid[])',
+  ),
+} as const
+
+/** A log without a session that is no copy under way: what remains of a session, or a copy whose writer is gone. */
+const NOT_LEASED = '(x.leased_until IS NULL OR x.leased_until < now())'
+
+/**
+ * Deleting what is left of a session, a statement a slice, from the highest seq down. Each holds the row of
+ * erased_sessions while it works, so that two who do it take turns. Parameters of each: $1 project, $2 session.
+ */
+export const ERASE_REMAINS = {
+  /** $3 how many. Row: the last seq that is left; none when another did the rest, or it is a copy that is being made. */
+  entries: prepared(
+    'erase_slice_of_entries',
+    `
+WITH slice AS MATERIALIZED (
+  SELECT x.last_seq AS until, greatest(x.last_seq - $3::bigint, 0) AS behind FROM erased_sessions x
+  WHERE x.project_id = $1 AND x.session_id = $2 AND ${NOT_LEASED} FOR UPDATE
+), gone AS (
+  DELETE FROM entries AS e USING slice s
+  WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq > s.behind AND e.seq <= s.until
+), moved AS (
+  UPDATE erased_sessions AS x SET last_seq = s.behind, leased_until = NULL FROM slice s WHERE x.project_id = $1 AND x.session_id = $2
+)
+SELECT s.behind AS last_seq FROM slice s`,
+  ),
+  /** $3 how many. Rows: one a key. */
+  keys: prepared(
+    'erase_slice_of_keys',
+    `
+DELETE FROM idempotency_keys AS k
+WHERE k.project_id = $1 AND k.key = ANY (ARRAY(
+  SELECT o.key FROM idempotency_keys o WHERE o.project_id = $1 AND o.owner_id = $2 LIMIT $3))
+RETURNING 1 AS gone`,
+  ),
+  done: prepared(
+    'forget_remains',
+    `DELETE FROM erased_sessions AS x
+WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = 0 AND x.leased_until IS NULL`,
+  ),
+} as const
+
+/** Sessions of a project whose entries are not all deleted yet. Parameters: $1 project, $2 how many. */
+export const FIND_REMAINS = prepared(
+  'find_remains',
+  `SELECT x.session_id AS id FROM erased_sessions x WHERE x.project_id = $1 AND ${NOT_LEASED} ORDER BY x.session_id LIMIT $2`,
+)
+
+/** The same for ids that somebody wants to give to new sessions. Parameters: $1 project, $2 ids. */
+export const FIND_REMAINS_OF = prepared(
+  'find_remains_of',
+  'SELECT x.session_id AS id FROM erased_sessions x WHERE x.project_id = $1 AND x.session_id = ANY ($2::uuid[])',
+)
+
+/** Projects with such sessions. One of the few statements that ask every project: for housekeeping alone. */
+export const FIND_PROJECTS_WITH_REMAINS = prepared(
+  'find_projects_with_remains',
+  `SELECT DISTINCT x.project_id AS id FROM erased_sessions x WHERE ${NOT_LEASED}`,
+)
+
+/** Parameters of each: $1 project, $2 ids of learning spaces. */
+export const ERASE_LEARNING_SPACES = {
+  lock: prepared(
+    'lock_learning_spaces',
+    'SELECT l.id FROM learning_spaces l WHERE l.project_id = $1 AND l.id = ANY ($2::uuid[]) ORDER BY l.id FOR UPDATE',
+  ),
+  /** Found by the meta of the spaces, and so before these go. */
+  terms: prepared('erase_learning_space_terms', dropTerms('learning_spaces')),
+  spaces: prepared(
+    'erase_learning_spaces',
+    'DELETE FROM learning_spaces AS l WHERE l.project_id = $1 AND l.id = ANY ($2::uuid[]) RETURNING l.id',
+  ),
+  keys: ERASE_SESSIONS.keys,
+} as const
+
+/** What a user has, some of it. Parameters of each: $1 project, $2 user, $3 how many. */
+export const FIND_OWNED = {
+  sessions: prepared(
+    'find_owned_sessions',
+    'SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.user_id = $2 ORDER BY s.created_at, s.id LIMIT $3',
+  ),
+  learning_spaces: prepared(
+    'find_owned_learning_spaces',
+    'SELECT l.id FROM learning_spaces l WHERE l.project_id = $1 AND l.user_id = $2 ORDER BY l.created_at, l.id LIMIT $3',
+  ),
+} as const
+
+/** Taking a project apart, piece by piece. Parameters: $1 project, and $2 how many where it is used. */
+export const ERASE_PROJECT = {
+  api_keys: prepared('erase_project_api_keys', 'DELETE FROM api_keys WHERE project_id = $1'),
+  some_sessions: prepared(
+    'some_sessions',
+    'SELECT s.id FROM sessions s WHERE s.project_id = $1 ORDER BY s.id LIMIT $2',
+  ),
+  some_learning_spaces: prepared(
+    'some_learning_spaces',
+    'SELECT l.id FROM learning_spaces l WHERE l.project_id = $1 ORDER BY l.id LIMIT $2',
+  ),
+  keys: someOf('idempotency_keys', 'key'),
+  users: someOf('users', 'id'),
+  project: prepared('erase_project', 'DELETE FROM projects AS p WHERE p.id = $1 RETURNING p.id'),
+} as const
+
+function someOf(table: string, key: string) {
+  return prepared(
+    `erase_some_${table}`,
+    `DELETE FROM ${table} AS t WHERE t.project_id = $1 AND t.${key} = ANY (ARRAY(
+  SELECT o.${key} FROM ${table} o WHERE o.project_id = $1 ORDER BY o.${key} LIMIT $2))
+RETURNING 1 AS gone`,
+  )
+}

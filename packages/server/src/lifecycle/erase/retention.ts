@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Database } from '../../postgres/database.js'
+import { describeError } from '../../postgres/database_errors.js'
+import { FIND_PROJECTS_WITH_RETENTION } from '../../projects/project_queries.js'
+import { eraseRemainsOf, findProjectsWithRemains } from './erase_sessions.js'
+import { prune, timeBefore } from './prune.js'
+import type { PrunePosition } from './prune_queries.js'
+
+const SECONDS_A_DAY = 86_400
+/** Sessions of a project that one round looks at: what is left waits for the next one. */
+const LOOKED_AT_A_ROUND_MAX = 20_000
+
+/**
+ * Deletes, every now and then, what projects no longer keep, and what processes that were killed left of deleted
+ * sessions. Every node does it, each in its own rhythm; that two do it at once is harmless. A round is bounded; the
+ * next goes on where it stopped, and begins anew behind the last session. Nothing to do costs two short statements.
+ */
+export function applyRetention(
+  database: Database,
+  logger: Logger,
+  every_ms: number,
+): { stop(): Promise<void> } {
+  const abort = new AbortController()
+  const running = run(database, logger, every_ms, abort.signal)
+  return {
+    stop: () => {
+      abort.abort()
+      return running
+    },
+  }
+}
+
+async function run(database: Database, logger: Logger, every_ms: number, signal: AbortSignal): Promise<void> {
+  const positions = new Map<string, PrunePosition>()
+  for (;;) {
+    try {
+      // Not all nodes at the same time, not even those that were started together.
+      await sleep(every_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
+      await applyOnce(database, logger, positions, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      logger.warn({ err: describeError(error) }, 'retention could not be applied; will try again')
+    }
+  }
+}
+
+async function applyOnce(
+  database: Database,
+  logger: Logger,
+  positions: Map<string, PrunePosition>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const project_id of await findProjectsWithRemains(database)) {
+    await eraseRemainsOf(database, project_id, signal)
+  }
+  for (const row of await database.query(FIND_PROJECTS_WITH_RETENTION, [])) {
+    const project_id = row.id!
+    const untouched_since = await timeBefore(database, Number(row.retention_days) * SECONDS_A_DAY)
+    const { stopped_at, sessions, entries } = await prune(
+      database,
+      { project_id, untouched_since },
+      { after: positions.get(project_id), looked_at_max: LOOKED_AT_A_ROUND_MAX, signal },
+    )
+    if (stopped_at) positions.set(project_id, stopped_at)
+    else positions.delete(project_id)
+    if (sessions > 0) logger.info({ project_id, sessions, entries }, 'deleted sessions past their retention')
+  }
+}

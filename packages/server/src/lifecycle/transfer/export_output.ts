@@ -1,0 +1,86 @@
+import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { StartError } from '../../errors.js'
+
+/** Where an export is written to. */
+export interface ExportOutput {
+  /** Resolves when more may be written. */
+  write(bytes: Buffer): Promise<void>
+  /** The export is whole. */
+  finish(): Promise<void>
+  /** The export failed: what was written of it goes, where it can. */
+  abandon(): Promise<void>
+}
+
+/** The reader of a pipe has seen enough and is gone, as `head` does. */
+export class OutputClosed extends Error {
+  override readonly name = 'OutputClosed'
+}
+
+/** Writes to a stream such as stdout, never faster than it is read. @throws OutputClosed */
+export function streamOutput(stream: NodeJS.WritableStream): ExportOutput {
+  // Without a listener a closed pipe would be an uncaught exception; write's own callback tells of it.
+  stream.on('error', () => {})
+  return {
+    write: (bytes) =>
+      new Promise((resolve, reject) => {
+        stream.write(bytes, (error) => {
+          if (!error) resolve()
+          else reject((error as NodeJS.ErrnoException).code === 'EPIPE' ? new OutputClosed() : error)
+        })
+      }),
+    finish: async () => {},
+    abandon: async () => {},
+  }
+}
+
+/**
+ * Writes to a file under another name and renames it at the end, so that nobody takes half an export for a whole
+ * one, and an earlier export stays until the new one is whole. What is no regular file (a device, a named pipe)
+ * is written to as it is. @throws StartError when it cannot be written
+ */
+export async function fileOutput(path: string): Promise<ExportOutput> {
+  const existing = await stat(path).catch(() => undefined)
+  if (existing && !existing.isFile()) {
+    const file = await openFile(path, 'w', path)
+    return { write: writer(file, path), finish: () => file.close(), abandon: () => file.close() }
+  }
+  // A link stays a link: what it points at is replaced.
+  const target = existing ? await realpath(path) : path
+  const partial = `${target}.${process.pid}.partial`
+  const file = await openFile(partial, 'wx', path)
+  return {
+    write: writer(file, path),
+    finish: async () => {
+      await file.sync()
+      await file.close()
+      await rename(partial, target)
+    },
+    abandon: async () => {
+      await file.close()
+      await rm(partial, { force: true })
+    },
+  }
+}
+
+async function openFile(name: string, flags: string, path: string): Promise<FileHandle> {
+  try {
+    // What callers stored is nobody else's business.
+    return await open(name, flags, 0o600)
+  } catch (error) {
+    throw cannotWrite(path, error)
+  }
+}
+
+function writer(file: FileHandle, path: string): (bytes: Buffer) => Promise<void> {
+  return async (bytes) => {
+    try {
+      for (let from = 0; from < bytes.length; ) from += (await file.write(bytes, from)).bytesWritten
+    } catch (error) {
+      throw cannotWrite(path, error)
+    }
+  }
+}
+
+function cannotWrite(path: string, error: unknown): StartError {
+  return new StartError(`${path} cannot be written (${(error as Error).message}).`)
+}

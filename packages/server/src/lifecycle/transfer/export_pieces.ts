@@ -1,0 +1,110 @@
+import { AnnalsError } from '../../errors.js'
+import type { Queryable, Row } from '../../postgres/database.js'
+import { EXPORT_ENTRIES } from './export_queries.js'
+
+/** Entries that one statement reads at most. */
+const PIECE_ENTRIES_MAX = 2_000
+/** Bytes of JSON that one statement reads at most (one entry more): what an export holds in memory at a time. */
+const PIECE_BYTES_MAX = 4 * 1024 * 1024
+
+/** A session whose head was read: its log is exported up to `last_seq`, whatever is appended meanwhile. */
+export interface SessionToExport {
+  id: string
+  line: string
+  last_seq: number
+}
+
+/** Lines of an export, and how many of them are sessions and entries. */
+export interface ExportPiece {
+  lines: string[]
+  sessions: number
+  entries: number
+}
+
+/** How far the log of a session has been read. */
+interface Reading {
+  session: SessionToExport
+  behind: number
+}
+
+/** A part of a log that one statement is asked for. */
+interface Range {
+  reading: Reading
+  behind: number
+  until: number
+}
+
+/**
+ * The lines of sessions, each followed by its entries in order, in pieces of bounded size: small sessions share a
+ * statement, large ones take several. Entries never change place, so pieces fit together without a snapshot.
+ *
+ * A session that is deleted meanwhile is left out. When it goes while its own entries are being written, what is
+ * written already cannot be taken back: then the export fails, rather than hold half of what was to be gone.
+ */
+export async function* exportSessions(
+  database: Queryable,
+  project_id: string,
+  sessions: SessionToExport[],
+): AsyncGenerator<ExportPiece> {
+  let open: Reading[] = sessions.map((session) => ({ session, behind: 0 }))
+  while (open.length > 0) {
+    const ranges = cutRanges(open)
+    const rows = await database.query(EXPORT_ENTRIES, [
+      project_id,
+      ranges.map(({ reading }) => reading.session.id),
+      ranges.map(({ behind }) => behind),
+      ranges.map(({ until }) => until),
+      PIECE_BYTES_MAX,
+    ])
+    const { piece, finished } = takeRows(ranges, rows)
+    if (piece.lines.length > 0) yield piece
+    open = open.slice(finished)
+  }
+}
+
+/** Puts rows to the sessions that they belong to; `finished` counts those at the front that need no more. */
+function takeRows(ranges: Range[], rows: Row[]): { piece: ExportPiece; finished: number } {
+  const piece: ExportPiece = { lines: [], sessions: 0, entries: rows.length }
+  let at = 0
+  for (const [index, { reading, until }] of ranges.entries()) {
+    const { session, behind } = reading
+    const from = at
+    while (at < rows.length && Number(rows[at]!.ord) === index + 1) at += 1
+    const own = rows.slice(from, at)
+    if (behind === 0 && (own.length > 0 || session.last_seq === 0)) {
+      piece.lines.push(session.line)
+      piece.sessions += 1
+    }
+    for (const row of own) piece.lines.push(row.line!)
+    reading.behind += own.length
+    if (own.length > 0 && Number(own.at(-1)!.seq) !== reading.behind) {
+      throw new Error(`the log of session ${session.id} has a gap before seq ${own.at(-1)!.seq}`)
+    }
+    // The first range always gives something, and so does each before one that gave something.
+    const isGone = reading.behind < until && (at < rows.length || rows.length === 0)
+    if (isGone && reading.behind > 0) throw deletedMeanwhile(session.id)
+    if (!isGone && reading.behind < session.last_seq) return { piece, finished: index }
+  }
+  return { piece, finished: ranges.length }
+}
+
+/** What the next statement is asked for: the logs of as many sessions as it may read entries of. */
+function cutRanges(open: Reading[]): Range[] {
+  const ranges: Range[] = []
+  let room = PIECE_ENTRIES_MAX
+  for (const reading of open) {
+    const { behind } = reading
+    const until = Math.min(reading.session.last_seq, behind + room)
+    if (until === behind && reading.session.last_seq > behind) break
+    ranges.push({ reading, behind, until })
+    room -= until - behind
+  }
+  return ranges
+}
+
+function deletedMeanwhile(session_id: string): AnnalsError {
+  return new AnnalsError(
+    'session_not_found',
+    `Session ${session_id} was deleted while it was being exported. Export again: it will not be in it.`,
+  )
+}

@@ -1,0 +1,96 @@
+import type { Sql } from 'sql-template-tag'
+import { PAGE_LIMIT_MAX } from '../limits.js'
+import type { Parameter } from '../postgres/database.js'
+import { planned, prepared, type Statement } from '../postgres/statement.js'
+import { timestampText } from './resource_json.js'
+
+/** Where a page of a list in order of (created_at, id) begins, how long it is, and which way it goes. */
+export interface ListPosition {
+  time_desc: boolean
+  limit: number
+  /** The last row of the page before: rows strictly behind it follow. It need not exist any longer. */
+  after: { created_at: string; id: string } | undefined
+}
+
+/** A statement composed for its parameters, ready to run. Rows: json, created_at, id; one more than `limit`. */
+export interface ListStatement {
+  statement: Statement
+  parameters: Parameter[]
+}
+
+/**
+ * More rows than any page has, as a constant. The planner knows no number for `LIMIT $n` and takes it for a tenth
+ * of the table; this one, below it, tells that a page is short and that its index has to be walked in order.
+ */
+export const PAGE_ROWS_MAX = PAGE_LIMIT_MAX + 1
+
+/** The words that make a statement go one way or the other. */
+export interface Direction {
+  name: 'asc' | 'desc'
+  order: 'ASC' | 'DESC'
+  /** Compares a row that lies behind a position to it. */
+  behind: '>' | '<'
+}
+
+const ASCENDING: Direction = { name: 'asc', order: 'ASC', behind: '>' }
+const DESCENDING: Direction = { name: 'desc', order: 'DESC', behind: '<' }
+
+export function directionOf(position: ListPosition): Direction {
+  return position.time_desc ? DESCENDING : ASCENDING
+}
+
+/** Before all that there can be: a first page is a page behind this, so that it is the same statement. */
+const BEFORE_ALL = {
+  asc: { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' },
+  desc: { created_at: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' },
+}
+
+/** The parameters that every list begins with: $1 project, $2 created_at and $3 id to begin behind, $4 rows. */
+export function listParameters(project_id: string, position: ListPosition): Parameter[] {
+  const after = position.after ?? BEFORE_ALL[directionOf(position).name]
+  return [project_id, after.created_at, after.id, position.limit + 1]
+}
+
+/**
+ * The statement for a page of a table's rows that fit `condition`, for which there is an index in the order of
+ * (created_at, id). The row comparison is what lets PostgreSQL enter the index at the position instead of
+ * counting up to it. Its plan is the same for all values and all sizes, so it is made once a connection.
+ */
+export function listStatement(parts: {
+  name: string
+  table: string
+  condition?: string
+  json: string
+  /** Joined to each row, which is `t`, by itself: see `beside`. */
+  join?: string
+  direction: Direction
+}): Statement {
+  const { name, table, condition, json, join, direction } = parts
+  const { order, behind } = direction
+  return prepared(
+    `${name}_${direction.name}`,
+    `
+SELECT ${json} AS json, ${timestampText('t.created_at')} AS created_at, t.id
+FROM (
+  SELECT t.* FROM ${table} t
+  WHERE t.project_id = $1 ${condition ? `AND ${condition}` : ''} AND (t.created_at, t.id) ${behind} ($2::timestamptz, $3::uuid)
+  ORDER BY t.created_at ${order}, t.id ${order}
+  LIMIT ${PAGE_ROWS_MAX}
+) t ${join ?? ''}
+ORDER BY t.created_at ${order}, t.id ${order}
+LIMIT $4`,
+  )
+}
+
+/**
+ * Joins what one look-up by key finds, row by row. OFFSET 0 keeps the planner from joining in another way, such as
+ * by hashing the whole table, when it is wrong about the number of rows.
+ */
+export function beside(alias: string, lookUp: string): string {
+  return `CROSS JOIN LATERAL (${lookUp} OFFSET 0) ${alias}`
+}
+
+/** A statement that was composed for its parameters, and is planned for them. */
+export function composed(name: string, query: Sql): ListStatement {
+  return { statement: planned(name, query.text), parameters: query.values as Parameter[] }
+}

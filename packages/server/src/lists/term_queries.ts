@@ -1,0 +1,176 @@
+import { prepared, type Statement } from '../postgres/statement.js'
+import { beside, type Direction, PAGE_ROWS_MAX } from './keyset_queries.js'
+import { timestampText } from './resource_json.js'
+
+/**
+ * The ordered index of terms: see migrations/0004_list_terms.sql for what a term is. Whatever writes or removes a
+ * listed row, or changes its document, writes its terms in the same transaction, with the fragments below.
+ */
+
+/** Lists that can be filtered by a document, and the column that it is in. */
+const DOCUMENTS = { sessions: 'configs', learning_spaces: 'meta' } as const
+
+export type TermedList = keyof typeof DOCUMENTS
+
+/** Terms of a filter that are looked at; more would cost more than they save. */
+const FILTER_TERMS_MAX = 16
+/** How far each term of a filter is probed to see which of them is the rarest from here on. */
+const PROBED_ROWS = 200
+
+/**
+ * Writes the terms of new rows. `rows` is a table expression with created_at, id, user_id and the document;
+ * `project` a parameter.
+ */
+export function insertTerms(list: TermedList, project: string, rows: string): string {
+  return `
+  INSERT INTO list_terms AS t (project_id, term, created_at, item_id, signature)
+  SELECT ${project}, x.term, r.created_at, r.id, i.signature
+  FROM ${rows} r
+  CROSS JOIN LATERAL index_terms('${list}', r.${DOCUMENTS[list]}, r.user_id) AS i
+  CROSS JOIN LATERAL unnest(i.terms) AS x (term)`
+}
+
+/**
+ * Common table expressions that move the terms of one row from its document to `document`, an expression over
+ * `o`, the row as it is. They may only run with the row's lock taken by a statement before, or the snapshot may be
+ * older than the terms. As in dropTerms, keys are made before rows are looked for. Parameters: `project`, and `id`.
+ */
+export function moveTerms(
+  list: TermedList,
+  parameters: { project: string; id: string; document: string },
+): string {
+  const { project, id, document } = parameters
+  return `terms_before AS MATERIALIZED (
+  SELECT o.id, o.created_at, o.user_id, i.terms
+  FROM ${list} o CROSS JOIN LATERAL index_terms('${list}', o.${DOCUMENTS[list]}, o.user_id) AS i
+  WHERE o.project_id = ${project} AND o.id = ${id}
+), terms_after AS MATERIALIZED (
+  SELECT o.id, o.created_at, i.terms, i.signature
+  FROM terms_before o CROSS JOIN LATERAL index_terms('${list}', ${document}, o.user_id) AS i
+), terms_gone AS MATERIALIZED (
+  SELECT x.term, o.created_at, o.id FROM terms_before o CROSS JOIN terms_after n CROSS JOIN LATERAL unnest(o.terms) AS x (term)
+  WHERE x.term <> ALL (n.terms)
+), terms_dropped AS (
+  DELETE FROM list_terms AS t USING terms_gone g
+  WHERE t.project_id = ${project} AND t.term = g.term AND t.created_at = g.created_at AND t.item_id = g.id
+), terms_written AS (
+  INSERT INTO list_terms AS t (project_id, term, created_at, item_id, signature)
+  SELECT ${project}, x.term, n.created_at, n.id, n.signature FROM terms_after n CROSS JOIN LATERAL unnest(n.terms) AS x (term)
+  ON CONFLICT (project_id, term, created_at, item_id) DO UPDATE SET signature = excluded.signature
+  WHERE t.signature <> excluded.signature
+)`
+}
+
+/**
+ * Deletes the terms of rows that are about to be deleted, by ids in $2, of the project in $1: a statement of its
+ * own, before theirs, since it finds the terms by their documents. The keys are made first, so that each row is found
+ * by the whole of one: a planner without statistics would rather search for rows of all terms.
+ */
+export function dropTerms(list: TermedList): string {
+  return `WITH gone AS MATERIALIZED (
+  SELECT x.term, r.created_at, r.id
+  FROM ${list} r CROSS JOIN LATERAL index_terms('${list}', r.${DOCUMENTS[list]}, r.user_id) AS i
+  CROSS JOIN LATERAL unnest(i.terms) AS x (term)
+  WHERE r.project_id = $1 AND r.id = ANY ($2::uuid[])
+)
+DELETE FROM list_terms AS t USING gone g
+WHERE t.project_id = $1 AND t.term = g.term AND t.created_at = g.created_at AND t.item_id = g.id`
+}
+
+/**
+ * The statement for a page of rows whose document contains the filter, and which belong to the user if one is
+ * named. Nothing in it is left to the planner's statistics, which may be old, absent or wrong:
+ *
+ * 1. `begins`: each term of the filter is looked up behind the position. No row before the latest of these first
+ *    rows can match; if a term has none, no row can.
+ * 2. `entered`: of the terms, the one that gets furthest in so many rows from there is the rarest, here and now.
+ * 3. `page`: the index is walked under that term alone. What lacks a bit or a row of another term is passed over
+ *    inside the index; the rest is compared with the filter, until the page is full.
+ *
+ * Parameters: as in listParameters, and $5 the filter as JSON, $6 the user's identifier or null.
+ */
+export function termsStatement(parts: {
+  name: string
+  list: TermedList
+  json: string
+  join?: string
+  direction: Direction
+}): Statement {
+  const { name, list, json, join, direction } = parts
+  const { order, behind } = direction
+  const opposite = direction.name === 'asc' ? 'DESC' : 'ASC'
+  const nearest = direction.name === 'asc' ? 'min' : 'max'
+  const ofTerm = 't.project_id = $1 AND t.term = a.term'
+  const fromBegin = `(t.created_at, t.item_id) ${behind}= ((SELECT b.created_at FROM begins b), (SELECT b.item_id FROM begins b))`
+  const inOrder = `ORDER BY t.created_at ${order}, t.item_id ${order}`
+  const candidates = `t.signature & (SELECT s.mask FROM signed s) = (SELECT s.mask FROM signed s) AND ${hasAllTerms('t')}`
+  const matching = `SELECT r.* FROM ${list} r WHERE r.project_id = $1 AND r.id = t.item_id AND r.${DOCUMENTS[list]} @> $5::jsonb
+        AND ($6::text IS NULL OR r.user_id = (SELECT o.id FROM owner o))`
+  return prepared(
+    `${name}_by_terms_${direction.name}`,
+    `
+WITH owner AS MATERIALIZED (
+  SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $6::text
+), wanted AS MATERIALIZED (
+  SELECT user_term('${list}', o.id) AS term FROM owner o
+  UNION ALL
+  (SELECT w.term FROM unnest(json_terms('${list}', $5::jsonb, true)) AS w (term) ORDER BY w.term & 7 LIMIT ${FILTER_TERMS_MAX})
+), signed AS MATERIALIZED (
+  SELECT bit_or(term_bits(w.term)) AS mask FROM wanted w
+), firsts AS MATERIALIZED (
+  SELECT f.created_at, f.item_id FROM wanted w LEFT JOIN LATERAL (
+    SELECT t.created_at, t.item_id FROM (${armsOf('w.term')}) AS a (term)
+    CROSS JOIN LATERAL (
+      SELECT t.created_at, t.item_id FROM list_terms t
+      WHERE ${ofTerm} AND (t.created_at, t.item_id) ${behind} ($2::timestamptz, $3::uuid) ${inOrder} LIMIT 1
+    ) t
+    ${inOrder} LIMIT 1
+  ) f ON true
+), begins AS MATERIALIZED (
+  SELECT f.created_at, f.item_id FROM firsts f
+  WHERE NOT EXISTS (SELECT FROM firsts n WHERE n.created_at IS NULL) AND ($6::text IS NULL OR EXISTS (SELECT FROM owner))
+  ORDER BY f.created_at ${opposite}, f.item_id ${opposite} LIMIT 1
+), entered AS MATERIALIZED (
+  SELECT w.term FROM wanted w
+  ORDER BY CASE WHEN (SELECT count(*) FROM wanted) > 1 THEN (
+    SELECT ${nearest}(t.created_at) FROM (${armsOf('w.term')}) AS a (term)
+    CROSS JOIN LATERAL (
+      SELECT t.created_at FROM list_terms t WHERE ${ofTerm} AND ${fromBegin} ${inOrder} OFFSET ${PROBED_ROWS} LIMIT 1
+    ) t
+  ) END ${opposite} NULLS FIRST
+  LIMIT 1
+), page AS MATERIALIZED (
+  SELECT f.*
+  FROM (SELECT b.term FROM entered e CROSS JOIN LATERAL (${armsOf('e.term')}) AS b (term)) AS a (term)
+  CROSS JOIN LATERAL (
+    SELECT p.* FROM (
+      SELECT r.* FROM list_terms t ${beside('r', matching)}
+      WHERE ${ofTerm} AND ${fromBegin} AND ${candidates}
+      ${inOrder}
+      LIMIT ${PAGE_ROWS_MAX}
+    ) p
+    LIMIT $4
+  ) f
+  ORDER BY f.created_at ${order}, f.id ${order}
+  LIMIT $4
+)
+SELECT ${json} AS json, ${timestampText('t.created_at')} AS created_at, t.id
+FROM page t ${join ?? ''}
+ORDER BY t.created_at ${order}, t.id ${order}`,
+  )
+}
+
+/**
+ * Where documents with a term are found: under the term itself, and, if they were cut off at a level above the
+ * term's, under the number of that level.
+ */
+function armsOf(term: string): string {
+  return `SELECT ${term} UNION ALL SELECT generate_series(0, (${term} & 7) - 1)`
+}
+
+/** Whether the row of a term has rows beside it for all terms wanted, as far as its document was not cut off. */
+function hasAllTerms(row: string): string {
+  return `(${row}.signature = -1 OR NOT EXISTS (SELECT FROM wanted w WHERE w.term <> ${row}.term AND NOT EXISTS (
+        SELECT FROM list_terms o
+        WHERE o.project_id = $1 AND o.term = w.term AND o.created_at = ${row}.created_at AND o.item_id = ${row}.item_id OFFSET 0)))`
+}

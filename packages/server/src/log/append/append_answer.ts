@@ -1,0 +1,56 @@
+import type { Row } from '../../postgres/database.js'
+import type { AppendAnswer, AppendedEntry, AppendRequest } from './append_request.js'
+
+/** What an entry is answered with, beside what was sent. */
+export interface StoredPlace {
+  seq: number
+  /** RFC 3339 in UTC with microseconds. */
+  time: string
+  /** Of a message: the one before it. */
+  parent_id: string | null
+  disable_task_tracking: boolean
+}
+
+type AnsweredEntry = Pick<AppendedEntry, 'id' | 'kind' | 'type' | 'format' | 'role' | 'data' | 'meta'>
+
+/**
+ * Writes what an append is answered with: for a single one the resource itself (a message without its parts, which
+ * its route adds), in a batch a timeline item. The same fields as lists/resource_json.ts writes for readers;
+ * here from what was sent, so that the database need not send it back.
+ */
+export function appendAnswer(request: AppendRequest, entry: AnsweredEntry, stored: StoredPlace): string {
+  const { seq, time } = stored
+  const times = `"created_at":"${time}","updated_at":"${time}"`
+  const lead = request.kind === 'entries' ? `"kind":"${entry.kind}","seq":${seq}` : `"seq":${seq}`
+  const ids = `"id":"${entry.id}"`
+  const session = `"session_id":"${request.session_id}"`
+  if (entry.kind === 'event') {
+    const project = `"project_id":"${request.project_id}"`
+    return `{${lead},${ids},${project},${session},"type":${JSON.stringify(entry.type)},"data":${entry.data},${times}}`
+  }
+  const parent = stored.parent_id === null ? 'null' : `"${stored.parent_id}"`
+  const status = stored.disable_task_tracking ? 'disable_tracking' : 'pending'
+  const blob = request.kind === 'entries' ? `"format":"${entry.format}","blob":${entry.data},` : ''
+  return `{${lead},${ids},${session},"parent_id":${parent},"role":"${entry.role}","meta":${entry.meta},"task_id":null,"session_task_process_status":"${status}",${blob}${times}}`
+}
+
+/** The answer for an entry that was stored before, from its row of READ_APPENDED_ENTRIES. */
+export function storedAnswer(request: AppendRequest, row: Row): AppendAnswer {
+  const kind = row.kind as AppendedEntry['kind']
+  const seq = Number(row.seq)
+  const entry = {
+    id: row.id!,
+    kind,
+    type: row.type!,
+    format: row.format!,
+    role: row.role!,
+    data: row.data!,
+    meta: row.meta!,
+  }
+  const disable_task_tracking = row.disable_task_tracking === 't'
+  const stored = { seq, time: row.time!, parent_id: row.parent_id!, disable_task_tracking }
+  const json = appendAnswer(request, entry, stored)
+  return kind === 'event'
+    ? { seq, json }
+    : { seq, json, id: entry.id, blob: entry.data, format: entry.format }
+}

@@ -1,0 +1,243 @@
+import { AnnalsError } from '../../errors.js'
+import type { SharedDatabase } from '../../postgres/shared_pool.js'
+import { Answers } from './answers.js'
+import type { AppendOutcome, AppendRequest } from './append_request.js'
+import { flush, type OnTrouble } from './flush.js'
+import { Lane } from './lane.js'
+import { Pace } from './pace.js'
+import type { PendingAppend } from './pending_append.js'
+
+export interface AppenderOptions {
+  database: SharedDatabase
+  /** Requests that may wait, over all projects. */
+  queue_requests_max: number
+  /** Bytes of bodies that may wait, over all projects. */
+  queue_bytes_max: number
+  /** How long an append may have to wait in its project's lane, as far as can be told, in ms; by default any time. */
+  queue_wait_ms_max?: number | undefined
+  /** Flushes in flight at once, over all projects. */
+  flushes_max: number
+  /** `off`: each append is a flush of its own, and a project has as many in flight as there may be. */
+  group_commit?: string
+  /** How long a project's next flush may wait for requests to come back that were just answered, in ms; 0 by default. */
+  gather_ms_max?: number
+  /** Told which sessions of a project may have new entries, as soon as they are durable. */
+  onAppended?: (project_id: string, session_ids: ReadonlySet<string>) => void
+  /** Told of each flush when it is done: its entries, how long the oldest had waited, and how long it took. */
+  onFlush?: (report: { entries: number; wait_ms: number; ms: number }) => void
+  /** Told what flushes meet; see log/append/flush.ts. */
+  onTrouble?: OnTrouble
+  /** Asked at each append for what `aroundFlush` wants to know it by. */
+  originOf?: (() => unknown) | undefined
+  /** Runs each flush, so that something can be done around it; must run it, once. */
+  aroundFlush?: ((taken: readonly PendingAppend[], run: () => Promise<void>) => Promise<void>) | undefined
+  /** How long a request waits for its flush to begin, and a flush for a connection, in ms. */
+  wait_ms_max: number
+  /** How long a flush that was sent waits for the database's answer, in ms; by default as long. */
+  commit_ms_max?: number
+}
+
+/** Group commit for the session logs of all projects, which take turns: a busy one delays a quiet one by a flush. */
+export class Appender {
+  private readonly lanes = new Map<unknown, Lane>()
+  /** Lanes with requests that may go, in the order of their turns. */
+  private readonly ready: Lane[] = []
+  private flushesInFlight = 0
+  private waitingRequests = 0
+  private waitingBytes = 0
+  private readonly pace: Pace
+  private readonly answers = new Answers()
+  private readonly expiry: NodeJS.Timeout
+
+  constructor(private readonly options: AppenderOptions) {
+    this.pace = new Pace(options.flushes_max)
+    this.expiry = setInterval(() => this.expire(), Math.min(100, options.wait_ms_max))
+    this.expiry.unref()
+  }
+
+  /**
+   * Appends to a session's log. Resolves when the entries are durable.
+   * @throws AnnalsError session_not_found, seq_conflict, idempotency_key_reused, invalid_request (a value that
+   * cannot be stored), overloaded, unavailable; AppendInDoubt.
+   */
+  append(request: AppendRequest): Promise<AppendOutcome> {
+    const bytes = request.entries.reduce((sum, { bytes }) => sum + bytes, 0)
+    if (this.isBehind(request.project_id) || !this.makeRoom(request.project_id, bytes)) {
+      return Promise.reject(overloaded())
+    }
+    this.waitingRequests += 1
+    this.waitingBytes += bytes
+    const { project_id } = request
+    return new Promise((resolve, reject) => {
+      this.enqueue({
+        request,
+        bytes,
+        enqueued_at: performance.now(),
+        origin: this.options.originOf?.(),
+        followers: [],
+        resolve: (outcome) => this.answers.give(project_id, resolve, outcome),
+        reject: (error) => this.answers.give(project_id, reject, error),
+      })
+    })
+  }
+
+  /**
+   * Whether one more append of a project would not be stored in time, for what waits in its lane, or for the lanes
+   * that are to have their turn before it: then nothing of it need be read.
+   */
+  isBehind(project_id: string): boolean {
+    const { queue_wait_ms_max = Number.POSITIVE_INFINITY, flushes_max } = this.options
+    const own_ms = this.lanes.get(project_id)?.wait_ms ?? 0
+    return own_ms + Math.floor(this.ready.length / flushes_max) * this.pace.flush_ms > queue_wait_ms_max
+  }
+
+  /** Requests and bytes that wait, and flushes in flight. */
+  load(): { requests: number; bytes: number; flushes: number } {
+    return { requests: this.waitingRequests, bytes: this.waitingBytes, flushes: this.flushesInFlight }
+  }
+
+  /** Stops the clockwork. Requests under way are answered; the caller sends no more. */
+  close(): void {
+    clearInterval(this.expiry)
+  }
+
+  private enqueue(pending: PendingAppend): void {
+    const { project_id } = pending.request
+    const name = this.options.group_commit === 'off' ? pending : project_id
+    let lane = this.lanes.get(name)
+    if (!lane) {
+      lane = new Lane(name, project_id)
+      this.lanes.set(name, lane)
+    }
+    lane.add(pending)
+    this.makeReady(lane)
+    this.startFlushes()
+  }
+
+  /** Gives a lane its place in the order of turns, if its time has come. */
+  private makeReady(lane: Lane): void {
+    if (!lane.wantsTurn(this.mayDouble)) return
+    lane.isReady = true
+    this.ready.push(lane)
+  }
+
+  /** Whether a project that has a flush in flight may have another: only while fewer than half of all are. */
+  private get mayDouble(): boolean {
+    return this.flushesInFlight < this.options.flushes_max / 2
+  }
+
+  private startFlushes(): void {
+    while (this.flushesInFlight < this.options.flushes_max) {
+      const lane = this.ready.shift()
+      if (!lane) return
+      lane.isReady = false
+      if (lane.flights === 0 || this.mayDouble) void this.flushLane(lane)
+    }
+  }
+
+  private async flushLane(lane: Lane): Promise<void> {
+    const taken = lane.depart()
+    for (const pending of taken) {
+      this.leaveQueue(lane, pending)
+      for (const follower of pending.followers) this.leaveQueue(lane, follower)
+    }
+    if (taken.length === 0) return this.nextTurn(lane)
+    this.flushesInFlight += 1
+    const began = performance.now()
+    const onCommitted = once(() => this.flushed(lane, taken, began))
+    const run = () =>
+      flush(this.options.database.of(lane.project_id), taken, { ...this.options, onCommitted })
+    await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
+    onCommitted()
+  }
+
+  /** The database is done with a flush. */
+  private flushed(lane: Lane, taken: PendingAppend[], began: number): void {
+    const ms = performance.now() - began
+    this.options.onFlush?.({
+      entries: taken.reduce((sum, { request }) => sum + request.entries.length, 0),
+      wait_ms: began - taken[0]!.enqueued_at,
+      ms,
+    })
+    this.pace.flushed(ms)
+    this.flushesInFlight -= 1
+    lane.arrive(taken, ms)
+    const { gather_ms_max = 0 } = this.options
+    if (gather_ms_max > 0) lane.gather(taken, gather_ms_max, () => this.nextTurn(lane))
+    this.nextTurn(lane)
+    this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
+  }
+
+  private nextTurn(lane: Lane): void {
+    if (lane.isIdle) this.lanes.delete(lane.name)
+    else this.makeReady(lane)
+    this.startFlushes()
+  }
+
+  /**
+   * Whether the queue can take one more. When it is full, the project that fills most of it gives way, newest request
+   * first: one tenant may use all of a queue that nobody else needs, and keeps nobody else out of it.
+   */
+  private makeRoom(project_id: string, bytes: number): boolean {
+    const { queue_requests_max, queue_bytes_max } = this.options
+    if (bytes > queue_bytes_max) return false
+    const own = this.lanes.get(project_id)?.backlog
+    for (;;) {
+      const short = this.waitingRequests >= queue_requests_max ? 'requests' : 'bytes'
+      if (short === 'bytes' && this.waitingBytes + bytes <= queue_bytes_max) return true
+      const added = short === 'bytes' ? bytes : 1
+      let longest: Lane | undefined
+      for (const lane of this.lanes.values()) {
+        if (lane.backlog[short] > (longest?.backlog[short] ?? (own?.[short] ?? 0) + added)) longest = lane
+      }
+      const newest = longest?.waiting.pop()
+      if (!longest || !newest) return false
+      this.leaveQueue(longest, newest)
+      newest.reject(overloaded())
+    }
+  }
+
+  private leaveQueue(lane: Lane, pending: PendingAppend): void {
+    lane.backlog.remove(pending)
+    this.waitingRequests -= 1
+    this.waitingBytes -= pending.bytes
+  }
+
+  /** Gives up on what waited too long: nothing of it was sent, so nothing of it is stored. */
+  private expire(): void {
+    const now = performance.now()
+    const limit = this.options.wait_ms_max
+    for (const lane of this.lanes.values()) {
+      if (lane.waiting[0] && now - lane.waiting[0].enqueued_at > limit) {
+        const expired = lane.waiting.filter((pending) => now - pending.enqueued_at > limit)
+        lane.waiting = lane.waiting.filter((pending) => now - pending.enqueued_at <= limit)
+        for (const pending of expired) {
+          this.leaveQueue(lane, pending)
+          pending.reject(
+            new AnnalsError(
+              'unavailable',
+              'The database did not answer in time. Nothing was stored; retry shortly.',
+            ),
+          )
+        }
+      }
+    }
+  }
+}
+
+/** Too much waits already. */
+export function overloaded(): AnnalsError {
+  return new AnnalsError(
+    'overloaded',
+    'Too many appends are waiting to be stored. Nothing was stored; retry shortly.',
+  )
+}
+
+function once(act: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    act()
+  }
+}

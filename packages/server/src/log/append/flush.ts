@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AnnalsError } from '../../errors.js'
+import { type Database, DatabaseAway } from '../../postgres/database.js'
+import { isTransient, isUniqueViolation, isUnstorable } from '../../postgres/database_errors.js'
+import { AppendInDoubt } from './append_request.js'
+import { planFlush } from './flush_plan.js'
+import { lookUp, type Unsettled } from './look_up.js'
+import { fail, type PendingAppend } from './pending_append.js'
+import { readResult, settle } from './settle.js'
+
+const RETRY_PAUSE_MS = 25
+const COLLISIONS_MAX = 5
+
+/**
+ * Stores a batch and answers every request in it. Never throws. Returns when the database is done with the
+ * batch, which may be later than the callers' answers: a session's next flush must not overtake one whose end
+ * is unknown. `onCommitted` is called as soon as the whole batch is durable and before it is answered: the database
+ * need not wait until the answers are written. It is not called where the batch had to be stored in parts.
+ */
+export async function flush(
+  database: Database,
+  batch: readonly PendingAppend[],
+  limits: {
+    wait_ms_max: number
+    commit_ms_max?: number
+    onTrouble?: OnTrouble
+    onCommitted?: () => void
+  },
+): Promise<void> {
+  const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble, onCommitted } = limits
+  // What a request has waited in the queue counts: it is told within one wait that the database is away.
+  const waitingSince = Math.min(...batch.map(({ enqueued_at }) => enqueued_at))
+  const deadline = waitingSince + wait_ms_max
+  const state: FlushState = { sent: false, over: false, told: new Set(), deadline, onTrouble, onCommitted }
+  const timer = setTimeout(() => {
+    giveUp(batch, state)
+    // Who was told that nothing was stored must find it so.
+    state.over = !state.sent
+  }, commit_ms_max)
+  try {
+    await store(database, batch, state)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Told what a flush meets: `away` and `collided` are tried again, `split` is stored in halves, and what is
+ * `unavailable` or `in_doubt` is given up, which is told once a flush, however many parts of it are.
+ */
+export type OnTrouble = (trouble: 'away' | 'collided' | 'split' | 'unavailable' | 'in_doubt') => void
+
+interface FlushState {
+  readonly onTrouble: OnTrouble | undefined
+  onCommitted: (() => void) | undefined
+  /** A statement of this flush was under way when its connection broke, or is under way now. */
+  sent: boolean
+  /** The callers were told that nothing was stored: nothing may be sent any more. */
+  over: boolean
+  /** The ends that `onTrouble` was told of. */
+  readonly told: Set<string>
+  readonly deadline: number
+}
+
+/** A flush that was given up before it was sent. */
+class TooLate extends Error {}
+
+async function store(
+  database: Database,
+  batch: readonly PendingAppend[],
+  state: FlushState,
+  isSecondLook = false,
+): Promise<void> {
+  let rest = batch
+  for (let collisions = 0; rest.length > 0; ) {
+    const isRepeated = state.sent
+    let lookAgain: PendingAppend[]
+    try {
+      const found = lookUp(database, rest, isRepeated)
+      const unsettled = Array.isArray(found) ? found : await found
+      rest = unsettled.map(({ pending }) => pending)
+      if (rest.length === 0) return
+      lookAgain = await append(database, unsettled, state, { isRepeated, isSecondLook })
+    } catch (error) {
+      if (error instanceof TooLate) return
+      if (error instanceof DatabaseAway) {
+        state.sent = isRepeated || error.in_doubt
+        state.onTrouble?.('away')
+        if (performance.now() + RETRY_PAUSE_MS >= state.deadline) return giveUp(rest, state, error)
+        await sleep(RETRY_PAUSE_MS)
+        continue
+      }
+      // An error of the statement itself: PostgreSQL rolled it back. What an earlier attempt did stays open.
+      state.sent = isRepeated
+      if ((isUniqueViolation(error) || isTransient(error)) && ++collisions < COLLISIONS_MAX) {
+        state.onTrouble?.('collided')
+        continue
+      }
+      return storeApart(database, rest, state, error)
+    }
+    // All that remains is to say yes or no to these; a second no is final.
+    if (lookAgain.length > 0) {
+      state.onCommitted = undefined
+      await store(database, lookAgain, state, true)
+    }
+    return
+  }
+}
+
+/** Stores what is not settled yet, in one statement, and answers it. Gives those to be looked at again. */
+async function append(
+  database: Database,
+  unsettled: readonly Unsettled[],
+  state: FlushState,
+  attempt: { isRepeated: boolean; isSecondLook: boolean },
+): Promise<PendingAppend[]> {
+  const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled, database.keepsPlans)
+  const rows = await database.query(plan.statement, plan.parameters, () => {
+    if (state.over) throw new TooLate()
+    state.sent = true
+  })
+  state.onCommitted?.()
+  const result = readResult(plan, rows)
+  const readBacks: Promise<void>[] = []
+  const lookAgain: PendingAppend[] = []
+  for (const one of unsettled) {
+    const settled = settle(database, one.pending, plan.placed.get(one)!, result, attempt)
+    if (settled === 'look again') lookAgain.push(one.pending)
+    else if (settled) readBacks.push(settled)
+  }
+  if (readBacks.length > 0) await Promise.all(readBacks)
+  return lookAgain
+}
+
+/** One request spoilt the statement for all: halves are tried, until it stands alone and fails alone. */
+async function storeApart(
+  database: Database,
+  batch: readonly PendingAppend[],
+  state: FlushState,
+  error: unknown,
+): Promise<void> {
+  state.onCommitted = undefined
+  if (batch.length > 1) {
+    state.onTrouble?.('split')
+    const middle = batch.length >> 1
+    const { sent } = state
+    await store(database, batch.slice(0, middle), state)
+    state.sent = sent
+    await store(database, batch.slice(middle), state)
+    return
+  }
+  const reason = isUnstorable(error)
+    ? new AnnalsError(
+        'invalid_request',
+        `The database cannot hold a value in the body: ${(error as Error).message}.`,
+        { cause: error },
+      )
+    : error
+  for (const pending of batch) fail(pending, reason)
+}
+
+function giveUp(batch: readonly PendingAppend[], state: FlushState, cause?: unknown): void {
+  const end = state.sent ? 'in_doubt' : 'unavailable'
+  if (!state.told.has(end)) state.onTrouble?.(end)
+  state.told.add(end)
+  const reason = state.sent
+    ? new AppendInDoubt('the database did not answer before the deadline', { cause })
+    : new AnnalsError(
+        'unavailable',
+        'The database cannot be reached at the moment. Nothing was stored; retry shortly.',
+        { cause },
+      )
+  for (const pending of batch) fail(pending, reason)
+}

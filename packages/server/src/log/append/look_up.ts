@@ -1,0 +1,116 @@
+import { AnnalsError, keyReused } from '../../errors.js'
+import { plainArray, textArray } from '../../postgres/array_literal.js'
+import type { Database } from '../../postgres/database.js'
+import { FIND_APPEND_KEYS, FIND_KNOWN_APPENDS } from './append_queries.js'
+import type { OpenAppend } from './flush_plan.js'
+import { fail, type PendingAppend } from './pending_append.js'
+import { readBack } from './settle.js'
+
+/** A request that is still to be stored. */
+export interface Unsettled extends OpenAppend {
+  pending: PendingAppend
+}
+
+const NONE: ReadonlyMap<string, number> = new Map()
+
+/**
+ * Settles what was settled before: a request whose idempotency key was answered gets that answer, one whose key or
+ * ids stand for something else is refused. Gives the rest. `isRepeated`: an earlier attempt may have been carried out, so
+ * that every id is looked for. Most flushes have neither keys nor ids of their callers' and go on at once.
+ */
+export function lookUp(
+  database: Database,
+  batch: readonly PendingAppend[],
+  isRepeated: boolean,
+): Unsettled[] | Promise<Unsettled[]> {
+  const isNew =
+    !isRepeated &&
+    batch.every(({ request }) => !request.idempotency && !request.entries.some(({ id_given }) => id_given))
+  if (isNew) return batch.map((pending) => ({ pending, request: pending.request, known: NONE }))
+  return findSettled(database, batch, isRepeated)
+}
+
+async function findSettled(
+  database: Database,
+  batch: readonly PendingAppend[],
+  isRepeated: boolean,
+): Promise<Unsettled[]> {
+  const unanswered = await answerKnownKeys(database, batch)
+  return findKnownEntries(database, unanswered, isRepeated)
+}
+
+async function answerKnownKeys(
+  database: Database,
+  batch: readonly PendingAppend[],
+): Promise<readonly PendingAppend[]> {
+  const keys = batch.flatMap(({ request }) => request.idempotency?.key ?? [])
+  if (keys.length === 0) return batch
+  const rows = await database.query(FIND_APPEND_KEYS, [batch[0]!.request.project_id, textArray(keys)])
+  if (rows.length === 0) return batch
+  const answered = new Map(rows.map((row) => [row.key!, row]))
+  const readBacks: Promise<void>[] = []
+  const unanswered = batch.filter((pending) => {
+    const { idempotency } = pending.request
+    const past = idempotency && answered.get(idempotency.key)
+    if (!past) return true
+    if (past.request_hash !== idempotency.request_hash || past.seqs === null) fail(pending, keyReused())
+    else readBacks.push(readBack(database, pending, past.owner_id!, past.seqs!.split(','), true))
+    return false
+  })
+  await Promise.all(readBacks)
+  return unanswered
+}
+
+async function findKnownEntries(
+  database: Database,
+  batch: readonly PendingAppend[],
+  isRepeated: boolean,
+): Promise<Unsettled[]> {
+  const wanted = batch.flatMap((pending) =>
+    pending.request.entries
+      .map((entry, index) => ({ pending, entry, index }))
+      .filter(({ entry }) => isRepeated || entry.id_given),
+  )
+  if (wanted.length === 0)
+    return batch.map((pending) => ({ pending, request: pending.request, known: NONE })).filter(mayBeStored)
+  const entries = wanted.map(({ entry }) => entry)
+  const rows = await database.query(FIND_KNOWN_APPENDS, [
+    batch[0]!.request.project_id,
+    plainArray(wanted.map(({ pending }) => pending.request.session_id)),
+    plainArray(entries.map(({ id }) => id)),
+    textArray(entries.map(({ kind }) => kind)),
+    textArray(entries.map(({ type }) => type)),
+    textArray(entries.map(({ format }) => format)),
+    `[${entries.map(({ data }) => data).join(',')}]`,
+    `[${entries.map(({ meta }) => meta ?? 'null').join(',')}]`,
+  ])
+  const known = new Map<PendingAppend, Map<string, number>>()
+  const refused = new Set<PendingAppend>()
+  for (const row of rows) {
+    const { pending, entry, index } = wanted[Number(row.place) - 1]!
+    if (row.differs === 't' && !refused.has(pending)) {
+      refused.add(pending)
+      fail(pending, idTaken(index))
+    }
+    const seqs = known.get(pending) ?? new Map<string, number>()
+    known.set(pending, seqs.set(entry.id, Number(row.seq)))
+  }
+  return batch
+    .filter((pending) => !refused.has(pending))
+    .map((pending) => ({ pending, request: pending.request, known: known.get(pending) ?? NONE }))
+    .filter(mayBeStored)
+}
+
+/** Whether a request has nothing new, or may store something new; else it is refused. */
+function mayBeStored({ pending, request, known }: Unsettled): boolean {
+  const isRefused = request.only_known && known.size < request.entries.length
+  if (isRefused) fail(pending, request.only_known)
+  return !isRefused
+}
+
+function idTaken(index: number): AnnalsError {
+  return new AnnalsError(
+    'idempotency_key_reused',
+    `/entries/${index}/id is already the id of another entry in this session. Use a new id for a new entry.`,
+  )
+}

@@ -1,0 +1,99 @@
+import Type, { type Static } from '#typebox'
+import { pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { BATCH_ENTRIES_MAX, ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { EventData, EventType, Seq } from './event_schema.js'
+import { Message, MessageBlob, MessageFormat, MessageMeta } from './message_schema.js'
+
+const Kind = Type.Union([Type.Literal('message'), Type.Literal('event')], {
+  description: 'Only entries of this kind.',
+})
+
+export const TimelineEvent = Type.Object(
+  {
+    kind: Type.Literal('event'),
+    seq: Seq,
+    id: Uuid('The event.'),
+    project_id: Uuid('The project that the token names.'),
+    session_id: Uuid('The session whose log it stands in.'),
+    type: EventType,
+    data: EventData,
+    created_at: Timestamp('When it was stored.'),
+    updated_at: Timestamp('As `created_at`.'),
+  },
+  { $id: 'TimelineEvent' },
+)
+
+const { parts: _derived, ...messageFields } = Message.properties
+
+export const TimelineMessage = Type.Object(
+  {
+    kind: Type.Literal('message'),
+    ...messageFields,
+    format: MessageFormat,
+    blob: MessageBlob,
+  },
+  { $id: 'TimelineMessage' },
+)
+
+export const TimelineItem = Type.Union([Type.Ref('TimelineMessage'), Type.Ref('TimelineEvent')], {
+  $id: 'TimelineItem',
+  description:
+    'An entry of a log: an event as it is, or a message with the blob that was written and its format.',
+  discriminator: {
+    propertyName: 'kind',
+    mapping: { message: '#/components/schemas/TimelineMessage', event: '#/components/schemas/TimelineEvent' },
+  },
+})
+
+const AfterSeq = Type.Integer({
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: 'Only entries with a greater seq.',
+  examples: [7],
+})
+
+export const TimelineQuery = Strict({
+  kind: Type.Optional(Kind),
+  type: Type.Optional(EventType),
+  after_seq: Type.Optional(AfterSeq),
+  ...pageQuery(ENTRY_PAGE_LIMIT_DEFAULT),
+})
+export type TimelineQuery = Static<typeof TimelineQuery>
+
+export const TailHeaders = Type.Object({
+  accept: Type.Optional(Type.String({ description: '`text/event-stream` for the live tail.' })),
+  'last-event-id': Type.Optional(
+    Type.String({
+      pattern: '^(0|[1-9][0-9]{0,15})$',
+      description:
+        'For the live tail: the seq of the last entry that was received. It takes precedence over `after_seq`.',
+    }),
+  ),
+})
+
+const GivenId = Type.Optional(
+  Uuid(
+    'The id that the entry shall have. An entry that the session has under it already is answered, not stored again.',
+  ),
+)
+
+const BatchEntry = Type.Union(
+  [
+    Strict({ kind: Type.Literal('event'), type: EventType, data: EventData, id: GivenId }),
+    Strict({
+      kind: Type.Literal('message'),
+      blob: MessageBlob,
+      format: Type.Optional(MessageFormat),
+      meta: Type.Optional(MessageMeta),
+      id: GivenId,
+    }),
+  ],
+  { 'x-discriminator': 'kind' },
+)
+
+export const AppendEntriesBody = Strict({
+  entries: Type.Array(BatchEntry, { minItems: 1, maxItems: BATCH_ENTRIES_MAX }),
+})
+export type AppendEntriesBody = Static<typeof AppendEntriesBody>
+
+export const AppendedEntries = Type.Object({ items: Type.Array(Type.Ref('TimelineItem')) })

@@ -1,0 +1,69 @@
+import Type, { type Static } from '#typebox'
+import { JsonObject, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { ENTRY_PAGE_LIMIT_DEFAULT, EVENT_TYPE_LENGTH_MAX, IDEMPOTENCY_KEY_LENGTH_MAX } from '../limits.js'
+
+export const EventType = Type.String({
+  minLength: 1,
+  maxLength: EVENT_TYPE_LENGTH_MAX,
+  description: "What kind of event it is, in the caller's own words.",
+  examples: ['tool_call'],
+})
+
+export const EventData = JsonObject('The event itself: any JSON object.', {
+  name: 'get_reservation_details',
+  arguments: { reservation_id: 'JG7FMM' },
+})
+
+export const Seq = Type.Integer({
+  minimum: 1,
+  description:
+    "The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed.",
+  examples: [7],
+})
+
+export const SessionEvent = Type.Object(
+  {
+    id: Uuid('The event.'),
+    project_id: Uuid('The project that the token names.'),
+    session_id: Uuid('The session whose log it stands in.'),
+    type: EventType,
+    data: EventData,
+    seq: Seq,
+    created_at: Timestamp('When it was stored. It never decreases along `seq`.'),
+    updated_at: Timestamp('As `created_at`: an event does not change.'),
+  },
+  { $id: 'SessionEvent' },
+)
+
+export const AddEventBody = Strict({ type: EventType, data: EventData })
+export type AddEventBody = Static<typeof AddEventBody>
+
+export const ListEventsQuery = Strict({
+  type: Type.Optional(EventType),
+  ...pageQuery(ENTRY_PAGE_LIMIT_DEFAULT),
+})
+export type ListEventsQuery = Static<typeof ListEventsQuery>
+
+export const IdempotencyHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: IDEMPOTENCY_KEY_LENGTH_MAX,
+      description:
+        'Makes a retry safe: the same request with the same key stores nothing more and returns the first answer with `Idempotent-Replayed: true`. Kept for at least 24 hours.',
+      examples: ['5f2c1f9e-append-17'],
+    }),
+  ),
+})
+
+export const AppendHeaders = Type.Object({
+  ...IdempotencyHeaders.properties,
+  'if-match': Type.Optional(
+    Type.String({
+      pattern: '^"(0|[1-9][0-9]{0,15})"$',
+      description:
+        'Append only if the last seq of the session is still this one; `"0"` means: only if the log is empty.',
+      examples: ['"7"'],
+    }),
+  ),
+})

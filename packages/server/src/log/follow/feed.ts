@@ -1,0 +1,155 @@
+import type { Bell } from '../../postgres/bell.js'
+import type { Queryable } from '../../postgres/database.js'
+import { READ_HEADS } from '../read/read_queries.js'
+
+/**
+ * Wakes those who tail a session when its log grows. What they then read is the log itself, by seq: a wake-up
+ * carries nothing, may come for no reason, and one that is lost only costs time. It comes from
+ *
+ *   - this node's appender, at once;
+ *   - another node, through the bell (NOTIFY), within milliseconds;
+ *   - a look at the heads of all tailed sessions every few seconds, one statement a project, which is what
+ *     correctness rests on.
+ */
+export class Feed {
+  private readonly projects = new Map<string, Map<string, Set<Subscription>>>()
+  private readonly timer: NodeJS.Timeout
+  private polling = false
+  private closed = false
+
+  constructor(
+    private readonly database: Queryable,
+    private readonly bell: Bell,
+    poll_ms: number,
+  ) {
+    bell.onRing((project_id, session_ids) => this.wake(project_id, session_ids))
+    bell.onHeard(() => void this.poll())
+    this.timer = setInterval(() => void this.poll(), poll_ms)
+    this.timer.unref()
+  }
+
+  /** Called when this node appended to sessions of a project. */
+  appended(project_id: string, session_ids: ReadonlySet<string>): void {
+    this.wake(project_id, session_ids)
+    this.bell.ring(project_id, session_ids)
+  }
+
+  /** Subscribes to a session. Subscribe first and read then: so no entry falls between the two. */
+  subscribe(project_id: string, session_id: string, seen_seq: number): Subscription {
+    const sessions = this.projects.get(project_id) ?? new Map<string, Set<Subscription>>()
+    this.projects.set(project_id, sessions)
+    const subscriptions = sessions.get(session_id) ?? new Set<Subscription>()
+    sessions.set(session_id, subscriptions)
+    const subscription = new Subscription(seen_seq, () => {
+      subscriptions.delete(subscription)
+      if (subscriptions.size === 0) sessions.delete(session_id)
+      if (sessions.size === 0) this.projects.delete(project_id)
+      if (this.projects.size === 0) this.bell.listen(false)
+    })
+    subscriptions.add(subscription)
+    this.bell.listen(true)
+    if (this.closed) subscription.end()
+    return subscription
+  }
+
+  /** Sessions with a subscription, and subscriptions. */
+  load(): { sessions: number; subscriptions: number } {
+    const sets = [...this.projects.values()].flatMap((sessions) => [...sessions.values()])
+    return { sessions: sets.length, subscriptions: sets.reduce((sum, set) => sum + set.size, 0) }
+  }
+
+  /** Subscriptions to sessions of a project. */
+  tailsOf(project_id: string): number {
+    const sets = [...(this.projects.get(project_id)?.values() ?? [])]
+    return sets.reduce((sum, set) => sum + set.size, 0)
+  }
+
+  /** Ends every subscription. */
+  close(): void {
+    this.closed = true
+    clearInterval(this.timer)
+    for (const subscription of this.all()) subscription.end()
+  }
+
+  private *all(): Generator<Subscription> {
+    for (const sessions of [...this.projects.values()]) {
+      for (const subscriptions of [...sessions.values()]) yield* [...subscriptions]
+    }
+  }
+
+  private wake(project_id: string, session_ids: Iterable<string>): void {
+    const sessions = this.projects.get(project_id)
+    if (!sessions) return
+    for (const session_id of session_ids) {
+      for (const subscription of sessions.get(session_id) ?? []) subscription.wake()
+    }
+  }
+
+  private async poll(): Promise<void> {
+    if (this.polling) return
+    this.polling = true
+    try {
+      for (const [project_id, sessions] of [...this.projects]) {
+        const rows = await this.database.query(READ_HEADS, [project_id, [...sessions.keys()]])
+        const heads = new Map(rows.map((row) => [row.session_id!, Number(row.last_seq)]))
+        for (const [session_id, subscriptions] of sessions) {
+          // A session that has gone, or whose log has become shorter, wakes its tails too: they find out when they read.
+          const head = heads.get(session_id)
+          for (const subscription of subscriptions) if (subscription.seen_seq !== head) subscription.wake()
+        }
+      }
+    } catch {
+      // The database is away; the next look, or a reader's own query, will tell.
+    } finally {
+      this.polling = false
+    }
+  }
+}
+
+/** One tail's place in the feed. */
+export class Subscription {
+  private readonly ending = new AbortController()
+  private woken = false
+  private resume: (() => void) | undefined
+
+  constructor(
+    /** The last seq that the tail has read; the tail keeps it up to date. */
+    public seen_seq: number,
+    private readonly onClose: () => void,
+  ) {}
+
+  /** Resolves when the log may have grown since the last call, or when the subscription has ended. */
+  async changed(): Promise<void> {
+    if (!this.woken && !this.ended) {
+      await new Promise<void>((resolve) => {
+        this.resume = resolve
+      })
+    }
+    this.woken = false
+    this.resume = undefined
+  }
+
+  wake(): void {
+    this.woken = true
+    this.resume?.()
+  }
+
+  get ended(): boolean {
+    return this.ending.signal.aborted
+  }
+
+  /** Aborts when the subscription ends. */
+  get signal(): AbortSignal {
+    return this.ending.signal
+  }
+
+  end(): void {
+    this.ending.abort()
+    this.resume?.()
+  }
+
+  close(): void {
+    this.end()
+    this.onClose()
+  }
+}

@@ -1,0 +1,195 @@
+import type { MessageFormat } from '@annals/messages'
+import Type from '#typebox'
+import { responses } from '../contract/responses.js'
+import { NoQuery } from '../contract/schema.js'
+import { appendWithinQuota } from '../http/admission/quotas.js'
+import { answer } from '../http/answer/answer.js'
+import { answerChunks } from '../http/answer/answer_chunks.js'
+import { messagePage } from '../http/answer/message_page.js'
+import { mayRead, sentField } from '../http/answer/only_sent.js'
+import { readPageRange, readPageStart } from '../http/answer/page_answer.js'
+import { messageParts } from '../http/answer/page_renderer.js'
+import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
+import { checkMeta, takeMessage } from '../http/request/bodies.js'
+import { Cursors } from '../http/request/cursor.js'
+import { releaseBody } from '../http/request/read_body.js'
+import { takeBody } from '../http/request/taken_body.js'
+import type { AppParts, AppServer } from '../http/service_context.js'
+import type { WorkThread } from '../http/work_thread/work_thread.js'
+import { SessionParams } from '../sessions/session_schema.js'
+import type { AppendAnswer } from './append/append_request.js'
+import { AppendHeaders } from './event_schema.js'
+import {
+  AddMessageBody,
+  ListMessagesQuery,
+  MergedMeta,
+  MessagePage,
+  MessageParams,
+  PatchMetaBody,
+  TokenCounts,
+} from './message_schema.js'
+import { countSessionTokens, mergeMessageMeta } from './read/messages.js'
+
+const TAGS = { tags: ['Messages'] }
+
+/** Messages of a session: add, list in any format, patch meta, count tokens. */
+export function messageRoutes(app: AppServer, parts: AppParts): void {
+  addRoute(app, parts)
+  listRoute(app, parts)
+  metaAndTokenRoutes(app)
+}
+
+function addRoute(app: AppServer, { appender, usage, thread }: AppParts): void {
+  app.post(
+    '/session/:session_id/messages',
+    {
+      config: { appends: true },
+      schema: {
+        ...TAGS,
+        operationId: 'addMessage',
+        summary: 'Add a message to a session',
+        description:
+          "`blob` is one whole message in the provider's own format; read in that format it comes back equal.",
+        params: SessionParams,
+        querystring: NoQuery,
+        headers: AppendHeaders,
+        body: AddMessageBody,
+        response: responses({
+          status: 201,
+          description: 'The message as it is stored.',
+          data: Type.Ref('Message'),
+          body: true,
+          idempotent: true,
+          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { entry, parts } = takeBody(request, takeMessage)
+      releaseBody(request)
+      const outcome = await appendWithinQuota({ appender, usage }, request, {
+        project_id: request.project_id,
+        session_id: request.params.session_id,
+        kind: 'message',
+        entries: [entry],
+        if_match: ifMatchOf(request),
+        idempotency: idempotencyOf(request),
+      })
+      markReplayed(reply, outcome.replayed)
+      return answer(reply, await withParts(outcome.entries[0]!, parts, request.project_id, thread), 201)
+    },
+  )
+}
+
+/** The message as answered: with the parts of its blob. One that was read back brings its own blob. */
+async function withParts(
+  entry: AppendAnswer,
+  parts: string,
+  project_id: string,
+  thread: WorkThread,
+): Promise<string> {
+  const { blob, format, json, id } = entry
+  const own =
+    blob === undefined ? parts : await messageParts(thread, project_id, format as MessageFormat, blob, id!)
+  return `{"parts":${own},${json.slice(1)}`
+}
+
+function listRoute(app: AppServer, { thread }: AppParts): void {
+  app.get(
+    '/session/:session_id/messages',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'listMessages',
+        summary: "List a session's messages in a format",
+        description:
+          "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. A tool result that another format keeps in a message of its own makes several items of one message; `ids` and `metas` repeat accordingly. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
+        params: SessionParams,
+        querystring: ListMessagesQuery,
+        response: responses({
+          description: 'A page of messages, or all of them.',
+          data: MessagePage,
+          errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
+      const { project_id } = request
+      const { session_id } = request.params
+      const cursors = new Cursors('messages', project_id, session_id, time_desc, format, with_events)
+      const start = readPageStart(cursors, request.query)
+      const page = {
+        project_id,
+        session_id,
+        limit,
+        time_desc,
+        with_events,
+        range: await readPageRange(request.database, { project_id, session_id }, start),
+        isWanted: () => !reply.raw.destroyed,
+        format: format as MessageFormat,
+      }
+      return answerChunks(reply, messagePage({ database: request.database, thread }, page, cursors))
+    },
+  )
+}
+
+function metaAndTokenRoutes(app: AppServer): void {
+  app.patch(
+    '/session/:session_id/messages/:message_id/meta',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'mergeMessageMeta',
+        summary: "Merge into a message's meta",
+        description:
+          'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with what it sent.',
+        params: MessageParams,
+        querystring: NoQuery,
+        body: PatchMetaBody,
+        response: responses({
+          description: 'The meta after the merge.',
+          data: MergedMeta,
+          body: true,
+          errors: ['session_not_found', 'message_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      takeBody(request, checkMeta)
+      const { session_id, message_id } = request.params
+      const meta = await mergeMessageMeta(
+        request.database,
+        request.project_id,
+        session_id,
+        message_id,
+        request.bodyText,
+      )
+      return answer(reply, `{"meta":${mayRead(request) ? meta : sentField(request, 'meta', '{}')}}`)
+    },
+  )
+
+  app.get(
+    '/session/:session_id/token_counts',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'countTokens',
+        summary: "Count the tokens of a session's messages",
+        description:
+          'In o200k_base, over text, tool calls and tool results. Kept with the session, not counted anew.',
+        params: SessionParams,
+        querystring: NoQuery,
+        response: responses({ description: 'The count.', data: TokenCounts, errors: ['session_not_found'] }),
+      },
+    },
+    async (request, reply) => {
+      const total_tokens = await countSessionTokens(
+        request.database,
+        request.project_id,
+        request.params.session_id,
+      )
+      return answer(reply, JSON.stringify({ total_tokens }))
+    },
+  )
+}

@@ -1,0 +1,99 @@
+import { MESSAGE_FORMATS } from '@annals/messages'
+import Type, { type Static } from '#typebox'
+import { JsonObject, Nullable, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { PAGE_LIMIT_MAX } from '../limits.js'
+import { Seq } from './event_schema.js'
+
+export const MessageFormat = Type.Union(
+  MESSAGE_FORMATS.map((format) => Type.Literal(format)),
+  {
+    description: 'The provider whose own message format it is; `acontext` is the neutral form.',
+    default: 'openai',
+  },
+)
+
+export const MessageBlob = JsonObject("One whole message in the provider's own format.", {
+  role: 'user',
+  content: 'Where is my flight?',
+})
+
+export const MessageMeta = JsonObject(
+  'What the caller keeps with the message; any JSON object, up to 64 KiB.',
+  {
+    source: 'web',
+  },
+)
+
+const Part = Type.Object(
+  {
+    type: Type.String({ examples: ['text'] }),
+    text: Type.Optional(Nullable(Type.String())),
+    meta: Type.Optional(
+      Nullable(JsonObject('What else the part carries.', { id: 'call_1', name: 'get_user_details' })),
+    ),
+  },
+  { description: 'One block of content in the neutral form.', additionalProperties: true },
+)
+
+export const Message = Type.Object(
+  {
+    id: Uuid('The message.'),
+    session_id: Uuid('The session whose log it stands in.'),
+    parent_id: Nullable(Uuid('The message before it in the session.')),
+    role: Type.Union([Type.Literal('user'), Type.Literal('assistant')]),
+    meta: MessageMeta,
+    parts: Type.Array(Part),
+    task_id: Type.Null(),
+    session_task_process_status: Type.Union([Type.Literal('pending'), Type.Literal('disable_tracking')]),
+    created_at: Timestamp('When it was stored. It never decreases along `seq`.'),
+    updated_at: Timestamp('When its meta last changed.'),
+    seq: Seq,
+  },
+  { $id: 'Message' },
+)
+
+export const AddMessageBody = Strict({
+  blob: MessageBlob,
+  format: Type.Optional(MessageFormat),
+  meta: Type.Optional(Nullable(MessageMeta)),
+})
+export type AddMessageBody = Static<typeof AddMessageBody>
+
+export const ListMessagesQuery = Strict({
+  format: Type.Optional(MessageFormat),
+  ...pageQuery(),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: PAGE_LIMIT_MAX,
+      description: 'How many messages a page has at most. None: the whole session, streamed.',
+    }),
+  ),
+  with_events: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'true: also the events that lie among the messages of the page.',
+    }),
+  ),
+})
+export type ListMessagesQuery = Static<typeof ListMessagesQuery>
+
+export const MessagePage = Type.Object({
+  items: Type.Array(
+    JsonObject('A message in the format that was asked for.', { role: 'user', content: 'Hello' }),
+  ),
+  ids: Type.Array(Uuid('The message that the item at the same place comes from.')),
+  metas: Type.Array(MessageMeta),
+  has_more: Type.Boolean(),
+  next_cursor: Type.String(),
+  this_time_tokens: Type.Integer({ minimum: 0, description: 'Tokens of the page (o200k_base).' }),
+  events: Type.Optional(Type.Array(Type.Ref('SessionEvent'))),
+})
+
+export const MessageParams = Strict({ session_id: Uuid('The session.'), message_id: Uuid('The message.') })
+
+export const PatchMetaBody = Strict({ meta: MessageMeta })
+
+export const MergedMeta = Type.Object({ meta: MessageMeta })
+
+export const TokenCounts = Type.Object({ total_tokens: Type.Integer({ minimum: 0 }) })

@@ -1,0 +1,40 @@
+import { notFound } from '../../errors.js'
+import { MERGED_BYTES_MAX } from '../../limits.js'
+import type { Queryable } from '../../postgres/database.js'
+import { mergedTooLarge } from '../../sessions/sessions.js'
+import { COUNT_TOKENS, MERGE_MESSAGE_META } from './message_queries.js'
+
+/**
+ * Merges the body's meta into a message's: the top level, null deletes a key. Gives it after the merge, as JSON.
+ * @throws AnnalsError session_not_found, message_not_found, payload_too_large
+ */
+export async function mergeMessageMeta(
+  database: Queryable,
+  project_id: string,
+  session_id: string,
+  message_id: string,
+  body: string,
+): Promise<string> {
+  const [row] = await database.query(MERGE_MESSAGE_META, [
+    project_id,
+    session_id,
+    message_id,
+    body,
+    MERGED_BYTES_MAX,
+  ])
+  if (!row) throw notFound('session')
+  if (row.meta === null) throw notFound('message')
+  if (row.stored !== 't') throw mergedTooLarge('meta')
+  return row.meta!
+}
+
+/** Tokens of all messages of a session. @throws AnnalsError session_not_found */
+export async function countSessionTokens(
+  database: Queryable,
+  project_id: string,
+  session_id: string,
+): Promise<number> {
+  const [row] = await database.query(COUNT_TOKENS, [project_id, session_id])
+  if (!row) throw notFound('session')
+  return Number(row.total_tokens)
+}

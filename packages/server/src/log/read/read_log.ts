@@ -1,0 +1,95 @@
+import { AnnalsError, notFound } from '../../errors.js'
+import type { Queryable, Row } from '../../postgres/database.js'
+import { READ_HEAD } from '../../sessions/session_queries.js'
+import { type EntryPage, type EntryView, readEntries } from './read_queries.js'
+
+/** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
+export const PIECE_BYTES_MAX = 1024 * 1024
+/** Entries that one statement gives at most. */
+const PIECE_ENTRIES_MAX = 1_000
+/**
+ * Entries that one statement looks at, at most, where a filter may leave any of them out: 3 to 6 ms. What a filter
+ * finds nothing in is so read by many short statements, between which others get the connection.
+ */
+const SCANNED_ENTRIES_MAX = 10_000
+
+/** An entry as it is read: its number, its JSON text, and what other columns its view has. */
+export interface ReadEntry {
+  seq: number
+  json: string
+  kind?: string
+  id?: string
+  parent_id?: string | null
+  format?: string
+  meta?: string
+  tokens?: number
+}
+
+/**
+ * The seq of a session's newest entry, 0 when it has none, for a reader that has seen all up to `seen_seq`.
+ * @throws AnnalsError session_not_found, seq_ahead where the reader has seen more than there is: a log never gets
+ * shorter, so it is another one, from a backup for example, and what the reader has seen may be something else in it
+ */
+export async function readLastSeq(
+  database: Queryable,
+  project_id: string,
+  session_id: string,
+  seen_seq = 0,
+): Promise<number> {
+  const [row] = await database.query(READ_HEAD, [project_id, session_id])
+  if (!row) throw notFound('session')
+  const last_seq = Number(row.last_seq)
+  if (seen_seq <= last_seq) return last_seq
+  throw new AnnalsError(
+    'seq_ahead',
+    `Seq ${seen_seq} is beyond the session's last seq ${last_seq}: what was read is no longer there, as after a restore. Read the log again from its beginning.`,
+  )
+}
+
+/**
+ * The entries of a page in order of seq, in pieces of bounded size. Entries never change place and a session's
+ * are numbered without gaps, so pieces read one after the other fit together without a snapshot. Reading ends early,
+ * between two statements, when nobody wants the rest any longer.
+ */
+export async function* readLog(
+  database: Queryable,
+  page: EntryPage,
+  view: EntryView,
+  isWanted: () => boolean = () => true,
+): AsyncGenerator<ReadEntry[]> {
+  let rest = page
+  while (rest.limit > 0 && rest.above_seq + 1 < rest.below_seq && isWanted()) {
+    const slice = { ...rest, ...scannedAtOnce(rest), limit: Math.min(rest.limit, PIECE_ENTRIES_MAX) }
+    const { statement, parameters } = readEntries(slice, view, PIECE_BYTES_MAX)
+    const rows = await database.query(statement, parameters)
+    if (rows.length > 0) yield rows.map((row) => toEntry(row, view))
+    // A piece also ends where it has too many bytes: behind its last entry there may be more of the same slice.
+    const { seq = page.time_desc ? slice.above_seq + 1 : slice.below_seq - 1 } = rows.at(-1) ?? {}
+    const next = page.time_desc ? { below_seq: Number(seq) } : { above_seq: Number(seq) }
+    rest = { ...rest, ...next, limit: rest.limit - rows.length }
+  }
+}
+
+/** The part of a page's range of seqs that one statement reads. Messages alone have an index, and need no slices. */
+function scannedAtOnce(page: EntryPage): Pick<EntryPage, 'above_seq' | 'below_seq'> {
+  const { above_seq, below_seq, kind, type, time_desc } = page
+  if (kind === 'message' && type === undefined) return { above_seq, below_seq }
+  return time_desc
+    ? { above_seq: Math.max(above_seq, below_seq - 1 - SCANNED_ENTRIES_MAX), below_seq }
+    : { above_seq, below_seq: Math.min(below_seq, above_seq + 1 + SCANNED_ENTRIES_MAX) }
+}
+
+function toEntry(row: Row, view: EntryView): ReadEntry {
+  return {
+    seq: Number(row.seq),
+    json: row.json!,
+    ...(view === 'item' && { kind: row.kind! }),
+    ...(view === 'message' && {
+      id: row.id!,
+      parent_id: row.parent_id!,
+      format: row.format!,
+      meta: row.meta!,
+      tokens: Number(row.tokens),
+    }),
+  }
+}

@@ -1,0 +1,133 @@
+import Type from '#typebox'
+import { responses, streamResponse } from '../contract/responses.js'
+import { NoQuery, PageOf } from '../contract/schema.js'
+import { AnnalsError } from '../errors.js'
+import { appendWithinQuota, refuseTail } from '../http/admission/quotas.js'
+import { answer } from '../http/answer/answer.js'
+import { answerChunks } from '../http/answer/answer_chunks.js'
+import { streamTail } from '../http/answer/event_stream.js'
+import { entriesPage, readPageRange, readPageStart } from '../http/answer/page_answer.js'
+import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
+import { takeEntries } from '../http/request/bodies.js'
+import { Cursors } from '../http/request/cursor.js'
+import { releaseBody } from '../http/request/read_body.js'
+import { takeBody } from '../http/request/taken_body.js'
+import type { AppParts, AppServer } from '../http/service_context.js'
+import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { SessionParams } from '../sessions/session_schema.js'
+import { AppendEntriesBody, AppendedEntries, TailHeaders, TimelineQuery } from './entry_schema.js'
+import { AppendHeaders } from './event_schema.js'
+import { readLastSeq, readLog } from './read/read_log.js'
+
+/** The whole log of a session: a page of it, its live tail, and atomic batches. */
+export function timelineRoutes(app: AppServer, parts: AppParts): void {
+  const { feed, heartbeat } = parts
+  app.get(
+    '/session/:session_id/timeline',
+    {
+      schema: {
+        operationId: 'readTimeline',
+        summary: "Read a session's log, or tail it",
+        description:
+          'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path sends what is stored behind `after_seq` (or `Last-Event-ID`) and then each new entry, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends when the log is behind what it has sent: both happen after a restore from a backup.',
+        tags: ['Timeline'],
+        params: SessionParams,
+        querystring: TimelineQuery,
+        headers: TailHeaders,
+        response: streamResponse(
+          responses({
+            description: 'A page of entries.',
+            data: PageOf(Type.Ref('TimelineItem')),
+            errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'quota_exceeded'],
+          }),
+        ),
+      },
+    },
+    async (request, reply) => {
+      const { kind, type, after_seq = 0, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const { project_id } = request
+      const { session_id } = request.params
+      const log = { project_id, session_id, kind, type }
+      if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
+        refuseForStream(request.query)
+        const last_event_id = request.headers['last-event-id'] as string | undefined
+        const seen_seq = last_event_id === undefined ? after_seq : Number(last_event_id)
+        await readLastSeq(request.database, project_id, session_id, seen_seq)
+        const tail = { ...log, after_seq: seen_seq }
+        refuseTail(request, feed)
+        return streamTail({ database: request.database, feed, heartbeat }, request, reply, tail)
+      }
+      const cursors = new Cursors(
+        'timeline',
+        project_id,
+        session_id,
+        time_desc,
+        kind,
+        type,
+        String(after_seq),
+      )
+      const range = await readPageRange(request.database, log, readPageStart(cursors, request.query))
+      const page = { ...log, ...range, time_desc, limit: limit + 1 }
+      const entries = readLog(request.database, page, 'item', () => !reply.raw.destroyed)
+      return answerChunks(reply, entriesPage(entries, limit, cursors))
+    },
+  )
+
+  app.post(
+    '/session/:session_id/entries',
+    {
+      config: { appends: true },
+      schema: {
+        operationId: 'appendEntries',
+        summary: 'Append a batch of entries, all or nothing',
+        description:
+          'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent by itself: sent again, it is answered and not stored again.',
+        tags: ['Timeline'],
+        params: SessionParams,
+        querystring: NoQuery,
+        headers: AppendHeaders,
+        body: AppendEntriesBody,
+        response: responses({
+          status: 201,
+          description: 'The entries as they are stored, in order.',
+          data: AppendedEntries,
+          body: true,
+          idempotent: true,
+          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const entries = takeBody(request, takeEntries)
+      releaseBody(request)
+      const outcome = await appendWithinQuota(parts, request, {
+        project_id: request.project_id,
+        session_id: request.params.session_id,
+        kind: 'entries',
+        entries,
+        if_match: ifMatchOf(request),
+        idempotency: idempotencyOf(request),
+      })
+      markReplayed(reply, outcome.replayed)
+      return answer(reply, `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`, 201)
+    },
+  )
+}
+
+/** Whether a caller asks for the stream: named as such, not only by a wildcard. */
+function acceptsStream(accept: string | undefined): boolean {
+  return (
+    accept?.split(',').some((range) => range.trim().split(';')[0]!.toLowerCase() === 'text/event-stream') ??
+    false
+  )
+}
+
+function refuseForStream(query: TimelineQuery): void {
+  const paged = (['limit', 'cursor', 'time_desc'] as const).find((name) => query[name] !== undefined)
+  if (paged) {
+    throw new AnnalsError(
+      'invalid_request',
+      `Query parameter ${paged} pages a list; a stream takes kind, type and after_seq.`,
+    )
+  }
+}

@@ -1,0 +1,71 @@
+import type { Config } from '../configuration/config.js'
+import { StartError } from '../errors.js'
+import type { ConnectionTarget } from './database.js'
+import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
+import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
+import { RESERVED_CONNECTIONS } from './pool_settings.js'
+import { traitsOf } from './server_traits.js'
+
+/** Where the database is, and how to leave it. */
+export interface DatabaseLocation {
+  target: ConnectionTarget
+  /** Where LISTEN works; undefined behind a pooler, where live tails of other nodes' appends wait for a look. */
+  listening: ConnectionTarget | undefined
+  /** For a person: where the data is, without a password. */
+  description: string
+  /** Leaves the embedded server, which the last one out stops. Nothing to do for a server of the operator's. */
+  release(): Promise<void>
+}
+
+/** Finds the database that the configuration names; starts the embedded one where none is named. */
+export async function locateDatabase(
+  config: Config,
+  onProgress: (sentence: string) => void,
+): Promise<DatabaseLocation> {
+  if (config.database_url !== undefined) {
+    const connectionString = config.database_url
+    const traits = await traitsOf({ connectionString })
+    const { pooled } = traits
+    const direct = config.database_direct_url ?? (pooled ? undefined : connectionString)
+    return {
+      target: { connectionString, ...traits },
+      listening: direct === undefined ? undefined : { connectionString: direct },
+      description: `${describeUrl(connectionString)}${pooled ? ', through a pooler' : ''}`,
+      release: async () => {},
+    }
+  }
+  const embedded = await startEmbeddedPostgres({ dataDir: config.data_dir, onProgress })
+  return {
+    target: embedded.connection,
+    listening: embedded.connection,
+    description: `embedded PostgreSQL, data in ${config.data_dir}`,
+    release: () => embedded.release(),
+  }
+}
+
+/** The connections that one process has at most. */
+export function connectionsOf(config: Config): number {
+  // The pools', one that listens while a tail is open, and one that asks whether a silent database is still there.
+  return config.database_connections_max + config.flushes_max + RESERVED_CONNECTIONS + 2
+}
+
+/**
+ * Whether so many processes fit into the embedded server; of an operator's server only its operator knows.
+ * @throws StartError
+ */
+export function checkEmbeddedConnections(config: Config, processes: number): void {
+  const each = connectionsOf(config)
+  if (config.database_url !== undefined || processes * each <= EMBEDDED_CONNECTIONS_MAX) return
+  throw new StartError(
+    `${processes} workers with ${each} connections each are more than the embedded PostgreSQL has (${EMBEDDED_CONNECTIONS_MAX}). Start fewer workers, or lower ANNALS_DATABASE_CONNECTIONS_MAX.`,
+  )
+}
+
+function describeUrl(text: string): string {
+  try {
+    const url = new URL(text)
+    return `PostgreSQL at ${url.host || url.searchParams.get('host') || 'localhost'}${url.pathname}`
+  } catch {
+    return 'PostgreSQL at DATABASE_URL'
+  }
+}

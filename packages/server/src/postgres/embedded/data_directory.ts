@@ -1,0 +1,73 @@
+import { chmod, lchown, mkdir, open, realpath, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { isRoot } from './account.js'
+
+/**
+ * Where the parts of one embedded PostgreSQL live. Everything is below one directory, so that it can be moved,
+ * copied (while stopped) and deleted as one thing.
+ */
+export interface DataDirectory {
+  /** The real path, so that two spellings of one directory are one server. */
+  readonly path: string
+  /** PGDATA; the server's socket lies in it too. */
+  readonly cluster: string
+  readonly log: string
+  /** One directory a live process; see `postgres/embedded/client.ts`. */
+  readonly clients: string
+  /** Held by the process that starts or stops PostgreSQL; see `postgres/embedded/client.ts`. */
+  readonly lock: string
+  /** Who owns the directory: what root creates in it is handed to this user. */
+  readonly uid: number
+  readonly gid: number
+}
+
+/** Creates the data directory if it is missing and describes it; errors are those of the file system. */
+export async function openDataDirectory(dataDir: string): Promise<DataDirectory> {
+  const wanted = resolve(dataDir)
+  const created = await mkdir(wanted, { recursive: true, mode: 0o700 })
+  if (created !== undefined) {
+    // The account that runs PostgreSQL for root must be able to pass through; all that lies inside is 0700.
+    if (isRoot()) await chmod(wanted, 0o711)
+    await syncDirectory(dirname(created))
+  }
+  const path = await realpath(wanted)
+  const { uid, gid } = await stat(path)
+  const clients = join(path, 'clients')
+  await mkdir(clients, { mode: 0o700 }).catch(unlessExisting)
+  await handToOwner(clients, { uid, gid })
+  return {
+    path,
+    cluster: join(path, 'postgres'),
+    log: join(path, 'postgres.log'),
+    clients,
+    lock: join(path, 'lock'),
+    uid,
+    gid,
+  }
+}
+
+/** Gives what root created in another user's data directory to that user, who must be able to remove it. */
+export async function handToOwner(path: string, owner: { uid: number; gid: number }): Promise<void> {
+  if (!isRoot() || owner.uid === 0) return
+  await lchown(path, owner.uid, owner.gid)
+}
+
+/** Makes the names in a directory durable, as `fsync` makes a file's content. */
+export async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The errno name of a file system error, or undefined. */
+export function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+function unlessExisting(error: unknown): void {
+  if (codeOf(error) !== 'EEXIST') throw error
+}

@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { StartError } from '../../errors.js'
+import { chooseAccount } from './account.js'
+import { Client } from './client.js'
+import { clusterExists, createCluster, prepareCluster } from './cluster.js'
+import { openDataDirectory } from './data_directory.js'
+import { findEngine } from './engine.js'
+import { type Connection, ensureDatabase } from './ensure_database.js'
+import { asStartError } from './failures.js'
+import { keepAlive } from './keep_alive.js'
+import { bringUp, type Place, takeDown } from './postmaster.js'
+import { observe } from './postmaster_file.js'
+import { programEnvironment } from './run_program.js'
+import { DATABASE_NAME, SOCKET_PORT } from './settings.js'
+import { shortPathTo } from './short_path.js'
+
+/**
+ * PostgreSQL as a part of Annals: one private server a data directory, shared by the processes that use it.
+ *
+ *     nothing ──createCluster──▶ stopped ──bringUp──▶ running ──takeDown──▶ stopped
+ *                                   ▲                    │
+ *                                   └── dead ◀──killed───┘    (the next bringUp recovers)
+ *
+ * Each arrow to the right is taken by one process at a time, the holder of the lock (`postgres/embedded/client.ts`). Each process
+ * first becomes a client and then takes the lock, so the one that stops the server as the last client sees
+ * every other that counts on it. Nothing is remembered about the server but what PostgreSQL itself keeps in
+ * PGDATA (`postgres/embedded/postmaster_file.ts`): a server whose starter was killed is found and used again. A process that ends in
+ * any other way without having left, such as by an error that nobody caught, has another one leave for it.
+ */
+export interface EmbeddedPostgres {
+  /** What `pg` needs: directory of the Unix socket as host, database, user. */
+  readonly connection: Connection
+  /** Leaves the server; the last process out stops it. Idempotent. */
+  release(): Promise<void>
+}
+
+/** Starts the embedded PostgreSQL of a data directory, or joins the one that runs; fails with a StartError. */
+export async function startEmbeddedPostgres(options: {
+  dataDir: string
+  onProgress?: (sentence: string) => void
+}): Promise<EmbeddedPostgres> {
+  const say = options.onProgress ?? (() => {})
+  try {
+    return await joinServer(await openPlace(options.dataDir, say))
+  } catch (error) {
+    throw await asStartError(error, resolve(options.dataDir))
+  }
+}
+
+/** Stops the server of a data directory if nobody uses it. */
+export async function stopUnused(dataDir: string): Promise<void> {
+  // Nothing is made where the data was deleted meanwhile.
+  if (!existsSync(dataDir)) return
+  const place = await openPlace(dataDir, () => {})
+  const client = await Client.join(place.directory, place.reach)
+  await client.leave(() => takeDown(place), place.say)
+}
+
+async function openPlace(dataDir: string, say: Place['say']): Promise<Place> {
+  const directory = await openDataDirectory(dataDir)
+  const cluster = await lstat(directory.cluster).catch(() => undefined)
+  const account = await chooseAccount([cluster, directory])
+  const reach = await shortPathTo(directory.path)
+  return { directory, reach, account, say }
+}
+
+async function joinServer(place: Place): Promise<EmbeddedPostgres> {
+  const { directory, reach, say } = place
+  const client = await Client.join(directory, reach)
+  const onExit = () => leaveToAnother(directory.path)
+  process.once('exit', onExit)
+  const leave = () => client.leave(() => takeDown(place), say).finally(() => process.off('exit', onExit))
+  const connection: Connection = {
+    host: `${reach}/postgres`,
+    port: SOCKET_PORT,
+    database: DATABASE_NAME,
+    user: DATABASE_NAME,
+  }
+  try {
+    const pid = await client.whileLocked(() => serve(place, connection), say)
+    const revive = () => client.whileLocked(() => serve(place, connection, { create: false }), say)
+    const keeper = keepAlive(place, pid, revive)
+    let released: Promise<void> | undefined
+    const release = () => {
+      released ??= keeper.stop().then(leave)
+      return released
+    }
+    return { connection, release }
+  } catch (error) {
+    await leave().catch(() => {})
+    throw error
+  }
+}
+
+/** Has another process stop the server for this one, which ends now without having left it: it cannot wait any more. */
+function leaveToAnother(dataDir: string): void {
+  const program = fileURLToPath(new URL('./stop_unused.js', import.meta.url))
+  const options = { cwd: '/', env: programEnvironment(), detached: true, stdio: 'ignore' } as const
+  spawn(process.execPath, [program, dataDir], options)
+    .on('error', () => {})
+    .unref()
+}
+
+/** Sees to it that the server runs and has the database; returns its process id. Only under the lock. */
+async function serve(place: Place, connection: Connection, { create } = { create: true }): Promise<number> {
+  const { directory, reach, account, say } = place
+  const began = performance.now()
+  for (;;) {
+    const seen = await observe(directory, reach)
+    let pid = seen.state === 'ready' ? seen.pid : undefined
+    if (pid === undefined) {
+      const engine = await findEngine(directory, account, say)
+      if (!(await clusterExists(directory, engine.major))) {
+        if (!create)
+          throw new StartError(`The PostgreSQL data in ${directory.cluster} is gone: restore a backup.`)
+        say(`Creating the database in ${directory.path}`)
+        await createCluster(directory, engine, account)
+      }
+      if (seen.state !== 'busy') await prepareCluster(directory.cluster, account)
+      pid = await bringUp(place, engine)
+    }
+    if (await ensureDatabase(connection)) return pid
+    if (performance.now() - began > CONNECT_MS) {
+      throw new StartError(`PostgreSQL runs but takes no connections: see ${directory.log}, and start again.`)
+    }
+    // It went away between the look and the connection.
+    await sleep(100)
+  }
+}
+
+// Counted with the start before it; only a server that is stuck, or that somebody else is stopping, needs more.
+const CONNECT_MS = 30_000

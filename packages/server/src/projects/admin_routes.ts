@@ -1,0 +1,226 @@
+import Type from '#typebox'
+import { responses } from '../contract/responses.js'
+import { Empty, NoQuery } from '../contract/schema.js'
+import { AnnalsError } from '../errors.js'
+import { answer } from '../http/answer/answer.js'
+import { takeWhole } from '../http/request/bodies.js'
+import { takeBody } from '../http/request/taken_body.js'
+import type { AppParts, AppServer } from '../http/service_context.js'
+import { eraseProject } from '../lifecycle/erase/erasure.js'
+import type { Database } from '../postgres/database.js'
+import {
+  ChangeProjectBody,
+  CreateProjectBody,
+  CreateTokenBody,
+  NewToken,
+  ProjectParams,
+  TokenParams,
+  TokenSecret,
+} from './project_schema.js'
+import {
+  changeProject,
+  checkProject,
+  createProject,
+  issueToken,
+  listProjects,
+  listTokens,
+  revokeToken,
+} from './projects.js'
+
+const SECURITY = [{ admin_token: [] }]
+
+/** Projects and their tokens, for the operator. */
+export function adminRoutes(app: AppServer, parts: AppParts): void {
+  const database = parts.database.of('operator')
+  projectRoutes(app, database)
+  tokenRoutes(app, database)
+}
+
+function projectRoutes(app: AppServer, database: Database): void {
+  app.post(
+    '/projects',
+    {
+      schema: {
+        operationId: 'createProject',
+        summary: 'Create a project with its first token',
+        tags: ['Administration'],
+        security: SECURITY,
+        querystring: NoQuery,
+        body: CreateProjectBody,
+        response: responses({
+          status: 201,
+          description: 'The project, and the secret of its first token.',
+          data: Type.Object({ project: Type.Ref('Project'), token: TokenSecret }),
+          body: true,
+          errors: ['project_exists'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { name, ...settings } = takeBody(request, takeWhole)
+      const project = await createProject(database, name, settings)
+      return answer(reply, `{"project":${project.json},"token":"${project.token}"}`, 201)
+    },
+  )
+
+  app.get(
+    '/projects',
+    {
+      schema: {
+        operationId: 'listProjects',
+        summary: 'List all projects',
+        tags: ['Administration'],
+        security: SECURITY,
+        querystring: NoQuery,
+        response: responses({
+          description: 'All projects, oldest first.',
+          data: Type.Object({ items: Type.Array(Type.Ref('Project')) }),
+        }),
+      },
+    },
+    async (_request, reply) => answer(reply, itemsOf(await listProjects(database))),
+  )
+
+  app.patch(
+    '/projects/:project_id',
+    {
+      schema: {
+        operationId: 'changeProject',
+        summary: "Change a project's settings",
+        description: 'What the body leaves out stays as it is; null takes a setting away.',
+        tags: ['Administration'],
+        security: SECURITY,
+        params: ProjectParams,
+        querystring: NoQuery,
+        body: ChangeProjectBody,
+        response: responses({
+          description: 'The project.',
+          data: Type.Ref('Project'),
+          body: true,
+          errors: ['project_not_found'],
+        }),
+      },
+    },
+    async (request, reply) =>
+      answer(reply, await changeProject(database, request.params.project_id, takeBody(request, takeWhole))),
+  )
+
+  app.delete(
+    '/projects/:project_id',
+    {
+      schema: {
+        operationId: 'deleteProject',
+        summary: 'Erase a project',
+        description: 'Its tokens are refused within 5 seconds; then everything in it is removed.',
+        tags: ['Administration'],
+        security: SECURITY,
+        params: ProjectParams,
+        querystring: NoQuery,
+        response: responses({ description: 'It is erased.', data: Empty, errors: ['project_not_found'] }),
+      },
+    },
+    async (request, reply) => {
+      await eraseProject(database, request.params.project_id)
+      return answer(reply, '{}')
+    },
+  )
+}
+
+function tokenRoutes(app: AppServer, database: Database): void {
+  app.post(
+    '/projects/:project_id/tokens',
+    {
+      schema: {
+        operationId: 'createToken',
+        summary: 'Create a token for a project',
+        tags: ['Administration'],
+        security: SECURITY,
+        params: ProjectParams,
+        querystring: NoQuery,
+        body: CreateTokenBody,
+        response: responses({
+          status: 201,
+          description: 'The token with its secret.',
+          data: NewToken,
+          body: true,
+          errors: ['project_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { name, scopes = ['read', 'write'], expires_at } = takeBody(request, takeWhole)
+      return answer(
+        reply,
+        await issueToken(database, request.params.project_id, {
+          name,
+          scopes,
+          expires_at: expiryOf(expires_at),
+        }),
+        201,
+      )
+    },
+  )
+
+  app.get(
+    '/projects/:project_id/tokens',
+    {
+      schema: {
+        operationId: 'listTokens',
+        summary: "List a project's tokens",
+        tags: ['Administration'],
+        security: SECURITY,
+        params: ProjectParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'Its tokens without their secrets, oldest first.',
+          data: Type.Object({ items: Type.Array(Type.Ref('Token')) }),
+          errors: ['project_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { project_id } = request.params
+      await checkProject(database, project_id)
+      return answer(reply, itemsOf(await listTokens(database, project_id)))
+    },
+  )
+
+  app.delete(
+    '/projects/:project_id/tokens/:token_id',
+    {
+      schema: {
+        operationId: 'revokeToken',
+        summary: 'Revoke a token',
+        description: 'Every node refuses it within 5 seconds. Revoking it again changes nothing.',
+        tags: ['Administration'],
+        security: SECURITY,
+        params: TokenParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'The token.',
+          data: Type.Ref('Token'),
+          errors: ['token_not_found'],
+        }),
+      },
+    },
+    async (request, reply) =>
+      answer(reply, await revokeToken(database, request.params.project_id, request.params.token_id)),
+  )
+}
+
+/** A time that both the database and an answer can hold, in UTC. @throws AnnalsError invalid_request */
+function expiryOf(text: string | null | undefined): string | undefined {
+  if (text == null) return undefined
+  const time = new Date(text)
+  const year = time.getUTCFullYear()
+  // In UTC, since the database takes no offset of 16 hours and more.
+  if (year >= 1 && year <= 9_999) return time.toISOString()
+  throw new AnnalsError(
+    'invalid_request',
+    '/expires_at must be a time such as 2026-11-21T09:30:00Z, from the year 1 to 9999 and without a leap second.',
+  )
+}
+
+function itemsOf(items: string[]): string {
+  return `{"items":[${items.join(',')}]}`
+}

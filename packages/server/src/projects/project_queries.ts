@@ -1,0 +1,139 @@
+import { timestampText } from '../lists/resource_json.js'
+import { prepared } from '../postgres/statement.js'
+
+/** What an operator may set of a project, with its types. */
+const SETTINGS = [
+  ['retention_days', 'int'],
+  ['rate_limit_per_second', 'int'],
+  ['max_sessions', 'bigint'],
+  ['max_bytes', 'bigint'],
+  ['max_tails', 'bigint'],
+] as const
+
+const PROJECT_JSON = `json_build_object('id', p.id, 'name', p.name, 'created_at', ${timestampText('p.created_at')},
+  ${SETTINGS.map(([name]) => `'${name}', p.${name}`).join(', ')})::text`
+
+function nullableTimestampText(expression: string): string {
+  return `CASE WHEN ${expression} IS NOT NULL THEN ${timestampText(expression)} END`
+}
+
+// What is written is turned into JSON by a SELECT around it: Citus takes no function of times or of JSON in RETURNING.
+
+/** A token as it is shown: never its hash, and its secret is not there to show. */
+const API_KEY_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 'name', k.name, 'scopes', k.scopes,
+  'created_at', ${timestampText('k.created_at')}, 'expires_at', ${nullableTimestampText('k.expires_at')},
+  'revoked_at', ${nullableTimestampText('k.revoked_at')})::text`
+
+/** No row: the name is taken. Parameters: $1 id, $2 name, $3 its settings as JSON. */
+export const CREATE_PROJECT = prepared(
+  'create_project',
+  `WITH p AS (
+  INSERT INTO projects AS n (id, name, created_at, ${SETTINGS.map(([name]) => name).join(', ')})
+  VALUES ($1, $2, now(), ${SETTINGS.map(([name, type]) => `($3::jsonb ->> '${name}')::${type}`).join(', ')})
+  ON CONFLICT (name) DO NOTHING RETURNING n.*
+)
+SELECT p.id, ${PROJECT_JSON} AS json FROM p`,
+)
+
+/** Sets what the settings name; null takes a setting away. Parameters: $1 id, $2 settings as JSON. */
+export const CHANGE_PROJECT = prepared(
+  'change_project',
+  `WITH p AS (
+  UPDATE projects AS c SET
+    ${SETTINGS.map(
+      ([name, type]) =>
+        `${name} = CASE WHEN $2::jsonb ? '${name}' THEN ($2::jsonb ->> '${name}')::${type} ELSE c.${name} END`,
+    ).join(',\n    ')}
+  WHERE c.id = $1 RETURNING c.*
+)
+SELECT ${PROJECT_JSON} AS json FROM p`,
+)
+
+/** Projects whose sessions are deleted after a while. */
+export const FIND_PROJECTS_WITH_RETENTION = prepared(
+  'find_projects_with_retention',
+  'SELECT p.id, p.retention_days FROM projects p WHERE p.retention_days IS NOT NULL ORDER BY p.id',
+)
+
+export const LIST_PROJECTS = prepared(
+  'list_projects',
+  `SELECT p.id, p.name, ${PROJECT_JSON} AS json FROM projects p ORDER BY p.created_at, p.id`,
+)
+
+/** Parameters: $1 id. */
+export const PROJECT_EXISTS = prepared('project_exists', 'SELECT p.id FROM projects p WHERE p.id = $1')
+
+/** Parameters: $1 id. */
+export const READ_QUOTAS = prepared(
+  'read_quotas',
+  'SELECT p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_tails FROM projects p WHERE p.id = $1',
+)
+
+/** A project by its id (as text) or its name. Parameters: $1 either. */
+export const FIND_PROJECT = prepared(
+  'find_project',
+  `SELECT p.id, p.name, ${PROJECT_JSON} AS json FROM projects p WHERE p.id::text = lower($1) OR p.name = $1
+ORDER BY (p.name = $1) DESC LIMIT 1`,
+)
+
+/** Parameters: $1 id, $2 project, $3 SHA-256 of the token, $4 name, $5 scopes, $6 origin, $7 expiry or null. */
+export const CREATE_API_KEY = prepared(
+  'create_api_key',
+  `WITH k AS (
+  INSERT INTO api_keys AS n (id, project_id, token_hash, name, scopes, origin, created_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, now(), $7) RETURNING n.*
+)
+SELECT ${API_KEY_JSON} AS json FROM k`,
+)
+
+/** Codes to sign in with are no keys to whoever lists them. Parameters: $1 project. */
+export const LIST_API_KEYS = prepared(
+  'list_api_keys',
+  `SELECT ${API_KEY_JSON} AS json FROM api_keys k
+WHERE k.project_id = $1 AND k.origin <> 'sign_in_code' ORDER BY k.created_at, k.id`,
+)
+
+/** Revokes once: a key that is revoked keeps its time. Parameters: $1 project, $2 id. */
+export const REVOKE_API_KEY = prepared(
+  'revoke_api_key',
+  `WITH k AS (
+  UPDATE api_keys AS r SET revoked_at = least(r.revoked_at, now()) WHERE r.project_id = $1 AND r.id = $2 RETURNING r.*
+)
+SELECT ${API_KEY_JSON} AS json FROM k`,
+)
+
+/**
+ * Revokes the keys that the service made for a project by itself, but for the one with a hash.
+ * Parameters: $1 project, $2 hash to keep.
+ */
+export const REVOKE_OTHER_OWN_API_KEYS = prepared(
+  'revoke_other_own_api_keys',
+  `UPDATE api_keys AS k SET revoked_at = now()
+WHERE k.project_id = $1 AND k.origin IN ('first_start', 'environment') AND k.token_hash <> $2 AND k.revoked_at IS NULL RETURNING k.id`,
+)
+
+/** Makes a key of the service's own valid again. Parameters: $1 project, $2 hash. Rows: those with the hash. */
+export const RESTORE_OWN_API_KEY = prepared(
+  'restore_own_api_key',
+  'UPDATE api_keys AS k SET revoked_at = NULL WHERE k.project_id = $1 AND k.token_hash = $2 RETURNING k.id',
+)
+
+/** Whether a project has any key at all, revoked ones included. Parameters: $1 project. */
+export const HAS_API_KEY = prepared(
+  'has_api_key',
+  'SELECT k.id FROM api_keys k WHERE k.project_id = $1 LIMIT 1',
+)
+
+/**
+ * The projects and rights of tokens that are valid now. Parameters: $1 SHA-256 of the tokens.
+ * The only statement that starts from a token: everything behind it starts from a project. Both tables are on
+ * every machine of a cluster.
+ */
+export const FIND_API_KEYS = prepared(
+  'find_api_keys',
+  `SELECT k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash, array_to_string(k.scopes, ' ') AS scopes,
+  floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms, p.rate_limit_per_second,
+  p.max_sessions, p.max_bytes, p.max_tails
+FROM api_keys k JOIN projects p ON p.id = k.project_id
+WHERE k.token_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
+)

@@ -1,0 +1,190 @@
+import { AnnalsError, notFound } from '../errors.js'
+import { newId } from '../ids.js'
+import type { Database, Queryable } from '../postgres/database.js'
+import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import {
+  CHANGE_PROJECT,
+  CREATE_API_KEY,
+  CREATE_PROJECT,
+  FIND_PROJECT,
+  HAS_API_KEY,
+  LIST_API_KEYS,
+  LIST_PROJECTS,
+  PROJECT_EXISTS,
+  READ_QUOTAS,
+  RESTORE_OWN_API_KEY,
+  REVOKE_API_KEY,
+  REVOKE_OTHER_OWN_API_KEYS,
+} from './project_queries.js'
+import { numberOf, type Quotas, quotasOf } from './quotas.js'
+import type { Scope } from './tokens/scope.js'
+import { hashToken, mintToken } from './tokens/token.js'
+
+/** A project as JSON, and the secret of its first token, which is nowhere else. */
+export interface NewProject {
+  json: string
+  token: string
+}
+
+/** Who made a token: an operator, or the service for its own first start. */
+export type Origin = 'issued' | 'first_start' | 'environment' | 'sign_in_code' | 'console'
+
+/** What a new token shall be. */
+export interface TokenRequest {
+  name: string
+  scopes: readonly Scope[]
+  /** RFC 3339; undefined: it does not expire. */
+  expires_at?: string | undefined
+}
+
+const ALL_SCOPES: readonly Scope[] = ['read', 'write']
+
+/** What an operator sets for a project. Null is the default: see the contract. */
+export interface ProjectSettings {
+  retention_days?: number | null
+  rate_limit_per_second?: number | null
+  max_sessions?: number | null
+  max_bytes?: number | null
+  max_tails?: number | null
+}
+
+/** Creates a project with its first token. @throws AnnalsError project_exists */
+export async function createProject(
+  database: Database,
+  name: string,
+  settings: ProjectSettings = {},
+): Promise<NewProject> {
+  return database.transaction(async (connection) => {
+    const [row] = await connection.query(CREATE_PROJECT, [newId(), name, JSON.stringify(settings)])
+    if (!row)
+      throw new AnnalsError('project_exists', `There is already a project named ${JSON.stringify(name)}.`)
+    const token = mintToken()
+    await storeToken(connection, row.id!, token, { name: 'first', scopes: ALL_SCOPES }, 'issued')
+    return { json: row.json!, token }
+  })
+}
+
+/** Sets what `settings` names and leaves the rest. Gives the project as JSON. @throws AnnalsError project_not_found */
+export async function changeProject(
+  database: Queryable,
+  project_id: string,
+  settings: ProjectSettings,
+): Promise<string> {
+  const [row] = await database.query(CHANGE_PROJECT, [project_id, JSON.stringify(settings)])
+  if (!row) throw notFound('project')
+  return row.json!
+}
+
+/** What a project is limited to, as its keys know it. @throws AnnalsError project_not_found */
+export async function readQuotas(
+  database: Queryable,
+  project_id: string,
+): Promise<Quotas & { rate_limit_per_second: number | undefined }> {
+  const [row] = await database.query(READ_QUOTAS, [project_id])
+  if (!row) throw notFound('project')
+  return { ...quotasOf(row), rate_limit_per_second: numberOf(row.rate_limit_per_second) }
+}
+
+/** All projects as JSON texts, oldest first. */
+export async function listProjects(database: Queryable): Promise<string[]> {
+  return (await database.query(LIST_PROJECTS, [])).map((row) => row.json!)
+}
+
+/** The id of a project that is named by its name or its id. @throws AnnalsError project_not_found */
+export async function findProject(database: Queryable, name_or_id: string): Promise<string> {
+  const [row] = await database.query(FIND_PROJECT, [name_or_id])
+  if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
+  return row.id!
+}
+
+/** @throws AnnalsError project_not_found when no project has the id */
+export async function checkProject(database: Queryable, project_id: string): Promise<void> {
+  if ((await database.query(PROJECT_EXISTS, [project_id])).length === 0) throw notFound('project')
+}
+
+/**
+ * Makes a token for a project. Gives it as JSON with its secret in `token`: this is the only time.
+ * @throws AnnalsError project_not_found
+ */
+export async function issueToken(
+  database: Queryable,
+  project_id: string,
+  request: TokenRequest,
+): Promise<string> {
+  const token = mintToken()
+  const json = await storeToken(database, project_id, token, request, 'issued').catch((error: unknown) => {
+    // Not looked up before: it may be erased between the two.
+    throw isForeignKeyViolation(error) ? notFound('project') : error
+  })
+  return `{"token":${JSON.stringify(token)},${json.slice(1)}`
+}
+
+/** A project's tokens as JSON texts, without their secrets. */
+export async function listTokens(database: Queryable, project_id: string): Promise<string[]> {
+  return (await database.query(LIST_API_KEYS, [project_id])).map((row) => row.json!)
+}
+
+/** Revokes a token; revoking it again changes nothing. @throws AnnalsError token_not_found */
+export async function revokeToken(
+  database: Queryable,
+  project_id: string,
+  token_id: string,
+): Promise<string> {
+  const [row] = await database.query(REVOKE_API_KEY, [project_id, token_id])
+  if (!row) throw notFound('token')
+  return row.json!
+}
+
+/**
+ * Makes sure that the project `default` is there and can be used. With a given key it accepts that one and no
+ * other that the service had made by itself; without, its first start makes one, which is given back to be shown.
+ */
+export async function ensureDefaultProject(
+  database: Database,
+  given: string | undefined,
+): Promise<string | undefined> {
+  return database.transaction(async (connection) => {
+    // Of two first starts at once one inserts the project; the other waits for it here and finds a key below.
+    const [made] = await connection.query(CREATE_PROJECT, [newId(), 'default', '{}'])
+    const project_id = made?.id ?? (await findProject(connection, 'default'))
+    if (given === undefined) {
+      if ((await connection.query(HAS_API_KEY, [project_id])).length > 0) return undefined
+      const token = mintToken()
+      await storeToken(
+        connection,
+        project_id,
+        token,
+        { name: 'first start', scopes: ALL_SCOPES },
+        'first_start',
+      )
+      return token
+    }
+    const hash = hashToken(given)
+    await connection.query(REVOKE_OTHER_OWN_API_KEYS, [project_id, hash])
+    const restored = await connection.query(RESTORE_OWN_API_KEY, [project_id, hash])
+    if (restored.length === 0) {
+      await storeToken(
+        connection,
+        project_id,
+        given,
+        { name: 'ANNALS_API_KEY', scopes: ALL_SCOPES },
+        'environment',
+      )
+    }
+    return undefined
+  })
+}
+
+/** Stores a token's hash. Gives the token as JSON, without its secret. */
+export async function storeToken(
+  database: Queryable,
+  project_id: string,
+  token: string,
+  request: TokenRequest,
+  origin: Origin,
+): Promise<string> {
+  const { name, scopes, expires_at } = request
+  const parameters = [newId(), project_id, hashToken(token), name, [...scopes], origin, expires_at ?? null]
+  const [row] = await database.query(CREATE_API_KEY, parameters)
+  return row!.json!
+}

@@ -1,0 +1,88 @@
+import { AnnalsError } from '../../errors.js'
+import { FairQueue } from '../../fairness/fair_queue.js'
+import type { Queryable, Row } from '../../postgres/database.js'
+import { FIND_API_KEYS } from '../project_queries.js'
+import { numberOf, type Quotas, quotasOf } from '../quotas.js'
+
+/** What a valid token opens. */
+export interface Grant {
+  key_id: string
+  project_id: string
+  scopes: ReadonlySet<string>
+  expires_at_ms: number | undefined
+  /** The project's own limit for each of its tokens; 0: none; undefined: the service's. */
+  rate_limit_per_second: number | undefined
+  quotas: Quotas
+}
+
+/** What the database said of a key, undefined when it opens nothing, and when it was asked. */
+export interface LookUp {
+  grant: Grant | undefined
+  looked_up_at: number
+}
+
+interface Question {
+  /** As the database writes it. */
+  hash: string
+  resolve: (found: LookUp) => void
+  reject: (error: unknown) => void
+}
+
+/** Keys that one statement looks up at most. */
+const KEYS_AT_ONCE_MAX = 100
+/** Keys that may wait, over all who ask. One of them has room for half, so that others always have some. */
+const WAITING_MAX = 10_000
+
+/**
+ * Looks keys up by their hashes, in one statement at a time for all that came meanwhile: however many keys are
+ * guessed, they take one connection. Those who ask take turns in it.
+ */
+export class KeyLookUps {
+  private readonly waiting = new FairQueue<Question>()
+  private isAsking = false
+
+  constructor(private readonly database: Queryable) {}
+
+  /** @throws AnnalsError overloaded (too many keys of the asker wait), unavailable */
+  find(hash: Buffer, asker: string): Promise<LookUp> {
+    if (this.waiting.waitingOf(asker) >= WAITING_MAX - this.waiting.size) {
+      const sentence = 'Too many unknown API keys are being looked up. Nothing was done; retry shortly.'
+      return Promise.reject(new AnnalsError('overloaded', sentence))
+    }
+    return new Promise((resolve, reject) => {
+      this.waiting.add(asker, { hash: hash.toString('hex'), resolve, reject })
+      if (!this.isAsking) void this.askAll()
+    })
+  }
+
+  private async askAll(): Promise<void> {
+    this.isAsking = true
+    while (this.waiting.size > 0) await this.askSome()
+    this.isAsking = false
+  }
+
+  private async askSome(): Promise<void> {
+    const questions: Question[] = []
+    while (questions.length < KEYS_AT_ONCE_MAX && this.waiting.size > 0) questions.push(this.waiting.next()!)
+    // Taken before the question: a revocation during it counts as later.
+    const looked_up_at = performance.now()
+    try {
+      const rows = await this.database.query(FIND_API_KEYS, [questions.map(({ hash }) => `\\x${hash}`)])
+      const grants = new Map(rows.map((row) => [row.token_hash!, grantOf(row)]))
+      for (const { hash, resolve } of questions) resolve({ grant: grants.get(hash), looked_up_at })
+    } catch (error) {
+      for (const { reject } of questions) reject(error)
+    }
+  }
+}
+
+function grantOf(row: Row): Grant {
+  return {
+    key_id: row.id!,
+    project_id: row.project_id!,
+    scopes: new Set(row.scopes!.split(' ')),
+    expires_at_ms: numberOf(row.expires_at_ms),
+    rate_limit_per_second: numberOf(row.rate_limit_per_second),
+    quotas: quotasOf(row),
+  }
+}

@@ -1,0 +1,47 @@
+import { prepared } from '../postgres/statement.js'
+
+function slice(name: string, behind: string) {
+  return prepared(
+    name,
+    `
+SELECT count(*) AS sessions, coalesce(sum(h.last_seq), 0) AS entries,
+  coalesce(sum(h.bytes) FILTER (WHERE h.counted = h.last_seq), 0) AS bytes,
+  string_agg(h.session_id::text, ',') FILTER (WHERE h.counted <> h.last_seq) AS uncounted,
+  max(h.session_id::text) AS last_id
+FROM (
+  SELECT i.session_id, i.last_seq, i.bytes, i.counted FROM session_heads i
+  WHERE i.project_id = $1${behind} ORDER BY i.session_id LIMIT $2
+) h`,
+  )
+}
+
+/**
+ * What some sessions of a project have together, in the order of their ids. Row: sessions, entries, bytes (without
+ * those of sessions in `uncounted`, separated by commas, whose bytes no head knows), last_id.
+ * Parameters: $1 project, $2 how many; of `next` $3 the id to begin behind.
+ */
+export const READ_USAGE = {
+  first: slice('read_usage', ''),
+  next: slice('read_usage_next', ' AND i.session_id > $3'),
+} as const
+
+/**
+ * Adds up a log whose head does not know its bytes, because a node of an older version, or something other than Annals,
+ * wrote it. Row: bytes; none where the log has grown meanwhile, or is gone. Parameters: $1 project, $2 session.
+ */
+export const COUNT_BYTES = prepared(
+  'count_bytes',
+  `
+UPDATE session_heads AS h SET bytes = c.bytes, counted = c.entries
+FROM (
+  SELECT coalesce(sum(e.bytes), 0) AS bytes, count(*) AS entries FROM entries e WHERE e.project_id = $1 AND e.session_id = $2
+) c
+WHERE h.project_id = $1 AND h.session_id = $2 AND h.last_seq = c.entries
+RETURNING h.bytes`,
+)
+
+/** Parameters: $1 project, $2 session. Row: bytes. */
+export const READ_BYTES = prepared(
+  'read_bytes',
+  'SELECT h.bytes FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
+)

@@ -1,0 +1,62 @@
+import Type from '#typebox'
+import { responses } from '../contract/responses.js'
+import { NoQuery } from '../contract/schema.js'
+import { usageJson } from '../http/admission/quotas.js'
+import { answer } from '../http/answer/answer.js'
+import type { AppParts, AppServer } from '../http/service_context.js'
+import { ProjectParams } from './project_schema.js'
+import { readQuotas } from './projects.js'
+
+const DESCRIPTION =
+  'Counted a moment ago: at most a second, or for a very large project twenty times what it takes to count it. Tails are those of the node that answers.'
+
+/** What the key's project has, and what it may have. */
+export function usageRoutes(app: AppServer, { usage, feed }: AppParts): void {
+  app.get(
+    '/usage',
+    {
+      schema: {
+        operationId: 'getUsage',
+        summary: "Read the project's usage and quotas",
+        description: DESCRIPTION,
+        tags: ['Service'],
+        querystring: NoQuery,
+        response: responses({ description: 'Usage, with the quotas.', data: Type.Ref('Usage') }),
+      },
+    },
+    async (request, reply) => {
+      const { project_id } = request
+      const grant = request.grant!
+      const limits = { ...grant.quotas, rate_limit_per_second: grant.rate_limit_per_second }
+      return answer(reply, usageJson(await usage.read(project_id), feed.tailsOf(project_id), limits))
+    },
+  )
+}
+
+/** The same of any project, for the operator. */
+export function adminUsageRoutes(app: AppServer, { usage, feed, database }: AppParts): void {
+  app.get(
+    '/projects/:project_id/usage',
+    {
+      schema: {
+        operationId: 'getProjectUsage',
+        summary: "Read a project's usage and quotas",
+        description: DESCRIPTION,
+        tags: ['Administration'],
+        security: [{ admin_token: [] }],
+        params: ProjectParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'Usage, with the quotas.',
+          data: Type.Ref('Usage'),
+          errors: ['project_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { project_id } = request.params
+      const limits = await readQuotas(database.of('operator'), project_id)
+      return answer(reply, usageJson(await usage.read(project_id), feed.tailsOf(project_id), limits))
+    },
+  )
+}

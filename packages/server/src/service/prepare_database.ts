@@ -1,0 +1,53 @@
+import type { Config } from '../configuration/config.js'
+import { exposureWarnings, signsInByCode } from '../configuration/exposure.js'
+import { createSignInCode } from '../console_api/sign_in.js'
+import { checkEmbeddedConnections, locateDatabase } from '../postgres/connection_target.js'
+import { openDatabase } from '../postgres/database.js'
+import { migrate } from '../postgres/migrator.js'
+import { ensureDefaultProject } from '../projects/projects.js'
+
+/** A database that is ready for services: migrated, with a default project. */
+export interface PreparedDatabase {
+  /** Where its data is, for a person. */
+  database: string
+  /** The default project's first API key, where this start made it. */
+  api_key: string | undefined
+  /** Opens the console once, where that is allowed. */
+  sign_in_code: string | undefined
+  release(): Promise<void>
+}
+
+/**
+ * Does for several processes what each would do by itself, and keeps the database running for them until it is
+ * released. @throws StartError also when the embedded server has not enough connections for so many processes
+ */
+export async function prepareDatabase(
+  config: Config,
+  onProgress: (sentence: string) => void,
+  processes: number,
+): Promise<PreparedDatabase> {
+  checkEmbeddedConnections(config, processes)
+  for (const warning of exposureWarnings(config)) onProgress(`Warning: ${warning}`)
+  const location = await locateDatabase(config, onProgress)
+  try {
+    await migrate(location.target, onProgress)
+    const { database_wait_ms_max: wait_ms_max, statement_ms_max } = config
+    const database = openDatabase({
+      target: location.target,
+      connections_max: 1,
+      wait_ms_max,
+      statement_ms_max,
+    })
+    try {
+      const api_key = await ensureDefaultProject(database, config.api_key)
+      const sign_in_code = signsInByCode(config) ? await createSignInCode(database) : undefined
+      const release = () => location.release()
+      return { database: location.description, api_key, sign_in_code, release }
+    } finally {
+      await database.close()
+    }
+  } catch (error) {
+    await location.release()
+    throw error
+  }
+}

@@ -1,0 +1,145 @@
+import { performance } from 'node:perf_hooks'
+import { type Logger, pino } from 'pino'
+import { type Config, readConfig } from '../configuration/config.js'
+import { exposureWarnings, signsInByCode } from '../configuration/exposure.js'
+import { createSignInCode } from '../console_api/sign_in.js'
+import { buildApp } from '../http/app.js'
+import { closeWithin, listen } from '../http/listen.js'
+import type { WorkerParts } from '../http/service_context.js'
+import { WorkThread } from '../http/work_thread/work_thread.js'
+import { Metrics } from '../metrics/metrics.js'
+import { locateDatabase } from '../postgres/connection_target.js'
+import { describeError } from '../postgres/database_errors.js'
+import { migrate } from '../postgres/migrator.js'
+import { ensureDefaultProject } from '../projects/projects.js'
+import { TokenDirectory } from '../projects/tokens/token_directory.js'
+import { UsageDirectory } from '../projects/usage.js'
+import { LogOutput } from './log_output.js'
+import type { PreparedDatabase } from './prepare_database.js'
+import { limitLongWork, openLog, openPools, startHousekeeping, type Undo } from './service_parts.js'
+
+/** A service that runs. */
+export interface Service extends Omit<PreparedDatabase, 'release'> {
+  /** Where it listens, such as http://127.0.0.1:8029. */
+  url: string
+  /** ms from the process's start until it could serve. */
+  ready_after_ms: number
+  /** Takes no more requests, answers those that it took, and leaves the database. Idempotent. */
+  stop(): Promise<void>
+}
+
+/**
+ * Constructs the service: configuration → database → log → HTTP → listen, and in reverse when it stops. Only
+ * this file and service/service_parts.ts construct a service. With `worker`, it is one of several processes, for which the database has been
+ * prepared.
+ * @throws StartError with a sentence for the operator
+ */
+export async function startService(
+  config: Config,
+  onProgress: (sentence: string) => void,
+  worker?: WorkerParts,
+): Promise<Service> {
+  const metrics = new Metrics()
+  const undo: Undo = []
+  const logger = openLogger(config, metrics, undo)
+  const unwind = async () => {
+    for (const step of undo.splice(0).reverse()) {
+      // One part that fails to stop must not keep the others running.
+      await Promise.resolve()
+        .then(step)
+        .catch((error) => logger.error({ err: describeError(error) }, 'stopping failed'))
+    }
+  }
+  try {
+    const location = await locateDatabase(config, onProgress)
+    undo.push(() => location.release())
+    if (!worker) await migrate(location.target, onProgress)
+    const pools = openPools(config, location.target, logger, metrics, undo)
+    const start = pools.requests.of('start')
+    const api_key = worker ? undefined : await ensureDefaultProject(start, config.api_key)
+    const log = await openLog(config, pools, location.listening, metrics, undo)
+    const thread = new WorkThread(config.body_bytes_max)
+    undo.push(() => thread.close())
+    startHousekeeping(config, pools.requests.of('housekeeping'), logger, undo)
+
+    let serving = true
+    const tokens = new TokenDirectory(pools.reserved, config.token_cache_ms)
+    const app = await buildApp({
+      config,
+      logger,
+      metrics,
+      database: pools.requests,
+      reserved: pools.reserved,
+      longWork: limitLongWork(config),
+      thread,
+      tokens,
+      usage: new UsageDirectory(pools.requests),
+      ...log,
+      worker,
+      isServing: () => serving,
+    })
+    undo.push(() => closeWithin(config.drain_ms_max, app))
+    for (const warning of worker ? [] : exposureWarnings(config)) {
+      logger.warn(warning)
+      onProgress(`Warning: ${warning}`)
+    }
+    const signs_in = !worker && signsInByCode(config)
+    const sign_in_code = signs_in ? await createSignInCode(start) : undefined
+    const url = await listen(app, config)
+    const stop = () => {
+      serving = false
+      return unwind()
+    }
+    return {
+      url,
+      database: location.description,
+      api_key,
+      sign_in_code,
+      ready_after_ms: Math.round(performance.now()),
+      stop,
+    }
+  } catch (error) {
+    await unwind()
+    throw error
+  }
+}
+
+/** The API's OpenAPI description, made without a database. */
+export async function describeApiAsJson(): Promise<string> {
+  const config = readConfig({ ANNALS_ADMIN_TOKEN: 'x'.repeat(32) })
+  // No request is ever made to this app, so nothing of its parts is ever used.
+  const unused = {} as never
+  const logger = pino({ level: 'silent' })
+  const parts = {
+    metrics: unused,
+    database: { of: () => unused } as never,
+    reserved: unused,
+    longWork: unused,
+    thread: unused,
+    memory: unused,
+    appender: unused,
+    tokens: unused,
+    feed: unused,
+    usage: unused,
+    heartbeat: unused,
+  }
+  const app = await buildApp({ config, logger, ...parts, isServing: () => false })
+  await app.ready()
+  return `${JSON.stringify(app.swagger(), null, 2)}\n`
+}
+
+/** The log, whose last lines are written however the process ends, as far as it can still do anything. */
+function openLogger(config: Config, metrics: Metrics, undo: Undo): Logger {
+  const output = new LogOutput({
+    onLost: (lines) => metrics.logLinesLost(lines),
+    onResumed: (lines) => logger.warn({ lines }, 'lines of the log were lost: they could not be written'),
+  })
+  const logger = pino({ level: config.log_level, base: { pid: process.pid } }, output)
+  const end = () => output.end()
+  process.once('exit', end)
+  undo.push(() => {
+    process.off('exit', end)
+    end()
+  })
+  return logger
+}

@@ -1,0 +1,49 @@
+import type { Config } from '../configuration/config.js'
+import { Appender } from '../log/append/appender.js'
+import { locateDatabase } from '../postgres/connection_target.js'
+import { type Database, openDatabase } from '../postgres/database.js'
+import { checkSchema, migrate } from '../postgres/migrator.js'
+
+/** How a command works with the database, where it is not as a request does. */
+export interface WorkOptions {
+  wait_ms_max?: number
+  statement_ms_max?: number
+  /** Settings of PostgreSQL for the command's connections. */
+  settings?: Record<string, string>
+  /** Ends the command: what it is doing in the database is cancelled, and it gets the signal's reason. */
+  signal?: AbortSignal
+  /** `check`: the schema must be this version's already; `any`: whatever it is. By default it is migrated. */
+  schema?: 'check' | 'any'
+}
+
+/** Runs a command's work on the configured database, migrated, and leaves it as it was found. */
+export async function workOnDatabase<T>(
+  config: Config,
+  onProgress: (sentence: string) => void,
+  work: (database: Database, appender: Appender) => Promise<T>,
+  { schema, ...options }: WorkOptions = {},
+): Promise<T> {
+  const location = await locateDatabase(config, onProgress)
+  try {
+    options.signal?.throwIfAborted()
+    if (schema === undefined) await migrate(location.target, onProgress, options.signal)
+    else if (schema === 'check') await checkSchema(location.target)
+    const { database_wait_ms_max, statement_ms_max } = config
+    const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }
+    const database = openDatabase({ target: location.target, connections_max: 2, ...bounds })
+    const appender = new Appender({
+      ...config,
+      ...bounds,
+      queue_wait_ms_max: undefined,
+      database: { of: () => database },
+    })
+    try {
+      return await work(database, appender)
+    } finally {
+      appender.close()
+      await database.close()
+    }
+  } finally {
+    await location.release()
+  }
+}

@@ -1,0 +1,186 @@
+import type { FastifyRequest } from 'fastify'
+import Type from '#typebox'
+import { responses } from '../contract/responses.js'
+import { Empty, EmptyBody, NoQuery, PageOf } from '../contract/schema.js'
+import { roomFor } from '../http/admission/quotas.js'
+import { answer } from '../http/answer/answer.js'
+import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
+import { answerList, readListCursor } from '../http/answer/page_answer.js'
+import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
+import { takeSession } from '../http/request/bodies.js'
+import { Cursors } from '../http/request/cursor.js'
+import { parseFilter } from '../http/request/json_parameters.js'
+import { takeBody } from '../http/request/taken_body.js'
+import type { AppParts, AppServer } from '../http/service_context.js'
+import { memberTexts } from '../json/slices.js'
+import { deleteSession } from '../lifecycle/erase/erasure.js'
+import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { IdempotencyHeaders } from '../log/event_schema.js'
+import { copySession } from './copy_session.js'
+import { CopiedSession, CreateSessionBody, ListSessionsQuery, SessionParams } from './session_schema.js'
+import { createSession, findSessions, readSession } from './sessions.js'
+
+/** Sessions: list, create, read, delete, copy. */
+export function sessionRoutes(app: AppServer, parts: AppParts): void {
+  app.get(
+    '/session',
+    {
+      schema: {
+        operationId: 'listSessions',
+        summary: "List the project's sessions",
+        description:
+          'In order of `created_at`. A walk by cursor shows every session that exists throughout it exactly once.',
+        tags: ['Sessions'],
+        querystring: ListSessionsQuery,
+        response: responses({
+          description: 'A page of sessions.',
+          data: PageOf(Type.Ref('Session')),
+          errors: ['invalid_cursor'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { user, filter_by_configs, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const configs = parseFilter('filter_by_configs', filter_by_configs)
+      const { project_id } = request
+      const cursors = new Cursors('sessions', project_id, time_desc, user, configs)
+      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
+      return answerList(
+        reply,
+        cursors,
+        () => findSessions(request.database, { project_id, user, configs }, position),
+        limit,
+      )
+    },
+  )
+
+  app.post(
+    '/session',
+    {
+      schema: {
+        operationId: 'createSession',
+        summary: 'Create a session',
+        description:
+          'All fields are optional; no body at all counts as `{}`. The user is created on first use. For a session that exists already under `use_uuid`, a key without the scope `read` is answered with the fields that it sent.',
+        tags: ['Sessions'],
+        querystring: NoQuery,
+        headers: IdempotencyHeaders,
+        body: CreateSessionBody,
+        response: responses({
+          status: 201,
+          description: 'The new session.',
+          data: Type.Ref('Session'),
+          also: {
+            200: 'The session that the project has under `use_uuid` already; what was sent agrees with it.',
+          },
+          body: true,
+          idempotent: true,
+          errors: ['session_exists', 'quota_exceeded'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { user, use_uuid } = takeBody(request, takeSession)
+      const created = await createSession(request.database, {
+        project_id: request.project_id,
+        user: user ?? undefined,
+        use_uuid: use_uuid?.toLowerCase(),
+        body: request.bodyText,
+        idempotency: idempotencyOf(request),
+        room: roomFor(parts.usage, request),
+      })
+      markReplayed(reply, created.replayed)
+      if (!created.existed) return answer(reply, created.json, 201)
+      return answer(reply, mayRead(request) ? created.json : asSent(request, created.json))
+    },
+  )
+
+  app.get(
+    '/session/:session_id',
+    {
+      schema: {
+        operationId: 'getSession',
+        summary: 'Read a session',
+        tags: ['Sessions'],
+        params: SessionParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'The session.',
+          data: Type.Ref('Session'),
+          errors: ['session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) =>
+      answer(reply, await readSession(request.database, request.project_id, request.params.session_id)),
+  )
+
+  app.delete(
+    '/session/:session_id',
+    {
+      schema: {
+        operationId: 'deleteSession',
+        summary: 'Delete a session with its log',
+        tags: ['Sessions'],
+        params: SessionParams,
+        querystring: NoQuery,
+        response: responses({ description: 'It is deleted.', data: Empty, errors: ['session_not_found'] }),
+      },
+    },
+    async (request, reply) => {
+      await deleteSession(request.database, request.project_id, request.params.session_id)
+      return answer(reply, '{}')
+    },
+  )
+
+  copyRoute(app, parts)
+}
+
+function copyRoute(app: AppServer, parts: AppParts): void {
+  const { longWork, isServing } = parts
+  app.post(
+    '/session/:session_id/copy',
+    {
+      schema: {
+        operationId: 'copySession',
+        summary: 'Copy a session with its log',
+        description:
+          "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries or 4 MiB is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete; a message's meta that is changed meanwhile may be the old or the new one. If the caller leaves, a copy with an `Idempotency-Key` is finished, one without is dropped.",
+        tags: ['Sessions'],
+        params: SessionParams,
+        querystring: NoQuery,
+        headers: IdempotencyHeaders,
+        body: EmptyBody,
+        response: responses({
+          description: 'It is copied.',
+          data: CopiedSession,
+          body: true,
+          idempotent: true,
+          errors: ['session_not_found', 'quota_exceeded'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const copied = await copySession(request.database, longWork, {
+        project_id: request.project_id,
+        session_id: request.params.session_id,
+        idempotency: idempotencyOf(request),
+        room: roomFor(parts.usage, request),
+        isWanted: () => !reply.raw.destroyed,
+        isServing,
+      })
+      markReplayed(reply, copied.replayed)
+      return answer(reply, copied.json)
+    },
+  )
+}
+
+/** A session that was there already, as the request would have created it. */
+function asSent(request: FastifyRequest, session: string): string {
+  return withFields(session, {
+    configs: sentField(request, 'configs', '{}'),
+    disable_task_tracking: sentField(request, 'disable_task_tracking', 'false'),
+    ...(sentField(request, 'user', 'null') === 'null' && { user_id: 'null' }),
+    updated_at: memberTexts(session).get('created_at')!,
+  })
+}

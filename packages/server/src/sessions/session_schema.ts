@@ -1,0 +1,68 @@
+import Type, { type Static } from '#typebox'
+import {
+  JsonObject,
+  Nullable,
+  pageQuery,
+  Strict,
+  Timestamp,
+  UserIdentifier,
+  Uuid,
+} from '../contract/schema.js'
+
+const Configs = (description: string) =>
+  JsonObject(description, { agent: 'gpt-4o', env: 'airline', task_id: 2 })
+
+export const Session = Type.Object(
+  {
+    id: Uuid('The session.'),
+    project_id: Uuid('The project that the token names.'),
+    user_id: Nullable(Uuid("The user's UUID, null when the session has no user.")),
+    configs: Configs('What the caller keeps with the session; `{}` when never set.'),
+    disable_task_tracking: Type.Boolean(),
+    created_at: Timestamp('When the session was created.'),
+    updated_at: Timestamp('When anything in the session last changed, an added entry included.'),
+  },
+  { $id: 'Session' },
+)
+
+export const CreateSessionBody = Strict({
+  user: Type.Optional(Nullable(UserIdentifier)),
+  configs: Type.Optional(Nullable(Configs('Any JSON object, up to 64 KiB.'))),
+  disable_task_tracking: Type.Optional(Nullable(Type.Boolean({ default: false }))),
+  use_uuid: Type.Optional(
+    Nullable(
+      Uuid(
+        'The id that the session shall have. If the project has it already, what is sent must agree with it.',
+      ),
+    ),
+  ),
+})
+export type CreateSessionBody = Static<typeof CreateSessionBody>
+
+export const ListSessionsQuery = Strict({
+  user: Type.Optional(UserIdentifier),
+  filter_by_configs: Type.Optional(
+    Type.String({
+      contentMediaType: 'application/json',
+      description:
+        'A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing.',
+      examples: ['{"agent":"gpt-4o"}'],
+    }),
+  ),
+  ...pageQuery(),
+})
+export type ListSessionsQuery = Static<typeof ListSessionsQuery>
+
+export const SessionParams = Strict({ session_id: Uuid('The session.') })
+export type SessionParams = Static<typeof SessionParams>
+
+export const CopiedSession = Type.Object({
+  old_session_id: Uuid('The session that was copied.'),
+  new_session_id: Uuid('The copy.'),
+})
+
+/** The body of a change of configs. */
+export const ConfigsBody = Strict({ configs: Configs('Any JSON object, up to 64 KiB.') })
+export type ConfigsBody = Static<typeof ConfigsBody>
+
+export const MergedConfigs = Type.Object({ configs: Configs('As they are after the merge.') })

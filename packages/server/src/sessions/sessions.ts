@@ -1,0 +1,158 @@
+import { AnnalsError, notFound } from '../errors.js'
+import { newId } from '../ids.js'
+import { FIND_REMAINS_OF } from '../lifecycle/erase/erasure_queries.js'
+import { MERGED_BYTES_MAX } from '../limits.js'
+import { createOnce } from '../lists/create_once.js'
+import type { ListPosition } from '../lists/keyset_queries.js'
+import type { Listed } from '../lists/listed.js'
+import type { IdempotencyKey } from '../log/append/append_request.js'
+import type { Database, Queryable } from '../postgres/database.js'
+import { type Room, withinRoom } from '../projects/usage.js'
+import {
+  COMPARE_SESSION,
+  CREATE_SESSION,
+  LOCK_SESSION,
+  listSessions,
+  MERGE_CONFIGS,
+  READ_SESSION,
+  REPLACE_CONFIGS,
+} from './session_queries.js'
+
+/** What a caller asks for when creating a session. `body` is the JSON as sent: configs are taken from it. */
+export interface SessionRequest {
+  project_id: string
+  user: string | undefined
+  use_uuid: string | undefined
+  body: string
+  idempotency: IdempotencyKey | undefined
+  /** Where a new session must find room; by default there is. */
+  room?: Room
+}
+
+/**
+ * Creates a session. With `use_uuid` of a session that exists already and agrees, gives that one.
+ * @throws AnnalsError session_exists, idempotency_key_reused, quota_exceeded
+ */
+export async function createSession(
+  database: Queryable,
+  request: SessionRequest,
+): Promise<{ json: string; replayed: boolean; existed: boolean }> {
+  const { project_id, use_uuid, user, body, idempotency, room = {} } = request
+  let existed = false
+  const created = await createOnce(database, project_id, idempotency, async () => {
+    const existing = use_uuid && (await findAgreeing(database, request, use_uuid))
+    if (existing) {
+      existed = true
+      return existing
+    }
+    if (use_uuid !== undefined) await refuseWhileErased(database, project_id, use_uuid)
+    return withinRoom(room, { sessions: 1 }, async () => {
+      const [row] = await database.query(CREATE_SESSION, [
+        project_id,
+        use_uuid ?? newId(),
+        user ?? null,
+        newId(),
+        body,
+        idempotency?.key ?? null,
+        idempotency?.request_hash ?? null,
+      ])
+      return row?.json ?? undefined
+    })
+  })
+  return { ...created, existed }
+}
+
+async function findAgreeing(
+  database: Queryable,
+  request: SessionRequest,
+  use_uuid: string,
+): Promise<string | undefined> {
+  const [row] = await database.query(COMPARE_SESSION, [
+    request.project_id,
+    use_uuid,
+    request.user ?? null,
+    request.body,
+  ])
+  if (row && row.agrees !== 't') {
+    throw new AnnalsError(
+      'session_exists',
+      'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
+    )
+  }
+  return row?.json ?? undefined
+}
+
+/** An id whose old log is still being deleted cannot have a new one yet. @throws AnnalsError unavailable */
+async function refuseWhileErased(database: Queryable, project_id: string, use_uuid: string): Promise<void> {
+  if ((await database.query(FIND_REMAINS_OF, [project_id, [use_uuid]])).length > 0) {
+    throw new AnnalsError(
+      'unavailable',
+      'The session with that use_uuid was deleted a moment ago, and its log is still being deleted. Nothing was stored; retry shortly.',
+    )
+  }
+}
+
+/** A session as JSON text. @throws AnnalsError session_not_found */
+export async function readSession(
+  database: Queryable,
+  project_id: string,
+  session_id: string,
+): Promise<string> {
+  const [row] = await database.query(READ_SESSION, [project_id, session_id])
+  if (!row) throw notFound('session')
+  return row.json!
+}
+
+/** Replaces a session's configs with those in the body. @throws AnnalsError session_not_found */
+export async function replaceConfigs(
+  database: Database,
+  project_id: string,
+  session_id: string,
+  body: string,
+): Promise<void> {
+  await database.transaction(async (connection) => {
+    await lockSession(connection, project_id, session_id)
+    await connection.query(REPLACE_CONFIGS, [project_id, session_id, body])
+  })
+}
+
+/**
+ * Merges the body's configs into a session's: the top level, null deletes a key. Gives them after the merge.
+ * @throws AnnalsError session_not_found, payload_too_large
+ */
+export async function mergeConfigs(
+  database: Database,
+  project_id: string,
+  session_id: string,
+  body: string,
+): Promise<string> {
+  return database.transaction(async (connection) => {
+    await lockSession(connection, project_id, session_id)
+    const [row] = await connection.query(MERGE_CONFIGS, [project_id, session_id, body, MERGED_BYTES_MAX])
+    if (row!.stored !== 't') throw mergedTooLarge('configs')
+    return row!.configs!
+  })
+}
+
+async function lockSession(connection: Queryable, project_id: string, session_id: string): Promise<void> {
+  const [row] = await connection.query(LOCK_SESSION, [project_id, session_id])
+  if (!row) throw notFound('session')
+}
+
+/** What a merge would make is larger than may be stored. */
+export function mergedTooLarge(field: string): AnnalsError {
+  return new AnnalsError(
+    'payload_too_large',
+    `/${field} would exceed ${MERGED_BYTES_MAX} bytes after the merge. Delete keys first.`,
+  )
+}
+
+/** A page of sessions, one more than `limit` if there are more. */
+export async function findSessions(
+  database: Queryable,
+  filter: { project_id: string; user?: string | undefined; configs?: string | undefined },
+  position: ListPosition,
+): Promise<Listed[]> {
+  const { statement, parameters } = listSessions(filter, position)
+  return (await database.query(statement, parameters)) as unknown as Listed[]
+}

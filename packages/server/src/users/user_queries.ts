@@ -1,0 +1,92 @@
+import {
+  directionOf,
+  type ListPosition,
+  type ListStatement,
+  listParameters,
+  listStatement,
+} from '../lists/keyset_queries.js'
+import { userJson } from '../lists/resource_json.js'
+import { prepared } from '../postgres/statement.js'
+
+/**
+ * Common table expressions that give one row `owner(id)`: the user with the identifier, made if there is none,
+ * or a null id where the identifier is null. They give no row in one case: another transaction has just made
+ * the user and this statement's snapshot does not show it yet. The caller runs the statement again.
+ */
+export function withUser(parameters: { project: string; identifier: string; new_id: string }): string {
+  const { project, identifier, new_id } = parameters
+  return `known_user AS (
+  SELECT u.id FROM users u WHERE u.project_id = ${project} AND u.identifier = ${identifier}::text
+), new_user AS (
+  INSERT INTO users AS u (project_id, id, identifier, created_at, updated_at)
+  SELECT ${project}, ${new_id}::uuid, ${identifier}::text, now(), now()
+  WHERE ${identifier}::text IS NOT NULL AND NOT EXISTS (SELECT FROM known_user)
+  ON CONFLICT (project_id, identifier) DO NOTHING
+  RETURNING u.id
+), owner AS (
+  SELECT id FROM known_user UNION ALL SELECT id FROM new_user UNION ALL SELECT NULL::uuid WHERE ${identifier}::text IS NULL
+)`
+}
+
+/** Parameters: $1 project, $2 identifier. */
+export const FIND_USER = prepared(
+  'find_user',
+  'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2',
+)
+
+/** Takes the user out of reach of new sessions until the transaction ends. Parameters: $1 project, $2 identifier. */
+export const LOCK_USER = prepared(
+  'lock_user',
+  'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2 FOR UPDATE',
+)
+
+/** Parameters: $1 project, $2 id. */
+export const DELETE_USER = prepared('delete_user', 'DELETE FROM users WHERE project_id = $1 AND id = $2')
+
+/** Rows that one statement counts at most. */
+export const COUNTED_AT_ONCE_MAX = 10_000
+
+/**
+ * Counting what a user has, a bounded number of rows behind a position. Row: how many there are, and the last of them;
+ * none where there are none. Parameters of each: $1 project, $2 user, $3 created_at and $4 id to begin behind.
+ */
+export const COUNT_OWNED = {
+  sessions: countOwned('sessions'),
+  learning_spaces: countOwned('learning_spaces'),
+} as const
+
+function countOwned(table: string) {
+  return prepared(
+    `count_owned_${table}`,
+    `
+SELECT n.found, n.created_at::text AS created_at, n.id
+FROM (
+  SELECT t.created_at, t.id, row_number() OVER (ORDER BY t.created_at, t.id) AS found
+  FROM (
+    SELECT o.created_at, o.id FROM ${table} o
+    WHERE o.project_id = $1 AND o.user_id = $2 AND (o.created_at, o.id) > ($3::timestamptz, $4::uuid)
+    ORDER BY o.created_at, o.id
+    LIMIT ${COUNTED_AT_ONCE_MAX}
+  ) t
+) n
+ORDER BY n.found DESC LIMIT 1`,
+  )
+}
+
+/** The condition that a listed row belongs to the user with an identifier, of the project in $1; to none, if there is none. */
+export function ofUser(identifier: string): string {
+  return `t.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = ${identifier}::text)`
+}
+
+/** A page of users. */
+export function listUsers(project_id: string, position: ListPosition): ListStatement {
+  return {
+    statement: listStatement({
+      name: 'list_users',
+      table: 'users',
+      json: userJson('t'),
+      direction: directionOf(position),
+    }),
+    parameters: listParameters(project_id, position),
+  }
+}

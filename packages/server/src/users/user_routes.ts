@@ -1,0 +1,98 @@
+import Type from '#typebox'
+import { responses } from '../contract/responses.js'
+import { NoQuery, PageOf } from '../contract/schema.js'
+import { answer } from '../http/answer/answer.js'
+import { answerList, readListCursor } from '../http/answer/page_answer.js'
+import { Cursors } from '../http/request/cursor.js'
+import type { AppParts, AppServer } from '../http/service_context.js'
+import { eraseUser } from '../lifecycle/erase/erasure.js'
+import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { ErasedUser, ListUsersQuery, ResourceCounts, UserParams } from './user_schema.js'
+import { countResources, findUsers } from './users.js'
+
+/** Users: list, count what they have, erase. */
+export function userRoutes(app: AppServer, { longWork }: AppParts): void {
+  app.get(
+    '/user/ls',
+    {
+      schema: {
+        operationId: 'listUsers',
+        summary: "List the project's users",
+        description: 'In order of first use.',
+        tags: ['Users'],
+        querystring: ListUsersQuery,
+        response: responses({
+          description: 'A page of users.',
+          data: PageOf(Type.Ref('User')),
+          errors: ['invalid_cursor'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const cursors = new Cursors('users', request.project_id, time_desc)
+      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
+      return answerList(
+        reply,
+        cursors,
+        () => findUsers(request.database, request.project_id, position),
+        limit,
+      )
+    },
+  )
+
+  app.get(
+    '/user/:identifier/resources',
+    {
+      schema: {
+        operationId: 'countUserResources',
+        summary: 'Count what a user has',
+        tags: ['Users'],
+        params: UserParams,
+        querystring: NoQuery,
+        response: responses({ description: 'The counts.', data: ResourceCounts, errors: ['user_not_found'] }),
+      },
+    },
+    async (request, reply) => {
+      const { sessions, learning_spaces } = await countResources(
+        request.database,
+        request.project_id,
+        request.params.identifier,
+      )
+      const counts = {
+        sessions_count: sessions,
+        learning_spaces_count: learning_spaces,
+        disks_count: 0,
+        skills_count: 0,
+      }
+      return answer(reply, JSON.stringify({ counts }))
+    },
+  )
+
+  app.delete(
+    '/user/:identifier',
+    {
+      schema: {
+        operationId: 'eraseUser',
+        summary: 'Erase a user',
+        description:
+          "Removes the user and everything of the user's: sessions with their logs, learning spaces, remembered answers.",
+        tags: ['Users'],
+        params: UserParams,
+        querystring: NoQuery,
+        response: responses({
+          description: 'What was removed.',
+          data: ErasedUser,
+          errors: ['user_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { project_id, params } = request
+      const deleted = await longWork.run(project_id, () =>
+        eraseUser(request.database, project_id, params.identifier),
+      )
+      return answer(reply, JSON.stringify({ deleted }))
+    },
+  )
+}

@@ -1,0 +1,153 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ExportReader } from '../../../src/lifecycle/transfer/read_export.js'
+import { chunksOf, event, exportOf, HEADER, idOf, type Line, message, session, user } from './export_files.js'
+
+/** What a reader makes of a file: the kinds of its lines. */
+async function read(bytes: Buffer, chunkSize?: number): Promise<string[]> {
+  const reader = new ExportReader(chunksOf(bytes, chunkSize))
+  const kinds: string[] = []
+  for await (const lines of reader.read()) kinds.push(...lines.map(({ kind }) => kind))
+  return kinds
+}
+
+const WHOLE = [
+  user(1),
+  { ...session(2, { user_id: idOf(1), user: 'user 1', configs: { n: 1 } }), kind: 'learning_space' },
+  session(3),
+  session(4, {
+    last_seq: 3,
+    total_tokens: 6,
+    last_message_id: idOf(4_003),
+    user_id: idOf(1),
+    user: 'user 1',
+  }),
+  message(4, 1),
+  event(4, 2),
+  message(4, 3, { parent_id: idOf(4_001), patched_meta: { a: null } }),
+]
+// A learning space has less than a session, and meta.
+for (const name of ['disable_task_tracking', 'last_seq', 'total_tokens', 'last_message_id', 'configs'])
+  delete (WHOLE[1] as Line)[name]
+WHOLE[1]!.meta = { topic: 'refunds' }
+
+const KINDS = ['user', 'learning_space', 'session', 'session', 'message', 'event', 'message']
+
+describe('a whole export', () => {
+  it('is read line by line, however it is cut', async () => {
+    for (const size of [1, 7, 100, undefined]) expect(await read(exportOf(...WHOLE), size)).toEqual(KINDS)
+  })
+
+  it('may lack the last line feed, and may be empty', async () => {
+    expect(await read(exportOf(...WHOLE).subarray(0, -1))).toEqual(KINDS)
+    expect(await read(exportOf())).toEqual([])
+  })
+})
+
+describe('a damaged export', () => {
+  const bytes = exportOf(...WHOLE)
+
+  it('is refused wherever it was cut off', async () => {
+    const end = bytes.length - 1
+    await fc.assert(
+      fc.asyncProperty(fc.nat(end - 1), async (length) => {
+        await expect(read(bytes.subarray(0, length))).rejects.toThrow(/^Line \d+: /)
+      }),
+    )
+    await expect(read(bytes.subarray(0, bytes.indexOf('{"kind":"session"')))).rejects.toThrow(
+      'it was cut off',
+    )
+  })
+
+  it('is refused whichever byte was changed', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(bytes.length - 2), fc.integer({ min: 1, max: 255 }), async (at, change) => {
+        const changed = Buffer.from(bytes)
+        changed[at]! ^= change
+        await expect(read(changed)).rejects.toThrow(/^Line \d+: /)
+      }),
+    )
+  })
+
+  it('is refused when something follows its end', async () => {
+    const longer = Buffer.concat([bytes, Buffer.from('{}\n')])
+    await expect(read(longer)).rejects.toThrow('Line 10: there is something behind the last line')
+  })
+})
+
+describe('a line that cannot stand where it stands is named, with the reason:', () => {
+  const head = (more: Line) => session(4, { last_seq: 1, ...more })
+  it.each<[string, Line[], string]>([
+    ['a kind that is none', [{ kind: 'task' }], 'Line 2: kind must be one of user, learning_space, session,'],
+    ['no kind', [{ id: idOf(1) }], 'Line 2: kind must be one of'],
+    [
+      'a member that is missing',
+      [user(1, { identifier: undefined })],
+      'Line 2: identifier of a line of kind user',
+    ],
+    ['a member too many', [user(1, { name: 'x' })], 'Line 2: a line of kind user has no "name"'],
+    ['an id that is none', [user(1, { id: 'x' })], 'Line 2: id of a line of kind user must be a UUID'],
+    ['a day that there is not', [user(1, { created_at: '2026-02-30T00:00:00.000000Z' })], 'created_at'],
+    ['a time without microseconds', [user(1, { updated_at: '2026-02-20T00:00:00Z' })], 'updated_at'],
+    ['an identifier that is empty', [user(1, { identifier: '' })], 'identifier'],
+    [
+      'configs that are no object',
+      [session(2, { configs: [] })],
+      'Line 2: configs of a line of kind session',
+    ],
+    [
+      'a value that cannot be stored',
+      [session(2, { configs: { a: '\0' } })],
+      'Line 2: it cannot be stored: at /configs/a',
+    ],
+    ['an entry without a session', [event(4, 1)], "session_id must be that of the session's line before it"],
+    ["another session's entry", [head({}), event(5, 1)], 'Line 3: session_id must be'],
+    ['a log that begins late', [head({}), event(4, 2)], 'Line 3: seq must be 1; it is 2'],
+    ['a log with a gap', [head({ last_seq: 3 }), event(4, 1), event(4, 3)], 'Line 4: seq must be 2; it is 3'],
+    [
+      'time that runs back',
+      [head({ last_seq: 2 }), event(4, 1), event(4, 2, { created_at: '2026-11-21T09:30:00.123455Z' })],
+      'Line 4: created_at',
+    ],
+    [
+      'entries that are missing',
+      [head({ last_seq: 2 }), event(4, 1), session(5)],
+      'Line 4: before this line, session',
+    ],
+    ['a last session that is not whole', [head({})], 'Line 3: before this line, session'],
+    [
+      'a wrong total',
+      [head({ total_tokens: 4, last_message_id: idOf(4_001) }), message(4, 1)],
+      '4 tokens and has 3',
+    ],
+    [
+      'a wrong last message',
+      [head({}), message(4, 1, { tokens: 0 })],
+      'should end with message null and ends with',
+    ],
+    [
+      'an event with a role',
+      [head({}), event(4, 1, { role: 'user' })],
+      'Line 3: role of a line of kind event must be null',
+    ],
+    [
+      'a format that is none',
+      [head({}), message(4, 1, { format: 'x' })],
+      'format of a line of kind message must be one of',
+    ],
+  ])('%s', async (_what, lines, message) => {
+    await expect(read(exportOf(...lines))).rejects.toThrow(message)
+  })
+
+  it('a file of something else', async () => {
+    const runs = Buffer.from('{"user":"a","configs":{},"messages":[]}\n')
+    await expect(read(runs)).rejects.toThrow('--format openai-runs')
+    await expect(read(Buffer.from('id,name\n'))).rejects.toThrow('Line 1: it is not JSON')
+    await expect(read(Buffer.alloc(0))).rejects.toThrow('Line 1: the file ends before')
+  })
+
+  it('a format of the future', async () => {
+    const later = Buffer.from(`${JSON.stringify({ ...HEADER, annals_export: 2 })}\n`)
+    await expect(read(later)).rejects.toThrow('format version 2; this Annals reads version 1')
+  })
+})

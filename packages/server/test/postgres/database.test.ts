@@ -1,0 +1,120 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { Appender } from '../../src/log/append/appender.ts'
+import { DatabaseAway, type DatabasePool, openDatabase } from '../../src/postgres/database.ts'
+import { planned } from '../../src/postgres/statement.ts'
+import { anEvent } from '../log/append/requests.ts'
+import { type FakePostgres, type OnMessage, startFakePostgres } from './fake_postgres.ts'
+
+const WAIT_MS = 1_500
+const WRITE = planned('write', 'DELETE FROM anything')
+const READ = planned('read', 'SELECT pg_sleep(60)')
+const READ_OF_PARTS = planned('read_of_parts', '\nWITH slept AS (SELECT pg_sleep(60)) SELECT * FROM slept')
+const WRITE_IN_A_PART = planned('write_in_a_part', 'WITH gone AS (DELETE FROM anything RETURNING 1) SELECT 1')
+
+const closings: Array<() => unknown> = []
+afterEach(async () => {
+  for (const close of closings.splice(0).reverse()) await close()
+})
+
+async function openFake(onMessage?: OnMessage): Promise<{ server: FakePostgres; database: DatabasePool }> {
+  const server = await startFakePostgres(onMessage)
+  closings.push(() => server.close())
+  const database = openDatabase({
+    target: server.target,
+    connections_max: 2,
+    wait_ms_max: WAIT_MS,
+    statement_ms_max: 200,
+  })
+  closings.push(() => database.close())
+  return { server, database }
+}
+
+async function awayOf(attempt: Promise<unknown>): Promise<DatabaseAway> {
+  const error = await attempt.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(DatabaseAway)
+  return error as DatabaseAway
+}
+
+describe('a database that breaks off', () => {
+  // Whatever else a broken connection raises must not surface as an uncaught exception, which would end the
+  // process (and here, the test run).
+  it.each<[string, OnMessage]>([
+    ['closes the connection', (socket) => socket.end()],
+    ['drops the connection', (socket) => socket.destroy()],
+    ['resets the connection', (socket) => socket.resetAndDestroy()],
+  ])('while a statement runs is away, with the statement sent, when it %s', async (_how, onMessage) => {
+    const { database } = await openFake(onMessage)
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: true })
+    expect(database.usage()).toMatchObject({ total: 0, waiting: 0 })
+  })
+
+  it('within a transaction is away and leaves nothing in doubt: nothing was committed', async () => {
+    const { database } = await openFake((socket) => socket.destroy())
+    expect(await awayOf(database.transaction((connection) => connection.query(WRITE, [])))).toMatchObject({
+      error: 'unavailable',
+      in_doubt: false,
+    })
+  })
+
+  it.each([READ, READ_OF_PARTS])('while it reads leaves nothing in doubt: $name', async (read) => {
+    const { database } = await openFake((socket) => socket.destroy())
+    expect(await awayOf(database.query(read, []))).toMatchObject({ error: 'unavailable', in_doubt: false })
+  })
+
+  it('while a part of a statement writes leaves that in doubt', async () => {
+    const { database } = await openFake((socket) => socket.destroy())
+    expect(await awayOf(database.query(WRITE_IN_A_PART, []))).toMatchObject({ in_doubt: true })
+  })
+})
+
+describe('a database that does not answer', () => {
+  it('is away with nothing sent, when it does not even take the connection', async () => {
+    const { database } = await openFake()
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: false })
+  })
+
+  it('is away with the statement sent, when it took that and then fell silent', async () => {
+    const { database } = await openFake(() => {})
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: true })
+    expect(database.usage()).toMatchObject({ total: 0 })
+  })
+
+  it('makes an append unavailable and leaves no doubt about it, when no connection could be made', async () => {
+    const { database, server } = await openFake()
+    const appender = new Appender({
+      database: { of: () => database },
+      queue_requests_max: 9,
+      queue_bytes_max: 999,
+      flushes_max: 1,
+      wait_ms_max: WAIT_MS,
+    })
+    closings.push(() => appender.close())
+    for (let attempt = 0; attempt < 3; attempt++)
+      await expect(appender.append(anEvent())).rejects.toMatchObject({ error: 'unavailable' })
+    expect(server.accepted).toBeGreaterThan(0)
+  })
+
+  it('leaves an append in doubt, when the append was sent', async () => {
+    const { database } = await openFake(() => {})
+    const appender = new Appender({
+      database: { of: () => database },
+      queue_requests_max: 9,
+      queue_bytes_max: 999,
+      flushes_max: 1,
+      wait_ms_max: WAIT_MS,
+    })
+    closings.push(() => appender.close())
+    await expect(appender.append(anEvent())).rejects.toMatchObject({ name: 'AppendInDoubt' })
+  })
+})
+
+describe('a database that is not there', () => {
+  it('is away with nothing sent', async () => {
+    const { database, server } = await openFake()
+    await server.close()
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: false })
+  })
+})
