@@ -1,10 +1,10 @@
-"""What a schema cannot say of the requests that the tool makes up as valid ones."""
+"""Corrects the requests that the tool generates as valid ones, where the schema cannot say enough."""
 
 import re
 
 import schemathesis
 
-# A message is what its provider says it is: no schema of ours has that, and any object stands for it there.
+# No schema of ours describes a provider's message, so the tool takes any object.
 MESSAGES = {
     "openai": {"role": "user", "content": "Hello"},
     "anthropic": {"role": "user", "content": "Hello"},
@@ -18,10 +18,10 @@ SEQ = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 def map_case(context, case):
     if not (case.meta and case.meta.generation.mode.is_positive):
         return case
-    # A cursor is what a page has given; one that is made up fits no query. The fuzzer sends such.
+    # A made-up cursor fits no query; the fuzzer covers those.
     if case.query and "cursor" in case.query:
         del case.query["cursor"]
-    # The tool takes the number 0 for valid in any header, whatever pattern it has.
+    # The tool considers the number 0 valid in any header, whatever its pattern.
     if case.headers and not SEQ.fullmatch(str(case.headers.get("if-match", '"0"'))):
         del case.headers["if-match"]
     if isinstance(case.body, dict):
