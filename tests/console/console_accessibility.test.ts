@@ -14,7 +14,7 @@ const ids = { failed: '', space: '' }
 const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = [
   ['sessions', () => '/sessions', () => 'Sessions'],
   ['filtered', () => '/sessions?user=omar&filter={"outcome":"failed"}', () => 'Sessions'],
-  ['nothing', () => '/sessions?user=nobody-has-this-name', () => 'No session fits this filter'],
+  ['nothing', () => '/sessions?user=nobody-has-this-name', () => 'No session matches this filter'],
   ['session', () => `/sessions/${ids.failed}?seq=5`, () => ids.failed],
   ['absent', () => '/sessions/01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d', () => 'Not found'],
   ['users', () => '/users', () => 'Users'],
@@ -73,7 +73,7 @@ async function look(tab: Tab, name: string): Promise<string[]> {
     await page.setViewportSize(size)
     for (const theme of THEMES) {
       await page.emulateMedia({ colorScheme: theme })
-      await expect.poll(() => page.getByRole('status').filter({ hasText: 'Reading' }).count()).toBe(0)
+      await expect.poll(() => page.getByRole('status').filter({ hasText: 'Loading' }).count()).toBe(0)
       await browser.screenshot(page, `${name}-${theme}-${size.width}`)
       // The large screen has the laptop's layout, and the dark theme the light one's names and roles.
       const rules = theme === 'dark' ? ['color-contrast'] : RULES

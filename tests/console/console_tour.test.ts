@@ -86,7 +86,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
   it('says that a user’s name is matched whole where none fits, and names users with such a name', async () => {
     const { page } = tab
     await page.goto(`${service.node.url}/console/sessions?user=${encodeURIComponent(run.user.slice(0, 3))}`)
-    await page.getByText('Names are matched whole').waitFor()
+    await page.getByText('Names must match exactly').waitFor()
     expect(await page.getByText('compared with their type').count()).toBe(0)
     await page.getByRole('button', { name: run.user, exact: true }).click()
     await expect.poll(() => page.getByRole('combobox', { name: 'User' }).inputValue()).toBe(run.user)

@@ -36,7 +36,7 @@ export async function ask<Data>(
     signal: signal ? AbortSignal.any([signal, limit]) : limit,
     ...(body && { body: JSON.stringify(body) }),
   }).catch((cause: unknown) => {
-    const message = 'The service does not answer. Does Annals still run?'
+    const message = 'The service does not answer. Is Annals still running?'
     throw new AnnalsError({ status: 0, error: 'connection_failed', message, cause })
   })
   const answer = (await response.json().catch(() => ({}))) as { error?: string; msg?: string; data?: Data }

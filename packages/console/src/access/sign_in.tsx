@@ -6,7 +6,7 @@ import { useAccounts } from './project_context.tsx'
 import { ask, exchangeCode, readAccess } from './service.ts'
 
 const KEY_REFUSED =
-  'This key is not valid, or it was revoked. Check that it was copied whole, or make another one.'
+  'This key is not valid, or it was revoked. Check that you copied all of it, or create another one.'
 
 /** The door: one click from the printed link, or an API key that is typed in. */
 export function SignIn() {
@@ -67,7 +67,7 @@ export function SignIn() {
     <main className="sign-in">
       <form className="sign-in-card" onSubmit={submit} aria-busy={is_busy}>
         <h1 className="wordmark">Annals</h1>
-        <p className="lede">What your agents did, in the order in which they did it.</p>
+        <p className="lede">What your agents did, in order.</p>
         <label className="field">
           <span>API key</span>
           <input
@@ -86,9 +86,9 @@ export function SignIn() {
           {failure}
         </p>
         <p className="hint">
-          It is kept for this tab only. The first start prints a key, and with its own database every start
-          prints a link that signs in by itself; <code>npx annals token create</code> makes another. The admin
-          token opens keys and projects.
+          The key is kept only for this tab. The first start of Annals prints a key; with its embedded
+          database, every start also prints a link that signs you in. <code>npx annals token create</code>{' '}
+          creates another key. Enter the admin token to manage keys and projects.
         </p>
         {accounts.open.length > 0 && <Link to="/sessions">Back without adding a project</Link>}
       </form>
@@ -99,8 +99,8 @@ export function SignIn() {
 function reasonOf(error: unknown): string {
   if (!(error instanceof AnnalsError)) return String(error)
   if (error.error === 'route_not_found')
-    return 'Links sign in only where Annals runs on its own database, on your machine. Use an API key.'
+    return 'Sign-in links work only if Annals runs on your machine with its embedded database. Use an API key.'
   if (error.error === 'insufficient_scope')
-    return 'This key may not read. The console needs one with the scope "read".'
+    return 'This key cannot read. The console needs a key with the scope "read".'
   return error.message
 }

@@ -24,7 +24,7 @@ export function AdminPage() {
     return (
       <Empty title="Keys and projects need the admin token" is_page>
         <p>
-          It is what <code>ANNALS_ADMIN_TOKEN</code> is set to where Annals runs. Without it, use{' '}
+          It is the value of <code>ANNALS_ADMIN_TOKEN</code> on the service’s machine. Without it, use{' '}
           <code>npx annals token</code> there.
         </p>
         <Link className="button is-primary" to="/admin?sign_in=1">

@@ -114,7 +114,7 @@ export function ProjectKeys(props: {
           await refresh()
         }}
       >
-        <p>Whoever uses it is refused within 5 seconds. It cannot be made valid again.</p>
+        <p>Requests with this key are refused within 5 seconds. It cannot be made valid again.</p>
       </ConfirmDialog>
     </>
   )

@@ -64,7 +64,7 @@ export function ConfirmDialog(props: {
         )}
         <div className="dialog-actions">
           <button type="button" className="button" onClick={close}>
-            Keep it
+            Cancel
           </button>
           <button type="submit" className="button is-danger" disabled={typed !== phrase || is_busy}>
             {is_busy ? 'Erasing…' : action}

@@ -20,13 +20,13 @@ export class FaultBoundary extends Component<Props, { fault: Error | undefined }
     if (!fault) return this.props.children
     if (this.props.instead) return this.props.instead(fault)
     return (
-      <Empty title="The console made a mistake here" is_page>
+      <Empty title="An error in the console" is_page>
         <p>
           <code>{fault.message}</code>
         </p>
-        <p>What is stored is not touched by it.</p>
+        <p>Stored data is not affected.</p>
         <button type="button" className="button" onClick={() => location.reload()}>
-          Load the page again
+          Reload the page
         </button>
       </Empty>
     )

@@ -2,12 +2,12 @@ import { AnnalsError } from '@annals/client'
 import type { ReactNode } from 'react'
 import { Link } from '../address/link.tsx'
 
-/** Something is being read. */
+/** Something is loading. */
 export function Loading({ what }: { what: string }) {
   return (
     <div className="state is-loading" role="status">
       <span className="pulse" aria-hidden="true" />
-      Reading {what}…
+      Loading {what}…
     </div>
   )
 }
@@ -59,10 +59,10 @@ function titleOf(error: AnnalsError | undefined): string {
   if (!error) return 'Something went wrong'
   if (error.status === 0) return 'No answer'
   if (error.status === 401) return 'This key no longer opens the project'
-  if (error.status === 403) return 'This key may not do that'
+  if (error.status === 403) return 'This key does not allow that'
   if (error.status === 404) return 'Not found'
-  if (error.status === 503) return 'The service is busy or its database is away'
-  return 'It was refused'
+  if (error.status === 503) return 'The service is overloaded or its database is unavailable'
+  return 'The request was refused'
 }
 
 /** The address names no view. */

@@ -119,7 +119,7 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
       </div>
       {is_reading && (
         <p className="table-foot" role="status">
-          Reading more…
+          Loading more…
         </p>
       )}
       {failure !== undefined && (

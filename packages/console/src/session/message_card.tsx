@@ -28,7 +28,7 @@ export function MessageCard(props: {
         {item.format !== 'openai' && <span className="tag">{item.format}</span>}
         {Object.keys(item.meta).length > 0 && <MetaTag meta={item.meta} />}
       </p>
-      {blocks.length === 0 && <p className="faint">Says nothing.</p>}
+      {blocks.length === 0 && <p className="faint">Empty message.</p>}
       {blocks.map((block, index) => (
         <Part
           key={index}
@@ -49,7 +49,7 @@ function Part(props: { block: Block; seq: number; text_max: number; onJump: (seq
       return <LongText text={block.text} max={text_max} />
     case 'thinking':
       return block.text === null ? (
-        <p className="faint">Thinking, which the provider keeps to itself.</p>
+        <p className="faint">Thinking, hidden by the provider.</p>
       ) : (
         <details className="thinking">
           <summary>Thinking · about {countText(estimateTokens(block.text))} tokens</summary>
@@ -110,13 +110,13 @@ function dataAddress(media_type: string | undefined, data: string | undefined): 
     : undefined
 }
 
-/** An image that came with the message. One from elsewhere is not fetched: that would tell who reads. */
+/** An image inside the message. External images are not fetched: that would reveal who reads. */
 function Picture({ source }: { source: string }) {
   if (/^data:image\/(?:png|jpeg|gif|webp|avif);base64,/.test(source))
     return <img className="picture" src={source} alt="From the message" />
   return (
     <p className="picture-link">
-      Image elsewhere, not loaded: <OutsideLink href={source}>{source.slice(0, 120)}</OutsideLink>
+      External image, not loaded: <OutsideLink href={source}>{source.slice(0, 120)}</OutsideLink>
     </p>
   )
 }

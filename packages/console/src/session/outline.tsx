@@ -40,8 +40,8 @@ export function Outline(props: {
       </h2>
       {lines.length === 0 && (
         <p className="hint">
-          This session has no tool calls and no events{read.length < last_seq ? ' as far as it was read' : ''}
-          .
+          This session has no tool calls and no events
+          {read.length < last_seq ? ' in the entries loaded so far' : ''}.
         </p>
       )}
       <div className="outline-lines" ref={scroller}>

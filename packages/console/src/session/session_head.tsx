@@ -101,7 +101,7 @@ export function SessionHead({ session, log }: { session: Session; log: Log }) {
         }}
       >
         <p>
-          The session and its <b>{countText(log.last_seq)} entries</b> go for good.
+          This permanently deletes the session and its <b>{countText(log.last_seq)} entries</b>.
         </p>
       </ConfirmDialog>
     </header>

@@ -93,16 +93,14 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
       />
       {log.failure && log.read.length > 0 && (
         <p className="failure-line" role="alert">
-          What is appended now is not shown here: {log.failure.message}
+          New entries do not appear here: {log.failure.message}
         </p>
       )}
       {log.failure && log.read.length === 0 ? (
         <Failure error={log.failure} />
       ) : log.last_seq === 0 ? (
-        <Empty title="Nothing happened here yet">
-          <p>
-            {log.is_live ? 'What is appended appears here as it is stored.' : 'Connecting to the live end…'}
-          </p>
+        <Empty title="No entries yet">
+          <p>{log.is_live ? 'New entries appear here as they are stored.' : 'Connecting…'}</p>
         </Empty>
       ) : (
         <div className="session-body">

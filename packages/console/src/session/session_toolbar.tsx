@@ -5,7 +5,7 @@ import { FORMAT_NAMES, FORMATS, type Format } from './converted_messages.ts'
 import type { Log } from './log_query.ts'
 import type { LogSearch } from './log_search.ts'
 
-/** Ways through a log: to a seq, to what is searched, to a tool call, to its end; and in which format. */
+/** Navigates a log: to a seq, a search match, a tool call, or the end. Also chooses the format. */
 export function SessionToolbar(props: {
   log: Log
   calls: readonly ToolCall[]
@@ -22,7 +22,7 @@ export function SessionToolbar(props: {
   const { log, calls, search, text, format, current, is_converting, onJump, onSearch, onStep, onFormat } =
     props
   return (
-    <div className="toolbar" role="toolbar" aria-label="Ways through the session">
+    <div className="toolbar" role="toolbar" aria-label="Session navigation">
       <SearchField text={text} onSearch={onSearch} onStep={onStep} />
       {text !== '' && (
         <span className="search-state" role="status">
@@ -56,7 +56,7 @@ export function SessionToolbar(props: {
         type="button"
         className={`button live ${log.is_live ? 'is-on' : ''}`}
         onClick={() => onJump(log.last_seq)}
-        title="To the latest entry, and follow (End)"
+        title="Go to the latest entry and follow (End)"
       >
         <span className="live-dot" aria-hidden="true" />
         {log.is_live ? 'Live' : 'Connecting'}
@@ -88,7 +88,7 @@ export function SessionToolbar(props: {
           onChange={(event) => onFormat(FORMATS.find((one) => one === event.target.value))}
           aria-busy={is_converting}
         >
-          <option value="">To read</option>
+          <option value="">Readable</option>
           {FORMATS.map((one) => (
             <option key={one} value={one}>
               {FORMAT_NAMES[one]} JSON

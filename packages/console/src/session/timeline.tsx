@@ -124,7 +124,7 @@ export function Timeline(props: {
                   <div className="spine">
                     <span className="seq mono">{seq}</span>
                   </div>
-                  <div className="said faint">Reading…</div>
+                  <div className="said faint">Loading…</div>
                 </div>
               )}
             </div>

@@ -90,18 +90,18 @@ export function typeOf(value: Json): ValueType {
   return typeof value === 'number' || value instanceof ExactNumber ? 'number' : 'JSON'
 }
 
-/** The value that was typed. @throws Error with a sentence when it is none of its type */
+/** The typed value. @throws Error with a sentence if it is not of this type */
 export function readValue(type: ValueType, text: string): Json {
   if (type === 'text') return text
   if (type === 'null') return null
   if (type === 'true / false') return text !== 'false'
   if (type === 'number') {
-    if (!/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text.trim())) throw new Error(`“${text}” is no number.`)
+    if (!/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text.trim())) throw new Error(`“${text}” is not a number.`)
     return parseJson(text.trim().replace(/^(-?)0+(?=\d)/, '$1')) as Json
   }
   try {
     return parseJson(text) as Json
   } catch {
-    throw new Error('This is not JSON yet: text stands in double quotes, as in ["a", "b"].')
+    throw new Error('This is not JSON yet: put text in double quotes, as in ["a", "b"].')
   }
 }

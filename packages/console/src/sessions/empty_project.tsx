@@ -24,10 +24,7 @@ export function EmptyProject({ onFilled }: { onFilled: () => void }) {
   }
   return (
     <Empty title="No sessions yet">
-      <p>
-        An agent’s run becomes a session: its messages, tool calls and events, numbered in the order in which
-        they happened.
-      </p>
+      <p>Each run of an agent is a session: its messages, tool calls and events, numbered in order.</p>
       {project.may_write && (
         <button
           type="button"

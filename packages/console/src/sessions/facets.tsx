@@ -41,7 +41,7 @@ export function Facets(props: {
           type="button"
           className={`facet ${facet.verdict ? `is-${facet.verdict}` : ''}`}
           aria-pressed={hasCondition(view.filter, facet)}
-          title={`Only sessions with ${pathText(facet.path)}=${shortText(facet.value)}: ${facet.sessions} of the ${counted} that were read`}
+          title={`Only sessions with ${pathText(facet.path)}=${shortText(facet.value)}: ${facet.sessions} of the ${counted} loaded`}
           onClick={() => onToggle({ path: facet.path, value: facet.value })}
         >
           {facet.verdict && <b>{facet.verdict}</b>} <span className="facet-key">{pathText(facet.path)}</span>{' '}

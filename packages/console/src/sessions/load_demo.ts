@@ -12,7 +12,8 @@ export async function loadDemo(
   onProgress: (done: number, all: number) => void,
 ): Promise<void> {
   const response = await fetch('/console/demo.json')
-  if (!response.ok) throw new Error('This Annals has no demo with it. Try: npx annals demo')
+  if (!response.ok)
+    throw new Error('This installation of Annals does not include the demo. Try: npx annals demo')
   const { sessions, learning_spaces } = (await response.json()) as Demo
   for (const [index, { session, entries }] of sessions.entries()) {
     onProgress(index, sessions.length)

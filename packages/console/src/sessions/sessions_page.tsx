@@ -56,7 +56,7 @@ export function SessionsPage() {
         <OrderSwitch view={view} onChange={(oldest_first) => show({ oldest_first })} />
         {has_new && (
           <button type="button" className="button is-primary is-small" onClick={() => void readAnew()}>
-            New sessions. Show them
+            Show new sessions
           </button>
         )}
       </div>
@@ -119,16 +119,16 @@ function NothingFits(props: { view: SessionsView; onUser: (user: string) => void
     .slice(0, ALIKE_MAX)
   const has_conditions = conditionsOf(view.filter).length > 0
   return (
-    <Empty title="No session fits this filter">
+    <Empty title="No session matches this filter">
       {view.user !== undefined && (
         <p>
-          No user is called “{view.user}”, or they have no session{has_conditions && ' with these configs'}.
-          Names are matched whole; <Link to="/users">Users</Link> finds a part of one.
+          There is no user “{view.user}”, or they have no session{has_conditions && ' with these configs'}.
+          Names must match exactly; search for a part of a name in <Link to="/users">Users</Link>.
         </p>
       )}
       {alike.length > 0 && (
         <p className="alike">
-          Users with such a name:{' '}
+          Users with similar names:{' '}
           {alike.map((name) => (
             <button key={name} type="button" className="button is-small" onClick={() => onUser(name)}>
               {name}
@@ -136,7 +136,7 @@ function NothingFits(props: { view: SessionsView; onUser: (user: string) => void
           ))}
         </p>
       )}
-      {has_conditions && <p>Values are compared with their type: the number 1 is not the text “1”.</p>}
+      {has_conditions && <p>Types matter: the number 1 is not the text “1”.</p>}
       <button type="button" className="button" onClick={onClear}>
         Show all sessions
       </button>

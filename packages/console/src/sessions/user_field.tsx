@@ -38,7 +38,7 @@ export function UserField({
             if (known.includes(target.value)) apply(target.value)
           }}
           onBlur={() => apply(text)}
-          placeholder="anyone; a whole name"
+          placeholder="anyone; full name"
           autoComplete="off"
           spellCheck={false}
           enterKeyHint="search"

@@ -9,7 +9,7 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
       ['g l', 'Learning spaces'],
       ['g a', 'Activity'],
       ['g k', 'Keys and projects'],
-      ['/', 'To the filter or search field'],
+      ['/', 'Go to the filter or search field'],
       ['?', 'This help'],
       ['Esc', 'Close'],
     ],
@@ -18,7 +18,7 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
     title: 'In a list',
     keys: [
       ['j  k', 'Next and previous row'],
-      ['Enter', 'Open it'],
+      ['Enter', 'Open the row'],
     ],
   },
   {
@@ -26,7 +26,7 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
     keys: [
       ['j  k', 'Next and previous entry'],
       ['t  T', 'Next and previous tool call'],
-      ['n  N', 'Next and previous match of the search'],
+      ['n  N', 'Next and previous search match'],
       ['Home', 'First entry'],
       ['End', 'Latest entry, and follow'],
       ['c', 'Copy the entry as JSON'],

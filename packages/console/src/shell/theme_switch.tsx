@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { applyTheme, readTheme, THEMES, type Theme } from './theme.ts'
 
-const NAMES: Record<Theme, string> = { system: 'As the system', light: 'Light', dark: 'Dark' }
+const NAMES: Record<Theme, string> = { system: 'Same as the system', light: 'Light', dark: 'Dark' }
 const MARKS: Record<Theme, string> = { system: '◐', light: '○', dark: '●' }
 
 /** Goes round: as the system has it, light, dark. */

@@ -39,11 +39,11 @@ export function NewSpaceDialog({
     <Dialog title="New learning space" is_open={is_open} onClose={onClose}>
       <form onSubmit={(event) => void submit(event)} className="confirm">
         <label className="field">
-          <span>User, or nothing for the whole project</span>
+          <span>User (empty: the whole project)</span>
           <input name="user" defaultValue={user} autoComplete="off" spellCheck={false} />
         </label>
         <label className="field">
-          <span>Meta, a JSON object</span>
+          <span>Meta (a JSON object)</span>
           <textarea
             name="meta"
             className="mono"

@@ -76,7 +76,7 @@ export function SpacePage({ id }: { id: string }) {
       {may_write && (
         <section className="danger-zone">
           <h2>Delete</h2>
-          <p>Removes this learning space with what it holds. Sessions stay.</p>
+          <p>Deletes this learning space and its content. Sessions are kept.</p>
           <button type="button" className="button is-danger-quiet" onClick={() => setErases(true)}>
             Delete this learning space…
           </button>
@@ -90,7 +90,7 @@ export function SpacePage({ id }: { id: string }) {
         onClose={() => setErases(false)}
         run={erase}
       >
-        <p>The learning space and its meta ({Object.keys(meta).length} keys) go for good.</p>
+        <p>This permanently deletes the learning space and its meta ({Object.keys(meta).length} keys).</p>
       </ConfirmDialog>
     </div>
   )

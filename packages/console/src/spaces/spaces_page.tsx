@@ -84,10 +84,10 @@ export function SpacesPage() {
       ) : rows.length === 0 ? (
         <Empty
           title={
-            user || conditions.length > 0 ? 'No learning space fits this filter' : 'No learning spaces yet'
+            user || conditions.length > 0 ? 'No learning space matches this filter' : 'No learning spaces yet'
           }
         >
-          <p>A learning space holds what is learnt, for a user or for the whole project.</p>
+          <p>A learning space holds what was learned, for a user or for the whole project.</p>
           {user || conditions.length > 0 ? (
             <button type="button" className="button" onClick={() => show({ user: undefined, filter: {} })}>
               Show all
@@ -169,7 +169,7 @@ function UserSearch({
   return (
     <form className="search" role="search" onSubmit={submit} key={user}>
       <label>
-        <span className="visually-hidden">Of which user</span>
+        <span className="visually-hidden">User</span>
         <input
           data-search
           name="user"

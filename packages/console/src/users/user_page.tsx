@@ -53,8 +53,7 @@ export function UserPage({ identifier }: { identifier: string }) {
         <section className="danger-zone">
           <h2>Erase</h2>
           <p>
-            Removes the user with all sessions, their entries, and all learning spaces. Nothing brings them
-            back.
+            Deletes the user with all sessions, their entries, and all learning spaces. This cannot be undone.
           </p>
           <button type="button" className="button is-danger-quiet" onClick={() => setErases(true)}>
             Erase this user…
@@ -69,10 +68,10 @@ export function UserPage({ identifier }: { identifier: string }) {
         onClose={() => setErases(false)}
         run={erase}
       >
-        <p>This goes for good:</p>
+        <p>This permanently deletes:</p>
         <ul>
           <li>
-            <b>{countText(sessions_count)}</b> sessions with all of their entries
+            <b>{countText(sessions_count)}</b> sessions with all their entries
           </li>
           <li>
             <b>{countText(learning_spaces_count)}</b> learning spaces

@@ -56,8 +56,8 @@ export function UsersPage() {
         <Failure error={users.error} onRetry={() => void users.refetch()} />
       ) : all.length === 0 ? (
         <Empty title="No users yet">
-          <p>A user comes to be when a session or a learning space first names one.</p>
-          <Link to="/sessions">To the sessions</Link>
+          <p>A user is created when a session or a learning space first names one.</p>
+          <Link to="/sessions">All sessions</Link>
         </Empty>
       ) : rows.length === 0 && !users.hasNextPage ? (
         <Empty title={`No user’s identifier contains “${text}”`}>

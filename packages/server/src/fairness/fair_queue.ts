@@ -1,6 +1,6 @@
-/** What waits, by whose it is: owners take turns, and what belongs to one keeps its order. */
+/** A queue by owner: owners take turns, and each owner's items keep their order. */
 export class FairQueue<T> {
-  /** In the order of turns. */
+  /** In order of turns. */
   private readonly waiting = new Map<unknown, T[]>()
   size = 0
 
@@ -11,13 +11,13 @@ export class FairQueue<T> {
     this.size += 1
   }
 
-  /** Takes what is next of the owners that may have a turn with it; undefined when nothing of theirs waits. */
+  /** Takes the next item of the first owner that may have a turn with it; undefined if there is none. */
   next(mayHaveTurn?: (owner: unknown, item: T) => boolean): T | undefined {
     for (const [owner, waiting] of this.waiting) {
       if (mayHaveTurn && !mayHaveTurn(owner, waiting[0]!)) continue
       const item = waiting.shift()
       this.size -= 1
-      // A Map keeps the order of insertion: who had a turn goes to its end.
+      // A Map keeps insertion order: an owner that had its turn goes to the end.
       this.waiting.delete(owner)
       if (waiting.length > 0) this.waiting.set(owner, waiting)
       return item
@@ -25,7 +25,7 @@ export class FairQueue<T> {
     return undefined
   }
 
-  /** Takes out one item that waits. */
+  /** Removes one waiting item. */
   remove(owner: unknown, item: T): void {
     const waiting = this.waiting.get(owner)
     const place = waiting?.indexOf(item) ?? -1
@@ -35,34 +35,34 @@ export class FairQueue<T> {
     if (waiting!.length === 0) this.waiting.delete(owner)
   }
 
-  /** How much of an owner waits. */
+  /** How much an owner has waiting. */
   waitingOf(owner: unknown): number {
     return this.waiting.get(owner)?.length ?? 0
   }
 
-  /** Whether far less waits of an owner than of the others. */
+  /** Whether an owner has far less waiting than the others. */
   isQuiet(owner: unknown): boolean {
     return this.waitingOf(owner) < this.size / Math.max(this.waiting.size, 1) / 2
   }
 }
 
 /**
- * How much one turn of the event loop does of what waits. A long turn, of work that cannot wait, makes up for it: so
- * many more for each further ms that it took, or next to nothing would be done besides that work.
+ * How much of the queue one turn of the event loop handles. A long turn, caused by work that cannot wait, is made up
+ * for: each further ms that it took allows that many more, or next to nothing else would be done.
  */
 export class Quota {
   private turned_at = Number.POSITIVE_INFINITY
 
   constructor(private readonly a_turn: number) {}
 
-  /** Begins a turn at a time in ms; gives how many it does. */
+  /** Begins a turn at a time in ms; returns how many items it may handle. */
   turn(now: number): number {
     const took_ms = now - this.turned_at
     this.turned_at = now
     return this.a_turn * Math.max(1, Math.floor(took_ms))
   }
 
-  /** No turn comes for now: what lies between is none. */
+  /** No turn follows for now, so the time until the next one does not count. */
   rest(): void {
     this.turned_at = Number.POSITIVE_INFINITY
   }

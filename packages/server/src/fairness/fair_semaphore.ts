@@ -1,11 +1,11 @@
 import { FairQueue } from './fair_queue.js'
 
 export interface FairSemaphoreLimits {
-  /** Places to be held at once, over all owners. */
+  /** Places that can be held at once, over all owners. */
   places_max: number
-  /** How long a wait for a place may take, in ms. */
+  /** Longest wait for a place, in ms. */
   wait_ms_max: number
-  /** The error of whoever waited for too long, or had no room to wait. */
+  /** The error for a wait that took too long, or found no room. */
   refusal: () => Error
 }
 
@@ -17,22 +17,22 @@ interface Waiter {
   refuse: (error: Error) => void
 }
 
-/** Waits for a place at once, over all owners: what is beyond is refused at once, so that waiting costs a bounded memory. */
+/** Most waits at once, over all owners. Further ones are refused at once, so waiting takes bounded memory. */
 const WAITING_MAX = 10_000
 
 /**
- * Places that owners share fairly, such as a pool's connections or bytes of memory between projects. An owner gets
- * another place only while it holds fewer than are free, so one owner alone has half of them, two have a third each,
- * and a few stay free for whoever comes next, however long the others hold theirs. Owners whose turn has to wait take
- * turns. Room to wait is shared by the same rule.
+ * Places that owners share fairly, such as connections of a pool, or bytes of memory, between projects. An owner may
+ * take another place only while it holds fewer than are free. So a single owner gets half, two get a third each, and
+ * a few always stay free for the next one, however long the others hold theirs. Owners that must wait take turns.
+ * Room to wait is shared by the same rule.
  */
 export class FairSemaphore {
-  /** Waits that there were, and of these, and of those without room to wait, how many were refused. */
+  /** Number of waits, and of refusals, including those for lack of room to wait. */
   readonly counts = { waits: 0, refusals: 0 }
   private free: number
   private readonly held = new Map<string, number>()
   private readonly queue = new FairQueue<Waiter>()
-  /** The same in order of arrival, and so of expiry. */
+  /** The same in order of arrival, which is also the order of expiry. */
   private readonly waiters = new Set<Waiter>()
   private expiry: NodeJS.Timeout | undefined
 
@@ -44,7 +44,7 @@ export class FairSemaphore {
     return this.queue.size
   }
 
-  /** Places that are held. */
+  /** Places held. */
   get taken(): number {
     return this.limits.places_max - this.free
   }
@@ -57,22 +57,22 @@ export class FairSemaphore {
     return this.limits.places_max
   }
 
-  /** Runs `work` in a place of the owner's. Where one is free, it begins at once. @throws the limits' refusal */
+  /** Runs `work` while holding a place of the owner's, at once if one is free. @throws the limits' refusal */
   run<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    // Whoever waits may not take a place now, and so neither may those who come behind it.
+    // The owners that wait may not take a place now, so neither may those behind them.
     if (!this.mayTake(owner, 1)) return this.wait(owner, 1).then(() => this.holding(owner, work))
     this.take(owner, 1)
     return this.holding(owner, work)
   }
 
-  /** Takes places at once, unless the owner would have to wait for them; then gives false. */
+  /** Takes places at once and returns true, or returns false if the owner would have to wait for them. */
   tryTake(owner: string, places: number): boolean {
     if (this.queue.waitingOf(owner) > 0 || !this.mayTake(owner, places)) return false
     this.take(owner, places)
     return true
   }
 
-  /** Resolves when the owner has got so many places more. @throws the limits' refusal */
+  /** Resolves when the owner holds so many more places. @throws the limits' refusal */
   wait(owner: string, places: number): Promise<void> {
     const isTooMany = places > Math.ceil(this.limits.places_max / 2)
     if (isTooMany || this.queue.waitingOf(owner) >= WAITING_MAX - this.queue.size) {
@@ -89,7 +89,7 @@ export class FairSemaphore {
     })
   }
 
-  /** Takes places, though they may not be free: for what is held already, and must be known of. */
+  /** Takes places even if none are free: for what is held already and must be counted. */
   take(owner: string, places: number): void {
     this.held.set(owner, this.heldBy(owner) + places)
     this.free -= places
@@ -111,7 +111,7 @@ export class FairSemaphore {
     }
   }
 
-  /** By the rule above, with the places in question taken: the last of them is the one that it looks at. */
+  /** Applies the rule above as if all but the last of the places in question were taken. */
   private mayTake(owner: string, places: number): boolean {
     return this.heldBy(owner) + places - 1 < this.free - places + 1
   }
@@ -138,7 +138,7 @@ export class FairSemaphore {
       this.counts.refusals += 1
       waiter.refuse(this.limits.refusal())
     }
-    // Those behind may want fewer places.
+    // Those behind may need fewer places.
     this.admitWaiters()
   }
 }

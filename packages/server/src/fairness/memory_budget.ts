@@ -3,18 +3,18 @@ import { getHeapStatistics } from 'node:v8'
 import { AnnalsError } from '../errors.js'
 import { FairSemaphore } from './fair_semaphore.js'
 
-/** The part of V8's heap that requests may fill: base load and garbage need the rest. */
+/** The part of V8's heap that requests may fill: the base load and garbage need the rest. */
 const HEAP_SHARE = 1 / 2
-/** The part of the machine's memory, or of the cgroup's: PostgreSQL may be beside, and the system's buffers are. */
+/** The part of the machine's or cgroup's memory: PostgreSQL may run beside, and the system's buffers do. */
 const MACHINE_SHARE = 1 / 4
-/** How long a request waits for a share before it is refused. */
+/** Longest wait of a request for memory before it is refused. */
 const WAIT_MS_MAX = 1_000
-/** Whose all is that comes from callers without a key, or from nobody in particular. */
+/** The owner of everything that belongs to callers without a key, or to nobody in particular. */
 export const NO_PROJECT = 'no project'
 
 /**
- * Bytes of memory that requests share: bodies that arrive, what is read from the database, answers until they are
- * taken. Projects share them by the rule of FairSemaphore.
+ * Bytes of memory that requests share: incoming bodies, data read from the database, and answers until clients have
+ * read them. Projects share them by the rule of FairSemaphore.
  */
 export type MemoryBudget = FairSemaphore
 
@@ -22,7 +22,7 @@ export function memoryBudget(bytes_max: number): MemoryBudget {
   return new FairSemaphore({ places_max: bytes_max, wait_ms_max: WAIT_MS_MAX, refusal: outOfMemory })
 }
 
-/** What requests may take in one of `processes` that serve on this machine. */
+/** The budget of one process, if so many serve on this machine. */
 export function defaultMemoryBytes(processes = 1): number {
   const total = totalmem()
   const constrained = process.constrainedMemory()
@@ -31,7 +31,7 @@ export function defaultMemoryBytes(processes = 1): number {
   return Math.floor(Math.min(heap * HEAP_SHARE, (machine * MACHINE_SHARE) / processes))
 }
 
-/** A request's share of the budget, which grows and shrinks with what it holds, and ends with its answer. */
+/** A request's share of the budget. It grows and shrinks with what the request holds, and ends with its answer. */
 export class MemoryShare {
   private held = 0
   private isClosed = false
@@ -41,19 +41,19 @@ export class MemoryShare {
     private readonly owner: string,
   ) {}
 
-  /** Holds at least so many bytes, if they can be had at once. */
+  /** Holds at least so many bytes, if they are free now. */
   tryHold(bytes: number): boolean {
     const more = this.missing(bytes)
     if (more <= 0) return true
-    // Whoever left needs no more, and what goes on for it must not count for ever. Nothing is thrown: this is called
-    // where data arrives, with nobody around to catch it.
+    // A request that has ended needs no more, and nothing that continues for it may count for ever. This must not
+    // throw: it is called where data arrives, where nobody would catch it.
     if (this.isClosed) return false
     if (!this.budget.tryTake(this.owner, more)) return false
     this.held += more
     return true
   }
 
-  /** Holds at least so many bytes, waiting a moment for them. @throws AnnalsError overloaded */
+  /** Holds at least so many bytes, after a short wait if necessary. @throws AnnalsError overloaded */
   async hold(bytes: number): Promise<void> {
     if (this.tryHold(bytes)) return
     if (this.isClosed) throw new AnnalsError('overloaded', 'The caller has left.')
@@ -63,7 +63,7 @@ export class MemoryShare {
     else this.held += more
   }
 
-  /** Holds so many bytes and no more, whether they were to be had or not. */
+  /** Holds exactly so many bytes, whether they are free or not. */
   keep(bytes: number): void {
     const more = (this.isClosed ? 0 : bytes) - this.held
     this.held += more
@@ -76,7 +76,10 @@ export class MemoryShare {
     this.isClosed = true
   }
 
-  /** What is more than a quarter of all could hardly ever be had, so that it is not asked for: a small service is slow. */
+  /**
+   * Never asks for more than a quarter of the budget, which could hardly ever be free: a small service is slow
+   * instead.
+   */
   private missing(bytes: number): number {
     return Math.min(bytes, Math.floor(this.budget.places_max / 4)) - this.held
   }

@@ -81,7 +81,7 @@ function addRoute(app: AppServer, { appender, usage, thread }: AppParts): void {
   )
 }
 
-/** The message as answered: with the parts of its blob. One that was read back brings its own blob. */
+/** The message as answered, with the parts of its blob. A message that was read back brings its own blob. */
 async function withParts(
   entry: AppendAnswer,
   parts: string,

@@ -114,7 +114,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
   )
 }
 
-/** Whether a caller asks for the stream: named as such, not only by a wildcard. */
+/** Whether a caller asks for the stream by name, not only by a wildcard. */
 function acceptsStream(accept: string | undefined): boolean {
   return (
     accept?.split(',').some((range) => range.trim().split(';')[0]!.toLowerCase() === 'text/event-stream') ??

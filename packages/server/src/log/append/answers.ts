@@ -1,9 +1,8 @@
 import { FairQueue, Quota } from '../../fairness/fair_queue.js'
 
 /**
- * Answers a turn of the event loop. One costs tens of microseconds to write, and a flush has hundreds: given all at
- * once they would keep waiting what else has arrived, the end of another flush above all, so that the database would
- * have nothing to do meanwhile. In pieces of 8 or 16, appends had a tenth more throughput than all at once.
+ * Answers per turn of the event loop. Writing one takes tens of microseconds, and a flush has hundreds: writing all
+ * at once would delay everything else, above all the end of another flush, and leave the database idle.
  */
 const ANSWERS_A_TURN = 16
 
@@ -12,7 +11,9 @@ interface Answer {
   value: unknown
 }
 
-/** Gives appends their answers a few at a time, projects by turns: what one gets keeps another waiting for one turn. */
+/**
+ * Answers appends a few at a time, with projects taking turns, so that each delays the others by one turn at most.
+ */
 export class Answers {
   private readonly waiting = new FairQueue<Answer>()
   private readonly quota = new Quota(ANSWERS_A_TURN)

@@ -1,12 +1,12 @@
 import type { Row } from '../../postgres/database.js'
 import type { AppendAnswer, AppendedEntry, AppendRequest } from './append_request.js'
 
-/** What an entry is answered with, beside what was sent. */
+/** What the answer adds to what was sent. */
 export interface StoredPlace {
   seq: number
   /** RFC 3339 in UTC with microseconds. */
   time: string
-  /** Of a message: the one before it. */
+  /** Of a message: the previous message. */
   parent_id: string | null
   disable_task_tracking: boolean
 }
@@ -14,9 +14,9 @@ export interface StoredPlace {
 type AnsweredEntry = Pick<AppendedEntry, 'id' | 'kind' | 'type' | 'format' | 'role' | 'data' | 'meta'>
 
 /**
- * Writes what an append is answered with: for a single one the resource itself (a message without its parts, which
- * its route adds), in a batch a timeline item. The same fields as lists/resource_json.ts writes for readers;
- * here from what was sent, so that the database need not send it back.
+ * Writes the answer to an append: for a single entry the resource itself (a message without its parts, which its
+ * route adds), in a batch a timeline item. The same fields as lists/resource_json.ts writes for readers, but from
+ * what was sent, so that the database need not return it.
  */
 export function appendAnswer(request: AppendRequest, entry: AnsweredEntry, stored: StoredPlace): string {
   const { seq, time } = stored
@@ -34,7 +34,7 @@ export function appendAnswer(request: AppendRequest, entry: AnsweredEntry, store
   return `{${lead},${ids},${session},"parent_id":${parent},"role":"${entry.role}","meta":${entry.meta},"task_id":null,"session_task_process_status":"${status}",${blob}${times}}`
 }
 
-/** The answer for an entry that was stored before, from its row of READ_APPENDED_ENTRIES. */
+/** The answer for an entry that was stored earlier, from its row of READ_APPENDED_ENTRIES. */
 export function storedAnswer(request: AppendRequest, row: Row): AppendAnswer {
   const kind = row.kind as AppendedEntry['kind']
   const seq = Number(row.seq)

@@ -60,40 +60,41 @@ FROM head d`
 /**
  * One flush: every append of one project that waited for the same commit, in one statement.
  *
- * It locks the head rows of the sessions concerned in the order in which they are named (log/append/flush_plan.ts sorts
- * them, so that two flushes cannot deadlock), numbers the entries behind what it finds there, inserts them, and
- * moves the heads. A session that is unknown, or whose If-Match no longer holds, only stores nothing and hinders
- * nobody. What was stored before under an idempotency key or an id was found by the two statements below; one that
- * another flush stores in between, of this node or of another, ends in a unique violation, and the flush is run again.
- * Keys are inserted in their order, so that two flushes cannot deadlock over them either.
+ * It locks the head rows of the sessions in the given order (log/append/flush_plan.ts sorts them, so that two flushes
+ * cannot deadlock), numbers the entries after the heads that it finds, inserts them, and moves the heads. A session
+ * that does not exist, or whose If-Match no longer holds, stores nothing and does not affect the others. Entries
+ * stored before under an idempotency key or an id were found by the two look-ups below. If another flush, of this
+ * node or another, stores one in between, a unique violation follows, and the flush is run again. Keys are inserted
+ * in a fixed order, so that two flushes cannot deadlock over them either.
  *
- * Every cost counts here, since this is what an append costs. So the shape is fixed where a planner would have a
- * choice: heads are found one by one, through LATERAL, in the order given; an entry finds its session by
- * its place in an array, without a join; and what the answer needs comes back as one row. The heads are
- * moved one by one as well: `d.ord > 0`, always true, has the planner expect one instead of two, and `ANY` keeps it from
- * reckoning with a unique match. Planned while the tables were empty, it read all heads of the project otherwise.
+ * Every microsecond counts, since this is the cost of an append. So the statement leaves the planner no choice: heads
+ * are found one by one, through LATERAL, in the given order; an entry finds its session by its index in an array,
+ * without a join; and what the answer needs comes back as one row. The heads are moved one by one as well: because of
+ * `d.ord > 0`, which is always true, the planner expects one row instead of two, and `ANY` keeps it from counting on
+ * a unique match. Otherwise, a plan made while the tables were empty reads all heads of the project.
  *
- * Parameters: $1 project. One element a session: $2 session, $3 if_match, $4 number of new entries, $5 their tokens,
- * $6 the last new message, $7 whether there are messages, $8 the bytes of the new entries. One element an entry: $9 place of its session
- * (from 1), $10 place behind the head (from 1), $11 id, $12 the message before it in this flush, $13 whether it is the
- * first message in it, $14 bytes, $15 tokens, $16 kind, $17 type, $18 role, $19 format, $20 data and $21 meta as JSON
- * arrays. Of $3, $6, $7, $12, $13, $18, $19 and $21, one without a value in it may be empty.
+ * Parameters: $1 project. One element per session: $2 session, $3 if_match, $4 number of new entries, $5 their
+ * tokens, $6 the last new message, $7 whether there are messages, $8 the bytes of the new entries. One element per
+ * entry: $9 index of its session (from 1), $10 position after the head (from 1), $11 id, $12 the previous message in
+ * this flush, $13 whether it is the first message in it, $14 bytes, $15 tokens, $16 kind, $17 type, $18 role, $19
+ * format, $20 data and $21 meta as JSON arrays. Of $3, $6, $7, $12, $13, $18, $19 and $21, an array without any value
+ * may be empty.
  *
- * Rows: one with `now`, the time of most entries, and for the sessions in order, separated by commas, the last seq
- * before this flush (empty: no such session), the time where it is a later one (else empty: it is dear to write
- * out), the last message before (or empty), and a letter each for task tracking (f) or none (t).
+ * Rows: one, with `now`, the time of most entries, and for the sessions in order, separated by commas: the last seq
+ * before this flush (empty: no such session), the time if it is later than `now` (else empty, because times are
+ * expensive to write), the last message before (or empty), and one letter for task tracking (t if disabled).
  */
 export const APPEND_ENTRIES = prepared('append_entries', `${STORE}\n${FOUND}`)
 
 /**
- * The same for a flush with idempotency keys, or with ids of its callers'. Without either there is less to prepare for
- * every flush, which costs a tenth of what a small one does.
+ * The same for a flush with idempotency keys or callers' ids. It is separate because preparing for them costs every
+ * small flush a tenth.
  *
- * More parameters: one element a key: $22 key, $23 request hash, $24 place of its session, $25 and $26 first and last
- * place of its seqs in $27 (places behind the head, 0 for an entry known before) and $28 (the seqs of those). $29 places
- * (from 1) of entries whose data and meta are wanted back as the database writes them.
+ * Further parameters: one element per key: $22 key, $23 request hash, $24 index of its session, $25 and $26 first and
+ * last index of its seqs in $27 (positions after the head, 0 for an entry stored before) and $28 (the seqs of those).
+ * $29 indexes (from 1) of the entries whose data and meta are returned as the database writes them.
  *
- * More rows: one for each element of $29, with its place, data and meta.
+ * Further rows: one for each element of $29, with its index, data and meta.
  */
 export const APPEND_ENTRIES_AND_KEYS = prepared(
   'append_entries_and_keys',
@@ -105,21 +106,22 @@ SELECT NULL, NULL, NULL, NULL, NULL, w.place::text, ($20::jsonb -> (w.place - 1)
 FROM unnest($29::int[]) AS w(place)`,
 )
 
-/** The place in `found` of the session that an event names. */
+/** The index in `found` of an event's session. */
 const FOUND_PLACE = 'CASE WHEN f.complete THEN i.place ELSE array_position(f.places, i.place) END'
 
 /**
- * The same for a flush of events alone, without conditions, keys and ids of its callers', which is what most flushes are:
- * nothing of the heads need be known before they are moved, so it moves them at once and numbers the entries by what
- * they were moved to, which costs an eighth less. Only for a database that `keepsPlans`: that heads are locked in the
- * order in which they are named, as by APPEND_ENTRIES, rests on the plan, in which the sessions are the outer side.
- * `ord > 0` and `new_events > 0`, always true, have the planner expect one of them.
+ * The same for a flush of only events, without conditions, keys and callers' ids, which most flushes are. The heads
+ * need not be known before they are moved, so this moves them at once and numbers the entries by the result, which
+ * costs an eighth less. Only for a database that `keepsPlans`: that heads are locked in the given order, as by
+ * APPEND_ENTRIES, depends on the plan, in which the sessions are the outer side. `ord > 0` and `new_events > 0`,
+ * always true, make the planner expect one of them.
  *
- * Parameters: $1 project. One element a session: $2 session, $3 number of new events, $4 their bytes. One element an event: $5 place of
- * its session (from 1), $6 place behind the head (from 1), $7 id, $8 bytes, $9 type, $10 data as a JSON array.
+ * Parameters: $1 project. One element per session: $2 session, $3 number of new events, $4 their bytes. One element
+ * per event: $5 index of its session (from 1), $6 position after the head (from 1), $7 id, $8 bytes, $9 type, $10
+ * data as a JSON array.
  *
- * Rows: one, as of APPEND_ENTRIES, without what only messages need, and of the sessions that there are, alone: `places`
- * has theirs (from 1), or null where none is missing. `times` is empty where all are `now`.
+ * Rows: one, as of APPEND_ENTRIES, without what only messages need, and only for the sessions that exist: `places`
+ * has their indexes (from 1), or null if none is missing. `times` is empty if all are `now`.
  */
 export const APPEND_EVENTS = prepared(
   'append_events',
@@ -153,7 +155,7 @@ SELECT CASE WHEN NOT f.complete THEN coalesce(array_to_string(f.places, ','), ''
 FROM found f`,
 )
 
-/** What was answered to idempotency keys. Parameters: $1 project, $2 keys. */
+/** The answers to idempotency keys. Parameters: $1 project, $2 keys. */
 export const FIND_APPEND_KEYS = prepared(
   'find_append_keys',
   `
@@ -165,10 +167,9 @@ JOIN LATERAL (
 )
 
 /**
- * Entries that are stored already, by session and id, and whether they differ from those that are to be stored under
- * the same ids. `place` (from 1) says which of the given ones each is.
- * Parameters: $1 project; one element an entry: $2 session, $3 id, $4 kind, $5 type, $6 format, $7 data and $8 meta
- * as JSON arrays.
+ * Entries that are already stored, by session and id, and whether they differ from those to be stored under the same
+ * ids. `place` (from 1) is the index of the given entry. Parameters: $1 project; one element per entry: $2 session,
+ * $3 id, $4 kind, $5 type, $6 format, $7 data and $8 meta as JSON arrays.
  */
 export const FIND_KNOWN_APPENDS = prepared(
   'find_known_appends',
@@ -186,8 +187,8 @@ JOIN LATERAL (
 )
 
 /**
- * Entries by their seqs, in the order of the seqs asked for, for the answers to retries: what was stored, as it was
- * first answered. Parameters: $1 project, $2 session, $3 seqs.
+ * Entries by their seqs, in the given order, for the answers to retries: what was stored, as it was first answered.
+ * Parameters: $1 project, $2 session, $3 seqs.
  */
 export const READ_APPENDED_ENTRIES = prepared(
   'read_appended_entries',

@@ -1,7 +1,7 @@
 /** What an append stores for one entry. `data` and `meta` are JSON as the caller sent it, already checked. */
 export interface AppendedEntry {
   id: string
-  /** The caller chose the id: an entry that is stored under it already is answered, not stored again. */
+  /** The caller chose the id: if an entry is already stored under it, that one is the answer. */
   id_given: boolean
   kind: 'event' | 'message'
   /** Type of an event, null for a message. */
@@ -26,20 +26,20 @@ export interface AppendRequest {
   session_id: string
   kind: 'event' | 'message' | 'entries'
   entries: readonly AppendedEntry[]
-  /** Append only if the session's last seq is still this one. */
+  /** Append only if the session's last seq still has this value. */
   if_match?: number | undefined
   idempotency?: IdempotencyKey | undefined
-  /** Why nothing new may be stored: only what was stored before, under the same key or ids, is answered. */
+  /** Why nothing new may be stored. What is already stored, under the same key or ids, is still answered. */
   only_known?: Error | undefined
 }
 
-/** A caller's key and the digest of the request that it stands for. */
+/** A caller's idempotency key, and the digest of its request. */
 export interface IdempotencyKey {
   key: string
   request_hash: string
 }
 
-/** One stored entry as it is answered. The rest is there for a message that was read back for a retry. */
+/** One stored entry as it is answered. The other fields are set for a message that was read back for a retry. */
 export interface AppendAnswer {
   seq: number
   json: string
@@ -48,16 +48,16 @@ export interface AppendAnswer {
   blob?: string
 }
 
-/** What became of a request: its entries in order. `replayed`: an earlier request with the key stored them. */
+/** The result of a request: its entries in order. `replayed`: an earlier request with the key stored them. */
 export interface AppendOutcome {
   entries: AppendAnswer[]
   replayed: boolean
 }
 
 /**
- * The connection was lost while a commit was under way and the database did not come back in time: the
- * request may or may not be stored. No status says that, so the caller's connection is closed unanswered, as
- * if the server had died, and a retry with an idempotency key settles it.
+ * The connection was lost during a commit, and the database did not come back in time: the request may or may not be
+ * stored. No status is true, so the caller's connection is closed without an answer, as if the server had died. A
+ * retry with an idempotency key resolves it.
  */
 export class AppendInDoubt extends Error {
   override readonly name = 'AppendInDoubt'

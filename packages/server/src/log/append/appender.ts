@@ -13,34 +13,38 @@ export interface AppenderOptions {
   queue_requests_max: number
   /** Bytes of bodies that may wait, over all projects. */
   queue_bytes_max: number
-  /** How long an append may have to wait in its project's lane, as far as can be told, in ms; by default any time. */
+  /** Longest expected wait in its project's lane for an append to be accepted, in ms; unlimited by default. */
   queue_wait_ms_max?: number | undefined
   /** Flushes in flight at once, over all projects. */
   flushes_max: number
-  /** `off`: each append is a flush of its own, and a project has as many in flight as there may be. */
+  /** `off`: each append is its own flush, and a project may have as many in flight as the limit allows. */
   group_commit?: string
-  /** How long a project's next flush may wait for requests to come back that were just answered, in ms; 0 by default. */
+  /**
+   * How long a project's next flush may wait for further requests of the callers just answered, in ms; 0 by default.
+   */
   gather_ms_max?: number
-  /** Told which sessions of a project may have new entries, as soon as they are durable. */
+  /** Called with the sessions of a project that may have new entries, as soon as these are durable. */
   onAppended?: (project_id: string, session_ids: ReadonlySet<string>) => void
-  /** Told of each flush when it is done: its entries, how long the oldest had waited, and how long it took. */
+  /** Called after each flush: its entries, how long the oldest had waited, and how long it took. */
   onFlush?: (report: { entries: number; wait_ms: number; ms: number }) => void
-  /** Told what flushes meet; see log/append/flush.ts. */
+  /** Called with what goes wrong in flushes; see log/append/flush.ts. */
   onTrouble?: OnTrouble
-  /** Asked at each append for what `aroundFlush` wants to know it by. */
+  /** Called at each append; `aroundFlush` gets its result. */
   originOf?: (() => unknown) | undefined
-  /** Runs each flush, so that something can be done around it; must run it, once. */
+  /** Wraps each flush; must run it, once. */
   aroundFlush?: ((taken: readonly PendingAppend[], run: () => Promise<void>) => Promise<void>) | undefined
-  /** How long a request waits for its flush to begin, and a flush for a connection, in ms. */
+  /** Longest wait of a request for its flush to begin, and of a flush for a connection, in ms. */
   wait_ms_max: number
-  /** How long a flush that was sent waits for the database's answer, in ms; by default as long. */
+  /** Longest wait of a flush in flight for the database's answer, in ms; the same by default. */
   commit_ms_max?: number
 }
 
-/** Group commit for the session logs of all projects, which take turns: a busy one delays a quiet one by a flush. */
+/**
+ * Group commit for the session logs of all projects. Projects take turns: a busy one delays a quiet one by one flush.
+ */
 export class Appender {
   private readonly lanes = new Map<unknown, Lane>()
-  /** Lanes with requests that may go, in the order of their turns. */
+  /** Lanes that are ready to flush, in the order of their turns. */
   private readonly ready: Lane[] = []
   private flushesInFlight = 0
   private waitingRequests = 0
@@ -82,8 +86,8 @@ export class Appender {
   }
 
   /**
-   * Whether one more append of a project would not be stored in time, for what waits in its lane, or for the lanes
-   * that are to have their turn before it: then nothing of it need be read.
+   * Whether another append of a project could not be stored in time, because of its lane's backlog or of the lanes
+   * whose turn comes first. If so, its body need not be read.
    */
   isBehind(project_id: string): boolean {
     const { queue_wait_ms_max = Number.POSITIVE_INFINITY, flushes_max } = this.options
@@ -91,12 +95,12 @@ export class Appender {
     return own_ms + Math.floor(this.ready.length / flushes_max) * this.pace.flush_ms > queue_wait_ms_max
   }
 
-  /** Requests and bytes that wait, and flushes in flight. */
+  /** Waiting requests and bytes, and flushes in flight. */
   load(): { requests: number; bytes: number; flushes: number } {
     return { requests: this.waitingRequests, bytes: this.waitingBytes, flushes: this.flushesInFlight }
   }
 
-  /** Stops the clockwork. Requests under way are answered; the caller sends no more. */
+  /** Stops the timers. Requests in flight are answered; the caller sends no more. */
   close(): void {
     clearInterval(this.expiry)
   }
@@ -114,14 +118,14 @@ export class Appender {
     this.startFlushes()
   }
 
-  /** Gives a lane its place in the order of turns, if its time has come. */
+  /** Queues a lane for its turn, if it is ready. */
   private makeReady(lane: Lane): void {
     if (!lane.wantsTurn(this.mayDouble)) return
     lane.isReady = true
     this.ready.push(lane)
   }
 
-  /** Whether a project that has a flush in flight may have another: only while fewer than half of all are. */
+  /** Whether a project with a flush in flight may have another: only while fewer than half of the slots are busy. */
   private get mayDouble(): boolean {
     return this.flushesInFlight < this.options.flushes_max / 2
   }
@@ -151,7 +155,7 @@ export class Appender {
     onCommitted()
   }
 
-  /** The database is done with a flush. */
+  /** The database has finished a flush. */
   private flushed(lane: Lane, taken: PendingAppend[], began: number): void {
     const ms = performance.now() - began
     this.options.onFlush?.({
@@ -175,8 +179,8 @@ export class Appender {
   }
 
   /**
-   * Whether the queue can take one more. When it is full, the project that fills most of it gives way, newest request
-   * first: one tenant may use all of a queue that nobody else needs, and keeps nobody else out of it.
+   * Whether the queue can accept another request. When it is full, the project that fills most of it gives up its
+   * newest request: one tenant may use the whole queue while nobody else needs it, but cannot keep others out.
    */
   private makeRoom(project_id: string, bytes: number): boolean {
     const { queue_requests_max, queue_bytes_max } = this.options
@@ -203,7 +207,7 @@ export class Appender {
     this.waitingBytes -= pending.bytes
   }
 
-  /** Gives up on what waited too long: nothing of it was sent, so nothing of it is stored. */
+  /** Gives up requests that waited too long. Nothing of them was sent, so nothing is stored. */
   private expire(): void {
     const now = performance.now()
     const limit = this.options.wait_ms_max
@@ -225,7 +229,7 @@ export class Appender {
   }
 }
 
-/** Too much waits already. */
+/** The queue is full. */
 export function overloaded(): AnnalsError {
   return new AnnalsError(
     'overloaded',

@@ -1,15 +1,15 @@
 import { FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX } from './cut_flush.js'
 import type { PendingAppend } from './pending_append.js'
 
-/** The newest flush counts this much, all those before it the rest. */
+/** Weight of the newest flush in the average. */
 const NEWEST_COUNTS = 0.3
-/** A flush that is less full than this says little of how long a full one takes. */
+/** Fuller flushes only: the others tell little about how long a full one takes. */
 const FULL_ENOUGH = 0.5
 
 /**
- * What waits in one project's lane, and how long that will take: flushes to come, times what a full flush took of
- * late. A backlog that the next flush takes whole is never too long, so neither a single slow commit nor a lock that
- * somebody holds refuses anybody.
+ * The backlog of one project's lane, and how long it will take: the number of flushes to come, times the recent
+ * duration of a full flush. A backlog that fits into the next flush is never too long, so neither a single slow
+ * commit nor a lock that somebody holds causes refusals.
  */
 export class Backlog {
   requests = 0
@@ -29,7 +29,7 @@ export class Backlog {
     this.entries -= pending.request.entries.length
   }
 
-  /** Takes note of how long a flush took. */
+  /** Records how long a flush took. */
   flushed(taken: readonly PendingAppend[], ms: number): void {
     const entries = taken.reduce((sum, { request }) => sum + request.entries.length, 0)
     const bytes = taken.reduce((sum, pending) => sum + pending.bytes, 0)
@@ -37,23 +37,23 @@ export class Backlog {
     this.full_flush_ms = smoothed(this.full_flush_ms ?? ms, ms)
   }
 
-  /** Whether it fills a flush. */
+  /** Whether the backlog fills a flush. */
   get isFlush(): boolean {
     return fullness(this.entries, this.bytes) >= 1
   }
 
-  /** ms that one more request would wait for its flush to begin, as far as can be told. */
+  /** Expected wait of one more request for its flush to begin, in ms. */
   get wait_ms(): number {
     return Math.floor(fullness(this.entries, this.bytes)) * (this.full_flush_ms ?? 0)
   }
 }
 
-/** How long flushes took, with the newest one in it. */
+/** The average duration, with the newest flush included. */
 function smoothed(before_ms: number, newest_ms: number): number {
   return before_ms + (newest_ms - before_ms) * NEWEST_COUNTS
 }
 
-/** Of a flush's bounds, the part that is taken up. */
+/** How much of a flush's limits is used. */
 function fullness(entries: number, bytes: number): number {
   return Math.max(entries / FLUSH_ENTRIES_MAX, bytes / FLUSH_BYTES_MAX)
 }

@@ -6,26 +6,26 @@ type Encoding = {
   countTokens(text: string, options: { allowedSpecial: Set<string>; disallowedSpecial: Set<string> }): number
 }
 
-// The encoding's tables take some 50 MB: a service that only keeps events never loads them.
+// The encoding's tables take some 50 MB: a service that only stores events never loads them.
 let encoding: Encoding | undefined
 const require = createRequire(import.meta.url)
 
-// Text that looks like one of the encoding's special tokens is the text that it is.
+// Text that looks like one of the encoding's special tokens counts as plain text.
 const NO_SPECIAL = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() }
 
-// Merging takes quadratic time on a run without a break: 100,000 letters took 5 s. No word is so long.
+// Merging takes quadratic time on a run without a break: 5 s for 100,000 letters. No real word is that long.
 const UNBROKEN = /\S{128}|\s{128}/g
 
 /**
- * Characters after which the encoding forgets what it merged. It keeps 100,000 merges, and takes a hundred times as long
- * for each one when it has to drop another for it: one caller's nonsense would slow everybody's messages down.
+ * Characters after which the encoding's cache is reset. It keeps 100,000 merges, and evicting one for another takes a
+ * hundred times as long: one caller's nonsense would slow down everybody's messages.
  */
 const MEMORY_LENGTH_MAX = 200_000
 let remembered_length = 0
 
 /**
- * Tokens of a message's text, tool calls and tool results in o200k_base. Runs of more than 128 characters without
- * a break are counted in pieces, so for those the count may be a few tokens too high.
+ * Tokens of a message's text, tool calls and tool results in o200k_base. Runs of more than 128 characters without a
+ * break are counted in pieces, so their count may be a few tokens too high.
  */
 export function countTokens(parts: Part[]): number {
   const text = countedText(parts)

@@ -1,16 +1,15 @@
 import type { AppendRequest } from './append_request.js'
 import type { PendingAppend } from './pending_append.js'
 
-/** Bounds of one flush: past these a larger one only delays its answers. */
+/** Limits of one flush: a larger one would only delay its answers. */
 export const FLUSH_ENTRIES_MAX = 500
 export const FLUSH_BYTES_MAX = 1024 * 1024
 
 /**
- * Cuts the next flush from a project's queue, keeping to the rules of APPEND_ENTRIES: a request with If-Match
- * is alone on its session, a key and a given entry id occur once. What does not fit waits for the flush
- * after, and so does everything behind it on the same session, so that a session's requests keep their order.
- * A repetition of a request that is taken follows it instead of waiting. Sessions that are `inFlight` wait for their
- * flush to end.
+ * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with If-Match is alone on its
+ * session, and each key and each caller's entry id occurs once. A request that does not fit waits for a later flush,
+ * and so does everything behind it on the same session, so a session's requests keep their order. A repeat of a
+ * request that is taken joins it instead of waiting. Sessions that are `inFlight` wait for their flush to end.
  */
 export function cutFlush(
   waiting: PendingAppend[],

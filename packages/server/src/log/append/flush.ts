@@ -12,10 +12,10 @@ const RETRY_PAUSE_MS = 25
 const COLLISIONS_MAX = 5
 
 /**
- * Stores a batch and answers every request in it. Never throws. Returns when the database is done with the
- * batch, which may be later than the callers' answers: a session's next flush must not overtake one whose end
- * is unknown. `onCommitted` is called as soon as the whole batch is durable and before it is answered: the database
- * need not wait until the answers are written. It is not called where the batch had to be stored in parts.
+ * Stores a batch and answers every request in it. Never throws. Returns when the database has finished the batch,
+ * which may be after the callers were answered: a session's next flush must not overtake one whose outcome is
+ * unknown. `onCommitted` is called as soon as the whole batch is durable, before the answers, so that the database
+ * need not wait for these to be written. It is not called if the batch had to be stored in parts.
  */
 export async function flush(
   database: Database,
@@ -28,13 +28,13 @@ export async function flush(
   },
 ): Promise<void> {
   const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble, onCommitted } = limits
-  // What a request has waited in the queue counts: it is told within one wait that the database is away.
+  // Time in the queue counts: a caller learns within one wait that the database is unavailable.
   const waitingSince = Math.min(...batch.map(({ enqueued_at }) => enqueued_at))
   const deadline = waitingSince + wait_ms_max
   const state: FlushState = { sent: false, over: false, told: new Set(), deadline, onTrouble, onCommitted }
   const timer = setTimeout(() => {
     giveUp(batch, state)
-    // Who was told that nothing was stored must find it so.
+    // Callers were told that nothing was stored, so nothing may be stored later.
     state.over = !state.sent
   }, commit_ms_max)
   try {
@@ -45,19 +45,19 @@ export async function flush(
 }
 
 /**
- * Told what a flush meets: `away` and `collided` are tried again, `split` is stored in halves, and what is
- * `unavailable` or `in_doubt` is given up, which is told once a flush, however many parts of it are.
+ * Called with what goes wrong in a flush: `away` and `collided` are retried, `split` is stored in halves, and
+ * `unavailable` and `in_doubt` are given up. The last two are reported once per flush.
  */
 export type OnTrouble = (trouble: 'away' | 'collided' | 'split' | 'unavailable' | 'in_doubt') => void
 
 interface FlushState {
   readonly onTrouble: OnTrouble | undefined
   onCommitted: (() => void) | undefined
-  /** A statement of this flush was under way when its connection broke, or is under way now. */
+  /** A statement of this flush was in flight when its connection broke, or is in flight now. */
   sent: boolean
-  /** The callers were told that nothing was stored: nothing may be sent any more. */
+  /** The callers were told that nothing was stored: nothing may be sent from now on. */
   over: boolean
-  /** The ends that `onTrouble` was told of. */
+  /** The outcomes already reported to `onTrouble`. */
   readonly told: Set<string>
   readonly deadline: number
 }
@@ -90,7 +90,7 @@ async function store(
         await sleep(RETRY_PAUSE_MS)
         continue
       }
-      // An error of the statement itself: PostgreSQL rolled it back. What an earlier attempt did stays open.
+      // The statement itself failed, and PostgreSQL rolled it back. The outcome of an earlier attempt is still open.
       state.sent = isRepeated
       if ((isUniqueViolation(error) || isTransient(error)) && ++collisions < COLLISIONS_MAX) {
         state.onTrouble?.('collided')
@@ -98,7 +98,7 @@ async function store(
       }
       return storeApart(database, rest, state, error)
     }
-    // All that remains is to say yes or no to these; a second no is final.
+    // What remains only needs a yes or no; a second no is final.
     if (lookAgain.length > 0) {
       state.onCommitted = undefined
       await store(database, lookAgain, state, true)
@@ -107,7 +107,7 @@ async function store(
   }
 }
 
-/** Stores what is not settled yet, in one statement, and answers it. Gives those to be looked at again. */
+/** Stores the unsettled requests in one statement and answers them. Returns those that must be checked again. */
 async function append(
   database: Database,
   unsettled: readonly Unsettled[],
@@ -132,7 +132,7 @@ async function append(
   return lookAgain
 }
 
-/** One request spoilt the statement for all: halves are tried, until it stands alone and fails alone. */
+/** One request made the statement fail for all. The batch is halved until that request fails alone. */
 async function storeApart(
   database: Database,
   batch: readonly PendingAppend[],

@@ -4,7 +4,7 @@ import type { Statement } from '../../postgres/statement.js'
 import { APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS, APPEND_EVENTS } from './append_queries.js'
 import type { AppendedEntry, AppendRequest, IdempotencyKey } from './append_request.js'
 
-/** A request that is to be stored, and those of its entries that are stored already: their seqs by id. */
+/** A request to be stored, and the seqs, by id, of those of its entries that are stored already. */
 export interface OpenAppend {
   request: AppendRequest
   known: ReadonlyMap<string, number>
@@ -12,14 +12,14 @@ export interface OpenAppend {
 
 type KeyedAppend = OpenAppend & { request: { idempotency: IdempotencyKey } }
 
-/** Where one entry will stand: so many places behind its session's head, or at a seq that it has already. */
+/** The position of one entry: so many after its session's head, or the seq that it already has. */
 export interface Place {
   entry: AppendedEntry
-  /** The place of its session among the sessions of the flush, from 0. */
+  /** The index of its session in the flush, from 0. */
   session: number
   behind: number
   known_seq: number
-  /** The message before it in the flush; null for an event, and for the first message, which follows the head's. */
+  /** The previous message in the flush; null for an event, and for the first message, which follows the head's. */
   parent_id: string | null
   is_first_message: boolean
 }
@@ -36,26 +36,26 @@ interface SessionPart {
   requests: OpenAppend[]
 }
 
-/** What a flush asks of the database, and where each request will be found in its answer. */
+/** What a flush sends to the database, and where each request finds its entries in the result. */
 export interface FlushPlan {
   statement: Statement
   parameters: Parameter[]
-  /** The new entries, in the order in which the parameters name them. */
+  /** The new entries, in the order of the parameters. */
   added: Place[]
   /** The entries of each request. */
   placed: ReadonlyMap<OpenAppend, Place[]>
 }
 
 /**
- * Numbers the entries of a flush within their sessions. Sessions stand in the order of their ids, which is the order in
- * which every flush locks them; requests keep their order within a session. `keepsPlans`: as the database does.
+ * Numbers the entries of a flush within their sessions. Sessions are ordered by id, the order in which every flush
+ * locks them; requests keep their order within a session. `keepsPlans`: whether the database does.
  */
 export function planFlush(project_id: string, open: readonly OpenAppend[], keepsPlans: boolean): FlushPlan {
   const parts = partsOf(open)
   const placed = new Map<OpenAppend, Place[]>()
   const added: Place[] = []
-  // The entries whose answer may have to be given again: a retry is answered from what is stored, and the first
-  // answer must be the same to the byte, so it is written from the same text.
+  // Entries whose answer may have to be repeated: a retry is answered from what is stored, and the first answer must
+  // be identical byte for byte, so both are written from the stored text.
   const wantedBack: number[] = []
   parts.forEach((part, session) => {
     for (const one of part.requests) {
@@ -88,7 +88,7 @@ function partsOf(open: readonly OpenAppend[]): SessionPart[] {
       part = emptyPart(session_id)
       parts.set(session_id, part)
     }
-    // A request that is stored already is answered whatever the head is now.
+    // A request that is already stored is answered whatever the head is now.
     if (if_match !== undefined && one.known.size < entries.length) part.if_match = if_match
     part.requests.push(one)
   }
@@ -127,7 +127,7 @@ function place(
   return { entry, session, behind: part.new_entries, known_seq, parent_id, is_first_message }
 }
 
-/** Whether all that a session gets are new events, whatever its head is. */
+/** Whether a session only gets new, unconditional events, so that its head need not be known. */
 function isOfEvents({ has_messages, if_match, new_entries }: SessionPart): boolean {
   return !has_messages && if_match === null && new_entries > 0
 }
@@ -188,7 +188,10 @@ function dataParameter(added: Place[]): string {
   return `[${added.map((one) => one.entry.data).join(',')}]`
 }
 
-/** Without any value, an empty array says the same, since `unnest` fills up with nulls. Most flushes have no messages. */
+/**
+ * Replaces an array without values by an empty one, which means the same because `unnest` fills up with nulls. Most
+ * flushes have no messages.
+ */
 function optionalArray<T extends string | number | true>(
   values: ReadonlyArray<T | null>,
   written: (values: ReadonlyArray<T | null>) => string = plainArray,
@@ -226,7 +229,7 @@ function keyParameters(placed: FlushPlan['placed']): string[] {
   ]
 }
 
-/** Those that have a key, in the order in which every flush inserts them: two with the same keys cannot deadlock. */
+/** Requests with a key, in the order in which every flush inserts keys, so that two flushes cannot deadlock. */
 function inOrderOfKeys(placed: FlushPlan['placed']): Array<[KeyedAppend, Place[]]> {
   const keyed = [...placed].filter(
     (each): each is [KeyedAppend, Place[]] => each[0].request.idempotency !== undefined,

@@ -1,14 +1,14 @@
 import { prepared } from '../../postgres/statement.js'
 
-/** What a key was first answered with: nothing yet, where a long copy is being made. Parameters: $1 project, $2 key. */
+/** A key's first answer; none yet while a long copy is being made. Parameters: $1 project, $2 key. */
 export const FIND_IDEMPOTENCY_KEY = prepared(
   'find_idempotency_key',
   'SELECT k.request_hash, k.answer, k.owner_id FROM idempotency_keys k WHERE k.project_id = $1 AND k.key = $2',
 )
 
 /**
- * Forgets a bounded number of a project's keys that are older than the promise.
- * Parameters: $1 project, $2 age in hours, $3 how many at most.
+ * Deletes a bounded number of a project's keys that are older than promised. Parameters: $1 project, $2 age in hours,
+ * $3 how many at most.
  */
 export const FORGET_IDEMPOTENCY_KEYS = prepared(
   'forget_idempotency_keys',

@@ -6,7 +6,7 @@ import type { OpenAppend } from './flush_plan.js'
 import { fail, type PendingAppend } from './pending_append.js'
 import { readBack } from './settle.js'
 
-/** A request that is still to be stored. */
+/** A request that still has to be stored. */
 export interface Unsettled extends OpenAppend {
   pending: PendingAppend
 }
@@ -14,9 +14,9 @@ export interface Unsettled extends OpenAppend {
 const NONE: ReadonlyMap<string, number> = new Map()
 
 /**
- * Settles what was settled before: a request whose idempotency key was answered gets that answer, one whose key or
- * ids stand for something else is refused. Gives the rest. `isRepeated`: an earlier attempt may have been carried out, so
- * that every id is looked for. Most flushes have neither keys nor ids of their callers' and go on at once.
+ * Settles requests that were settled before: one whose idempotency key was answered gets that answer, one whose key
+ * or ids belong to something else is refused. Returns the rest. `isRepeated`: an earlier attempt may have been
+ * committed, so every id is looked up. Most flushes have neither keys nor callers' ids and skip this.
  */
 export function lookUp(
   database: Database,
@@ -101,7 +101,7 @@ async function findKnownEntries(
     .filter(mayBeStored)
 }
 
-/** Whether a request has nothing new, or may store something new; else it is refused. */
+/** Whether a request has nothing new, or may store something new; otherwise it is refused. */
 function mayBeStored({ pending, request, known }: Unsettled): boolean {
   const isRefused = request.only_known && known.size < request.entries.length
   if (isRefused) fail(pending, request.only_known)

@@ -2,7 +2,7 @@ import { InvalidMessage, type MessageFormat, type Part, readMessage } from '@ann
 import { AnnalsError } from '../../errors.js'
 import { countTokens } from './count_tokens.js'
 
-/** What a message is stored and answered with, beside its blob. */
+/** What is stored and answered with a message, in addition to its blob. */
 export interface MessageEntry {
   role: 'user' | 'assistant'
   parts: Part[]
@@ -10,8 +10,8 @@ export interface MessageEntry {
 }
 
 /**
- * Checks a message against its provider's format and derives what is stored with it. `id` is the message's, and
- * `pointer` is where the blob stands in the request.
+ * Checks a message against its provider's format and derives what is stored with it. `id` is the message's; `pointer`
+ * is the blob's place in the request.
  * @throws AnnalsError invalid_request, naming the field
  */
 export function messageEntry(

@@ -6,21 +6,21 @@ export interface PendingAppend {
   readonly bytes: number
   /** performance.now() when it was accepted, in ms. */
   readonly enqueued_at: number
-  /** What AppenderOptions.originOf gave when it was accepted. */
+  /** The result of AppenderOptions.originOf at that time. */
   readonly origin?: unknown
-  /** The same request with the same idempotency key, sent again meanwhile: it shares this one's fate. */
+  /** Repeats with the same idempotency key that arrived meanwhile: they share this one's result. */
   readonly followers: PendingAppend[]
   resolve(outcome: AppendOutcome): void
   reject(error: unknown): void
 }
 
-/** Answers a request, and its repetitions as such. */
+/** Answers a request, and its repeats as replays. */
 export function succeed(pending: PendingAppend, outcome: AppendOutcome): void {
   pending.resolve(outcome)
   for (const follower of pending.followers) follower.resolve({ ...outcome, replayed: true })
 }
 
-/** Refuses a request and its repetitions. */
+/** Refuses a request and its repeats. */
 export function fail(pending: PendingAppend, error: unknown): void {
   pending.reject(error)
   for (const follower of pending.followers) follower.reject(error)

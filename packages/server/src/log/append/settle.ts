@@ -6,7 +6,7 @@ import { type AppendAnswer, type AppendedEntry, AppendInDoubt } from './append_r
 import type { FlushPlan, Place } from './flush_plan.js'
 import { fail, type PendingAppend, succeed } from './pending_append.js'
 
-/** What a flush found of one session: its head before, and the time that its entries got. */
+/** What a flush found for one session: its previous head, and the time of its entries. */
 export interface FoundHead {
   last_seq: number
   time: string
@@ -14,13 +14,13 @@ export interface FoundHead {
   disable_task_tracking: boolean
 }
 
-/** What a flush found: its sessions in order (undefined for one that does not exist), and what was wanted back. */
+/** What a flush found: its sessions in order (undefined for one that does not exist), and the returned entries. */
 export interface FlushResult {
   heads: Array<FoundHead | undefined>
   rewritten: ReadonlyMap<AppendedEntry, Pick<AppendedEntry, 'data' | 'meta'>>
 }
 
-/** Reads the rows of the statement that the plan has. */
+/** Reads the rows of the plan's statement. */
 export function readResult(plan: FlushPlan, rows: readonly Row[]): FlushResult {
   const wanted = rows.filter((row) => row.place !== null)
   const rewritten = wanted.map((row) => {
@@ -31,7 +31,7 @@ export function readResult(plan: FlushPlan, rows: readonly Row[]): FlushResult {
 }
 
 function readHeads(row: Row): Array<FoundHead | undefined> {
-  // Only APPEND_EVENTS tells which there are, and only where one is missing.
+  // Only APPEND_EVENTS lists the existing sessions, and only if one is missing.
   const { places = null } = row
   if (places === null) return headsOf(row)
   const heads: Array<FoundHead | undefined> = []
@@ -58,11 +58,11 @@ function headsOf(row: Row): Array<FoundHead | undefined> {
 }
 
 /**
- * Answers one request of a flush that was carried out. Gives a promise only where stored entries have to be read back:
- * where the caller's ids were known in part. Gives `look again` instead of refusing a conditional append whose first
- * attempt may be what moved the head: keys and ids were looked up before the head was locked, so an attempt that
- * another node commits meanwhile shows in the head alone. `isRepeated`: an earlier attempt of the same flush may have
- * been carried out.
+ * Answers one request of a committed flush. Returns a promise only if stored entries must be read back, because some
+ * of the caller's ids were known. Returns `look again` instead of refusing a conditional append whose own first
+ * attempt may have moved the head: keys and ids were looked up before the head was locked, so an attempt that another
+ * node commits meanwhile shows only in the head. `isRepeated`: an earlier attempt of the same flush may have been
+ * committed.
  */
 export function settle(
   database: Database,
@@ -105,7 +105,7 @@ function parentOf(place: Place, head: FoundHead): string | null {
   return place.is_first_message ? head.last_message_id : place.parent_id
 }
 
-/** Answers a request with entries that are stored, by their seqs. Never throws. */
+/** Answers a request with stored entries, by their seqs. Never throws. */
 export async function readBack(
   database: Database,
   pending: PendingAppend,
@@ -122,7 +122,7 @@ export async function readBack(
     }
     succeed(pending, { entries: rows.map((row) => storedAnswer(request, row)), replayed })
   } catch (error) {
-    // What was asked for is stored and only its answer could not be read, so "nothing was stored" would be wrong.
+    // The entries are stored, and only the answer could not be read, so "nothing was stored" would be wrong.
     fail(pending, new AppendInDoubt('the stored entries could not be read back', { cause: error }))
   }
 }

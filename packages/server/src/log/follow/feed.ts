@@ -3,13 +3,12 @@ import type { Queryable } from '../../postgres/database.js'
 import { READ_HEADS } from '../read/read_queries.js'
 
 /**
- * Wakes those who tail a session when its log grows. What they then read is the log itself, by seq: a wake-up
- * carries nothing, may come for no reason, and one that is lost only costs time. It comes from
+ * Wakes the tails of a session when its log grows. A tail then reads the log itself, by seq, so a wake-up carries no
+ * data, may be spurious, and may be lost: that only costs time. Wake-ups come from
  *
  *   - this node's appender, at once;
- *   - another node, through the bell (NOTIFY), within milliseconds;
- *   - a look at the heads of all tailed sessions every few seconds, one statement a project, which is what
- *     correctness rests on.
+ *   - another node, by NOTIFY, within milliseconds;
+ *   - a poll of the heads of all tailed sessions every few seconds, one statement per project. Correctness rests on it.
  */
 export class Feed {
   private readonly projects = new Map<string, Map<string, Set<Subscription>>>()
@@ -34,7 +33,7 @@ export class Feed {
     this.bell.ring(project_id, session_ids)
   }
 
-  /** Subscribes to a session. Subscribe first and read then: so no entry falls between the two. */
+  /** Subscribes to a session. Subscribe before reading, so that no entry is missed in between. */
   subscribe(project_id: string, session_id: string, seen_seq: number): Subscription {
     const sessions = this.projects.get(project_id) ?? new Map<string, Set<Subscription>>()
     this.projects.set(project_id, sessions)
@@ -52,7 +51,7 @@ export class Feed {
     return subscription
   }
 
-  /** Sessions with a subscription, and subscriptions. */
+  /** Number of sessions with a subscription, and of subscriptions. */
   load(): { sessions: number; subscriptions: number } {
     const sets = [...this.projects.values()].flatMap((sessions) => [...sessions.values()])
     return { sessions: sets.length, subscriptions: sets.reduce((sum, set) => sum + set.size, 0) }
@@ -93,20 +92,20 @@ export class Feed {
         const rows = await this.database.query(READ_HEADS, [project_id, [...sessions.keys()]])
         const heads = new Map(rows.map((row) => [row.session_id!, Number(row.last_seq)]))
         for (const [session_id, subscriptions] of sessions) {
-          // A session that has gone, or whose log has become shorter, wakes its tails too: they find out when they read.
+          // A deleted session, or one whose log became shorter, also wakes its tails: they find out when they read.
           const head = heads.get(session_id)
           for (const subscription of subscriptions) if (subscription.seen_seq !== head) subscription.wake()
         }
       }
     } catch {
-      // The database is away; the next look, or a reader's own query, will tell.
+      // The database is unavailable; the next poll, or a reader's own query, will report it.
     } finally {
       this.polling = false
     }
   }
 }
 
-/** One tail's place in the feed. */
+/** One tail's subscription. */
 export class Subscription {
   private readonly ending = new AbortController()
   private woken = false

@@ -2,10 +2,10 @@ import { mergedJson } from '../../lists/merged_json.js'
 import { prepared } from '../../postgres/statement.js'
 
 /**
- * Merges into a message's meta, unless the result takes more than the bytes allowed. The session's head is locked
- * first, as in every change of a session, then the message before it is read: two at once lose nothing. Rows:
- * session (whether it exists), and meta after the merge with whether it was stored, null without the message.
- * Parameters: $1 project, $2 session, $3 message, $4 the body as JSON, $5 bytes allowed.
+ * Merges into a message's meta, unless the result exceeds the bytes allowed. The session's head is locked first, as
+ * for every change of a session, then the message before it is read, so concurrent merges lose nothing. Rows: session
+ * (whether it exists), the merged meta, and whether it was stored (null if there is no such message). Parameters: $1
+ * project, $2 session, $3 message, $4 the body as JSON, $5 bytes allowed.
  */
 export const MERGE_MESSAGE_META = prepared(
   'merge_message_meta',

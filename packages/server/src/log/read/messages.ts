@@ -5,7 +5,7 @@ import { mergedTooLarge } from '../../sessions/sessions.js'
 import { COUNT_TOKENS, MERGE_MESSAGE_META } from './message_queries.js'
 
 /**
- * Merges the body's meta into a message's: the top level, null deletes a key. Gives it after the merge, as JSON.
+ * Merges the body's meta into a message's, at the top level; null deletes a key. Returns the merged meta as JSON.
  * @throws AnnalsError session_not_found, message_not_found, payload_too_large
  */
 export async function mergeMessageMeta(

@@ -3,17 +3,17 @@ import type { Queryable, Row } from '../../postgres/database.js'
 import { READ_HEAD } from '../../sessions/session_queries.js'
 import { type EntryPage, type EntryView, readEntries } from './read_queries.js'
 
-/** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
+/** Most bytes of JSON that one statement returns, except for a single larger entry: what a reader holds at a time. */
 export const PIECE_BYTES_MAX = 1024 * 1024
-/** Entries that one statement gives at most. */
+/** Most entries that one statement returns. */
 const PIECE_ENTRIES_MAX = 1_000
 /**
- * Entries that one statement looks at, at most, where a filter may leave any of them out: 3 to 6 ms. What a filter
- * finds nothing in is so read by many short statements, between which others get the connection.
+ * Most entries that one statement reads when a filter may reject any of them: 3 to 6 ms. So a filter that matches
+ * nothing is read by many short statements, and others get the connection in between.
  */
 const SCANNED_ENTRIES_MAX = 10_000
 
-/** An entry as it is read: its number, its JSON text, and what other columns its view has. */
+/** An entry as it is read: its seq, its JSON text, and the other columns of its view. */
 export interface ReadEntry {
   seq: number
   json: string
@@ -26,9 +26,9 @@ export interface ReadEntry {
 }
 
 /**
- * The seq of a session's newest entry, 0 when it has none, for a reader that has seen all up to `seen_seq`.
- * @throws AnnalsError session_not_found, seq_ahead where the reader has seen more than there is: a log never gets
- * shorter, so it is another one, from a backup for example, and what the reader has seen may be something else in it
+ * The seq of a session's newest entry, 0 if it has none, for a reader that has read up to `seen_seq`.
+ * @throws AnnalsError session_not_found; seq_ahead if the reader is ahead of the log. A log never gets shorter, so
+ * this is another log, for example from a backup, and its entries may differ from those that the reader has seen
  */
 export async function readLastSeq(
   database: Queryable,
@@ -47,9 +47,9 @@ export async function readLastSeq(
 }
 
 /**
- * The entries of a page in order of seq, in pieces of bounded size. Entries never change place and a session's
- * are numbered without gaps, so pieces read one after the other fit together without a snapshot. Reading ends early,
- * between two statements, when nobody wants the rest any longer.
+ * The entries of a page in order of seq, in pieces of bounded size. Entries never move and are numbered without gaps,
+ * so consecutive pieces fit together without a snapshot. Reading stops early, between two statements, when the caller
+ * has gone.
  */
 export async function* readLog(
   database: Queryable,
@@ -63,14 +63,14 @@ export async function* readLog(
     const { statement, parameters } = readEntries(slice, view, PIECE_BYTES_MAX)
     const rows = await database.query(statement, parameters)
     if (rows.length > 0) yield rows.map((row) => toEntry(row, view))
-    // A piece also ends where it has too many bytes: behind its last entry there may be more of the same slice.
+    // A piece also ends at its byte limit, so the same slice may have more entries.
     const { seq = page.time_desc ? slice.above_seq + 1 : slice.below_seq - 1 } = rows.at(-1) ?? {}
     const next = page.time_desc ? { below_seq: Number(seq) } : { above_seq: Number(seq) }
     rest = { ...rest, ...next, limit: rest.limit - rows.length }
   }
 }
 
-/** The part of a page's range of seqs that one statement reads. Messages alone have an index, and need no slices. */
+/** The range of seqs that one statement reads. Messages have their own index and need no slices. */
 function scannedAtOnce(page: EntryPage): Pick<EntryPage, 'above_seq' | 'below_seq'> {
   const { above_seq, below_seq, kind, type, time_desc } = page
   if (kind === 'message' && type === undefined) return { above_seq, below_seq }

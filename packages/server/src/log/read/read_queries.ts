@@ -2,7 +2,7 @@ import { entryItemJson, eventJson } from '../../lists/resource_json.js'
 import type { Parameter } from '../../postgres/database.js'
 import { prepared, type Statement } from '../../postgres/statement.js'
 
-/** Which entries of a session a page shows, and from where on. */
+/** Which entries of a session a page shows, and where it starts. */
 export interface EntryPage {
   project_id: string
   session_id: string
@@ -18,9 +18,11 @@ export interface EntryPage {
 }
 
 /**
- * How a page writes its entries. Every row has seq and json; what json is:
- * event: a SessionEvent; item: an item of the timeline, with the column kind; message: the blob as it was written, and beside it the
- * columns id, parent_id, format, meta (JSON text) and tokens; message_id, message_meta: only the one of these.
+ * How a page writes its entries. Every row has seq and json, where json depends on the view:
+ * - event: a SessionEvent;
+ * - item: an item of the timeline, with the column kind;
+ * - message: the blob as it was written, with the columns id, parent_id, format, meta (JSON text) and tokens;
+ * - message_id, message_meta: only that value.
  */
 export type EntryView = 'event' | 'item' | 'message' | 'message_id' | 'message_meta'
 
@@ -34,8 +36,8 @@ const COLUMNS: Record<EntryView, string> = {
 }
 
 /**
- * Composes a page of entries in order of seq, cut off before the entry with which their JSON passes `bytes_max`, but
- * never before the first: so a page of large entries is read in pieces.
+ * Composes a page of entries in order of seq. It ends before the entry with which its JSON would exceed `bytes_max`,
+ * but always has at least one, so a page of large entries is read in pieces.
  */
 export function readEntries(
   page: EntryPage,
@@ -48,7 +50,7 @@ export function readEntries(
   const conditions = ['e.project_id = $1', 'e.session_id = $2', 'e.seq > $5', 'e.seq < $6']
   const name = ['read_entries', view, direction.toLowerCase()]
   if (page.kind) {
-    // Not a parameter: messages have an index of their own, and the planner must see that it is for them.
+    // Not a parameter, because the planner must see that the partial index of messages applies.
     conditions.push(`e.kind = '${page.kind}'`)
     name.push(page.kind)
   }
@@ -74,7 +76,7 @@ ORDER BY e.seq ${direction}`
   return { statement: prepared(name.join('_'), text), parameters }
 }
 
-/** Where the logs of sessions stand, for those that exist. Parameters: $1 project, $2 sessions. */
+/** The last seqs of the sessions that exist. Parameters: $1 project, $2 sessions. */
 export const READ_HEADS = prepared(
   'read_heads',
   'SELECT h.session_id, h.last_seq FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])',
