@@ -57,7 +57,7 @@ const META_FIELDS: Readonly<Record<PartType, MetaFields>> = {
   'tool-call': { required: ['id', 'name', 'arguments'], texts: ['type', 'thought_signature'] },
   'tool-result': { required: ['tool_call_id'], texts: ['name'], booleans: ['is_error'] },
   data: { required: ['data_type'] },
-  thinking: { texts: ['signature', 'type'] },
+  thinking: { texts: ['signature', 'type', 'id'] },
   redacted_thinking: { required: ['data'] },
 }
 

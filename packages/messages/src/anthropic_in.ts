@@ -13,6 +13,7 @@ import {
 import type { CallIds } from './call_ids.js'
 import {
   type CacheControl,
+  dataPart,
   type FileMeta,
   type ImageMeta,
   type MediaMeta,
@@ -94,14 +95,14 @@ function readBlock(block: JsonObject, at: string, ids: CallIds, parts: Part[]): 
       parts.push(part('redacted_thinking', null, { data: textAt(block, 'data', at) }))
       return
     default:
-      parts.push(readUnknown(block, type))
+      parts.push(dataPart(block, type))
   }
 }
 
 function readImage(block: JsonObject, at: string): Part {
   const source = objectAt(block, 'source', at)
   const meta = source.type === 'text' ? null : readSource<ImageMeta>(source, `${at}/source`, {})
-  return meta === null ? readUnknown(block, 'image') : part('image', null, withMark(meta, block))
+  return meta === null ? dataPart(block, 'image') : part('image', null, withMark(meta, block))
 }
 
 function readDocument(block: JsonObject, at: string, ids: CallIds, parts: Part[]): void {
@@ -114,9 +115,7 @@ function readDocument(block: JsonObject, at: string, ids: CallIds, parts: Part[]
     return
   }
   const meta = readSource<FileMeta>(source, `${at}/source`, { media_type: 'application/pdf' })
-  parts.push(
-    meta === null ? readUnknown(block, 'document') : part('file', null, withMark(meta, block), title),
-  )
+  parts.push(meta === null ? dataPart(block, 'document') : part('file', null, withMark(meta, block), title))
 }
 
 /**
@@ -191,11 +190,6 @@ function readText(content: unknown, at: string, ids: CallIds): { text: string; m
     else media.push(piece)
   }
   return { text: texts.join('\n'), media }
-}
-
-function readUnknown(block: JsonObject, type: string): Part {
-  const { type: _, ...fields } = block
-  return part('data', null, { ...fields, data_type: type })
 }
 
 function withMark<Meta extends { cache_control?: CacheControl }>(meta: Meta, block: JsonObject): Meta {

@@ -132,7 +132,9 @@ function writeBlock(part: Part): Block | null {
     }
     case 'thinking': {
       const { signature, type } = part.meta ?? {}
-      return signature && type !== 'thought' ? { type: 'thinking', thinking: part.text, signature } : null
+      return signature && type !== 'thought' && type !== 'reasoning'
+        ? { type: 'thinking', thinking: part.text, signature }
+        : null
     }
     case 'redacted_thinking':
       return { type: 'redacted_thinking', data: part.meta.data }

@@ -68,10 +68,10 @@ export function optionalArrayAt(parent: JsonObject, key: string, at: string): un
 }
 
 /** The message's `role`, which must be one of `roles`. */
-export function roleAt<Role extends string>(blob: JsonObject, roles: readonly Role[]): Role {
+export function roleAt<Role extends string>(blob: JsonObject, roles: readonly Role[], at = ''): Role {
   const role = blob.role
   if (typeof role === 'string' && (roles as readonly string[]).includes(role)) return role as Role
-  throw new InvalidMessage('/role', `${missing(role)}must be one of ${roles.join(', ')}`)
+  throw new InvalidMessage(`${at}/role`, `${missing(role)}must be one of ${roles.join(', ')}`)
 }
 
 function missing(value: unknown): string {

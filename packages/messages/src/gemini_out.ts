@@ -32,7 +32,7 @@ export interface GeminiMessage {
  * is `{ output: text }`, or `{ error: text }` for an error. Its function's name is needed: where the call is not
  * in the run and the result does not say it, the call's id stands for it.
  *
- * Left out: empty text, which the API refuses; `redacted_thinking`; `data`; files in another provider's store;
+ * Left out: empty text, which the API refuses; `redacted_thinking`; OpenAI's reasoning; `data`; files in another provider's store;
  * names; what a spoken reply sounded like (its transcript is kept); refusals are kept as plain text; cache marks.
  */
 export function writeGemini(message: NeutralMessage): GeminiMessage[] {
@@ -76,6 +76,8 @@ function writePart(part: Part): GeminiPart | null {
       return part.text === '' ? null : { text: part.text }
     }
     case 'thinking':
+      // What OpenAI shows of its reasoning is a summary that goes with the encrypted text, and with no other.
+      if (part.meta?.type === 'reasoning') return null
       return writeThinking(part.text, part.meta?.type === 'thought' ? part.meta.signature : undefined)
     case 'image':
       return writeMedium(bytesOf(part.meta, 'image/png'), part.meta)

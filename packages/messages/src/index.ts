@@ -8,6 +8,7 @@ export {
   type GeminiMessage,
   type OpenAiMessage,
   type ProviderMessage,
+  type ResponsesItem,
   readMessage,
   type StoredMessage,
 } from './message_format.js'

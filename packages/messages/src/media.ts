@@ -84,6 +84,18 @@ export function fileName(file: FilePart): string | undefined {
   return file.filename ?? file.meta.filename
 }
 
+/** A file as OpenAI takes it: by its id in OpenAI's own store, or by its bytes; null where it has neither. */
+export function openAiFile(
+  file: FilePart,
+): { file_id: string } | { file_data: string; filename: string } | null {
+  const { file_id, type } = file.meta
+  if (file_id !== undefined && type !== 'file') return { file_id }
+  const bytes = fileBytes(file)
+  if (bytes === null) return null
+  const filename = fileName(file) ?? (bytes.media_type === 'application/pdf' ? 'file.pdf' : 'file')
+  return { file_data: dataUrl(bytes), filename }
+}
+
 /** The bytes of a sound, whose media type may only be in its `format`. */
 export function audioBytes(meta: AudioMeta): MediaBytes | null {
   return bytesOf(meta, meta.format === 'mp3' ? 'audio/mpeg' : `audio/${meta.format ?? 'wav'}`)

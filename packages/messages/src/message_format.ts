@@ -10,11 +10,18 @@ import { type GeminiMessage, writeGemini } from './gemini_out.js'
 import { readOpenAi } from './openai_in.js'
 import { type OpenAiMessage, writeOpenAi } from './openai_out.js'
 import type { NeutralMessage } from './parts.js'
+import { readResponses } from './responses_in.js'
+import { type ResponsesItem, writeResponses } from './responses_out.js'
 
-export type { AcontextMessage, AnthropicMessage, GeminiMessage, OpenAiMessage }
+export type { AcontextMessage, AnthropicMessage, GeminiMessage, OpenAiMessage, ResponsesItem }
 
 /** A message of any format, as the renderers write it. */
-export type ProviderMessage = OpenAiMessage | AnthropicMessage | GeminiMessage | AcontextMessage
+export type ProviderMessage =
+  | OpenAiMessage
+  | AnthropicMessage
+  | GeminiMessage
+  | AcontextMessage
+  | ResponsesItem
 
 /** A message as it was stored: its blob, read by `parseJson` where numbers beyond 2^53 matter. */
 export interface StoredMessage extends MessagePlace {
@@ -27,6 +34,7 @@ const READERS: Readonly<Record<MessageFormat, (blob: unknown, ids: CallIds) => N
   anthropic: readAnthropic,
   gemini: readGemini,
   acontext: readAcontext,
+  responses: readResponses,
 }
 
 const WRITERS: Readonly<Record<MessageFormat, (message: NeutralMessage) => ProviderMessage[]>> = {
@@ -34,6 +42,7 @@ const WRITERS: Readonly<Record<MessageFormat, (message: NeutralMessage) => Provi
   anthropic: writeAnthropic,
   gemini: writeGemini,
   acontext: writeAcontext,
+  responses: writeResponses,
 }
 
 /**

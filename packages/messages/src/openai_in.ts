@@ -14,6 +14,7 @@ import { writeJson } from './json/exact_json.js'
 import { isEmptyFile, parseDataUrl } from './media.js'
 import {
   type AudioMeta,
+  dataPart,
   type FileMeta,
   type ImageMeta,
   type NeutralMessage,
@@ -77,7 +78,7 @@ function readCall(value: unknown, at: string, ids: CallIds): Part {
   const type = optionalTextAt(call, 'type', at) ?? 'function'
   if (type === 'function')
     return readFunction(objectAt(call, 'function', at), textAt(call, 'id', at), at, ids)
-  if (type !== 'custom') return readUnknown(call, type)
+  if (type !== 'custom') return dataPart(call, type)
   const custom = objectAt(call, 'custom', at)
   const name = textAt(custom, 'name', `${at}/custom`)
   const input = textAt(custom, 'input', `${at}/custom`)
@@ -130,9 +131,9 @@ function readBlock(value: unknown, at: string): Part {
     case 'input_audio':
       return readAudio(objectAt(block, 'input_audio', at), `${at}/input_audio`)
     case 'file':
-      return readFile(objectAt(block, 'file', at), `${at}/file`)
+      return readFile(objectAt(block, type, at), `${at}/file`, type)
     default:
-      return readUnknown(block, type)
+      return dataPart(block, type)
   }
 }
 
@@ -144,21 +145,18 @@ function readImage(image: JsonObject, at: string): Part {
   return part('image', null, meta)
 }
 
-function readAudio(audio: JsonObject, at: string): Part {
+export function readAudio(audio: JsonObject, at: string): Part {
   return part('audio', null, { data: textAt(audio, 'data', at), format: textAt(audio, 'format', at) })
 }
 
-function readFile(file: JsonObject, at: string): Part {
+/** A file by its bytes, its id or, as the Responses API has it, its URL; `type` names one that has none of them. */
+export function readFile(file: JsonObject, at: string, type: string): Part {
   const meta: FileMeta = {}
   for (const key of ['file_id', 'file_data', 'filename'] as const) {
     const field = optionalTextAt(file, key, at)
     if (field !== undefined) meta[key] = field
   }
-  if (isEmptyFile(meta)) return part('data', null, { ...file, data_type: 'file' })
-  return part('file', null, meta, meta.filename ?? null)
-}
-
-function readUnknown(block: JsonObject, type: string): Part {
-  const { type: _, ...fields } = block
-  return part('data', null, { ...fields, data_type: type })
+  const url = optionalTextAt(file, 'file_url', at)
+  if (url !== undefined) meta.url = url
+  return isEmptyFile(meta) ? dataPart(file, type) : part('file', null, meta, meta.filename ?? null)
 }

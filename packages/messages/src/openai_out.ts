@@ -1,7 +1,7 @@
-import { audioFormat, bytesOf, dataUrl, fileBytes, fileName, publicUrl } from './media.js'
-import type { AudioMeta, FilePart, ImageMeta, NeutralMessage, Part, ToolCallMeta } from './parts.js'
+import { audioFormat, bytesOf, dataUrl, openAiFile, publicUrl } from './media.js'
+import type { AudioMeta, ImageMeta, NeutralMessage, Part, ToolCallMeta } from './parts.js'
 import { parseObject } from './tool_arguments.js'
-import { type Turn, turnsOf } from './turns.js'
+import { instructionRole, type Turn, turnsOf } from './turns.js'
 
 interface TextContent {
   type: 'text'
@@ -51,7 +51,7 @@ export function writeOpenAi(message: NeutralMessage): OpenAiMessage[] {
   }
   if (messages.length === 0) {
     const name = message.name === null ? {} : { name: message.name }
-    messages.push({ role: instructionRole(message, []) ?? message.role, content: '', ...name })
+    messages.push({ role: instructionRole(message, true) ?? message.role, content: '', ...name })
   }
   return messages
 }
@@ -105,15 +105,9 @@ function writeUserTurn(turn: Turn, message: NeutralMessage, messages: OpenAiMess
   }
   if (content.length === 0) return
   const name = message.name === null ? {} : { name: message.name }
-  const role = instructionRole(message, content)
+  const role = instructionRole(message, content.every(isText))
   if (role === null) messages.push({ role: 'user', content: unwrapped(content), ...name })
   else messages.push({ role, content: unwrapped(content.filter(isText)), ...name })
-}
-
-/** System and developer messages hold text alone; with anything else in it, the message is the user's. */
-function instructionRole(message: NeutralMessage, content: UserContent[]): 'system' | 'developer' | null {
-  const role = message.provider_role
-  return (role === 'system' || role === 'developer') && content.every(isText) ? role : null
 }
 
 function isText(content: { type: string }): content is TextContent {
@@ -134,8 +128,10 @@ function writeContent(part: Part): UserContent | null {
       return writeImage(part.meta)
     case 'audio':
       return writeAudio(part.meta) ?? (part.text ? { type: 'text', text: part.text } : null)
-    case 'file':
-      return writeFile(part)
+    case 'file': {
+      const file = openAiFile(part)
+      return file === null ? null : { type: 'file', file }
+    }
     default:
       return null
   }
@@ -156,13 +152,4 @@ function writeAudio(meta: AudioMeta): UserContent | null {
   const format = meta.format ?? audioFormat(meta.media_type ?? '')
   if (format !== 'wav' && format !== 'mp3') return null
   return { type: 'input_audio', input_audio: { data: meta.data, format } }
-}
-
-function writeFile(file: FilePart): UserContent | null {
-  const { file_id, type } = file.meta
-  if (file_id !== undefined && type !== 'file') return { type: 'file', file: { file_id } }
-  const bytes = fileBytes(file)
-  if (bytes === null) return null
-  const filename = fileName(file) ?? (bytes.media_type === 'application/pdf' ? 'file.pdf' : 'file')
-  return { type: 'file', file: { file_data: dataUrl(bytes), filename } }
 }

@@ -84,10 +84,14 @@ export interface DataMeta {
   [field: string]: unknown
 }
 
-/** `type: 'thought'` marks a Gemini thought, whose signature is of no use to Anthropic, nor the reverse. */
+/**
+ * `type: 'thought'` marks a Gemini thought and `type: 'reasoning'` a reasoning item of OpenAI: a signature is of use
+ * to its own provider alone. OpenAI's is the encrypted content, and `id` is the item's.
+ */
 export interface ThinkingMeta {
   signature?: string
   type?: string
+  id?: string
 }
 
 export type TextPart = PartOf<'text', string, TextMeta | null>
@@ -149,6 +153,11 @@ export function part<Type extends PartType>(
   filename: string | null = null,
 ): Part {
   return { type, text, asset: null, filename, meta } as Part
+}
+
+/** A block that has no neutral form. */
+export function dataPart({ type: _, ...fields }: Record<string, unknown>, data_type: string): Part {
+  return part('data', null, { ...fields, data_type })
 }
 
 /** The text that token counting counts: text, tool calls (name and arguments) and tool results, a line each. */

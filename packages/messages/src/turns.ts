@@ -50,3 +50,9 @@ function resultsFirst(parts: Part[]): Part[] {
   const results = parts.filter((part) => part.type === 'tool-result')
   return results.length === 0 ? parts : [...results, ...parts.filter((part) => part.type !== 'tool-result')]
 }
+
+/** System and developer messages of OpenAI hold text alone; with anything else in it, the message is the user's. */
+export function instructionRole(message: NeutralMessage, isText: boolean): 'system' | 'developer' | null {
+  const role = message.provider_role
+  return isText && (role === 'system' || role === 'developer') ? role : null
+}

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import type { MessageFormat } from '../src/index.js'
 import { acontext } from './arbitrary_neutral_messages.js'
+import { responses } from './arbitrary_response_items.js'
 import {
   base64,
   cached,
@@ -206,4 +207,5 @@ export const MESSAGES: Readonly<Record<MessageFormat, fc.Arbitrary<object>>> = {
   anthropic: asSent(anthropic),
   gemini: asSent(gemini),
   acontext: asSent(acontext),
+  responses: asSent(responses),
 }

@@ -102,6 +102,29 @@ const TOLD: Readonly<Record<MessageFormat, (exchanges: readonly Exchange[]) => o
         ...together(results, areResultsTogether).map((parts) => ({ role: 'user', parts })),
       ]
     }),
+  responses: (exchanges) =>
+    exchanges.flatMap(({ question, answer, calls }, e) => [
+      { role: 'user', content: question },
+      {
+        type: 'message',
+        id: `msg_${e}`,
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: answer, annotations: [] }],
+      },
+      ...calls.map((call, c) => ({
+        type: 'function_call',
+        id: `fc_${e}_${c}`,
+        call_id: `call_${e}_${c}`,
+        name: call.name,
+        arguments: call.arguments,
+      })),
+      ...calls.map(({ result }, c) => ({
+        type: 'function_call_output',
+        call_id: `call_${e}_${c}`,
+        output: result,
+      })),
+    ]),
 }
 
 function together<Result>(results: Result[], areTogether: boolean): Result[][] {
@@ -126,6 +149,9 @@ const SEQUENCE: Readonly<Record<MessageFormat, (message: never) => string[]>> = 
     parts.map(({ type, meta }) =>
       type === 'tool-call' ? `+${meta.id}` : type === 'tool-result' ? `-${meta.tool_call_id}` : '.',
     ),
+  responses: ({ type, call_id }: { type: string; call_id?: string }) => [
+    type === 'function_call' ? `+${call_id}` : type === 'function_call_output' ? `-${call_id}` : '.',
+  ],
 }
 
 const PAIRS = MESSAGE_FORMATS.flatMap((from) =>
@@ -171,7 +197,7 @@ describe('a page of a conversation', () => {
     exchanges.map((exchange) => ({ ...exchange, areResultsTogether: true })),
   )
 
-  it.each(['openai', 'anthropic', 'acontext'] as const)(
+  it.each(['openai', 'anthropic', 'acontext', 'responses'] as const)(
     'reads in %s as it does in the whole of it, wherever it begins, though Gemini gave no ids',
     (to) => {
       fc.assert(

@@ -159,6 +159,36 @@ const gemini = Type.Union([
   }),
 ])
 
+const inputText = record({ type: is('input_text'), text: someText })
+const inputImage = { type: is('input_image'), detail: oneOf('low', 'high', 'auto', 'original') }
+const inputContent = some(
+  Type.Union([
+    inputText,
+    record({ ...inputImage, image_url: Type.String({ pattern: /^(https?:\/\/|data:[^,]*;base64,)/i }) }),
+    record({ ...inputImage, file_id: text }),
+    record({ type: is('input_file'), file_id: text }),
+    record({ type: is('input_file'), file_url: publicUrl }),
+    record({ type: is('input_file'), file_data: Type.String({ pattern: /^data:/ }), filename: text }),
+  ]),
+)
+const responses = Type.Union([
+  record({
+    type: is('message'),
+    role: oneOf('system', 'developer'),
+    content: Type.Union([text, some(inputText)]),
+  }),
+  record({ type: is('message'), role: is('user'), content: Type.Union([text, inputContent]) }),
+  record({ type: is('message'), role: is('assistant'), content: text }),
+  record({ type: is('function_call'), call_id: text, name: text, arguments: text }),
+  record({ type: is('function_call_output'), call_id: text, output: Type.Union([text, inputContent]) }),
+  record({
+    type: is('reasoning'),
+    id: text,
+    summary: Type.Array(record({ type: is('summary_text'), text: someText })),
+    encrypted_content: maybe(text),
+  }),
+])
+
 const acontext = record({
   role: oneOf('user', 'assistant'),
   parts: Type.Array(
@@ -189,6 +219,7 @@ const VALIDATORS = {
   anthropic: Compile(anthropic),
   gemini: Compile(gemini),
   acontext: Compile(acontext),
+  responses: Compile(responses),
 }
 
 /** Whether a provider would take the message. */

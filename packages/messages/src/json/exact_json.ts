@@ -58,6 +58,12 @@ export function writeJson(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
+/** A text as it is, anything else as JSON; empty where there is nothing. */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value == null ? '' : writeJson(value)
+}
+
 /** Whether the double nearest to the number has the number's own value. */
 function fitsDouble(token: string): boolean {
   const nearest = Number(token)

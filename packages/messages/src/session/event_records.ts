@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../blob_fields.js'
-import { writeJson } from '../json/exact_json.js'
+import { textOf } from '../json/exact_json.js'
 import { eventSaysFailed, failureMark, isSomething, valueSaysFailed } from './failures.js'
-import type { CallRecord, ResultRecord } from './records.js'
+import type { CallRecord, EntryRecords, ResultRecord } from './records.js'
 
 /** Types of events, without what stands between the words. */
 const CALL_TYPES = new Set(['toolcall', 'tooluse', 'functioncall'])
@@ -16,11 +16,8 @@ const RESULT_TYPES = new Set([
   'functioncalloutput',
 ])
 
-/** The call and the result that an event records: one of them, both where it was logged when all was over, or neither. */
-export function recordsOf(
-  type: string,
-  data: JsonObject,
-): { call: CallRecord | undefined; result: ResultRecord | undefined } {
+/** The call and the result that an event records. */
+export function recordsOf(type: string, data: JsonObject): EntryRecords {
   const kind = type.toLowerCase().replace(/[^a-z]/g, '')
   if (CALL_TYPES.has(kind)) {
     const call = callOf(data)
@@ -63,9 +60,4 @@ function idsOf(data: JsonObject): [id: string | undefined, is_certain: boolean] 
 
 function isId(value: unknown): boolean {
   return (typeof value === 'string' && value !== '') || typeof value === 'number'
-}
-
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  return value == null ? '' : writeJson(value)
 }

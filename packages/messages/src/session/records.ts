@@ -18,6 +18,12 @@ export interface ResultRecord {
   is_failed: boolean
 }
 
+/** What an entry, or a piece of one, records: a call, a result, both where it was written when all was over, or neither. */
+export interface EntryRecords {
+  call: CallRecord | undefined
+  result: ResultRecord | undefined
+}
+
 /** Where an entry stands. */
 export interface Place {
   seq: number

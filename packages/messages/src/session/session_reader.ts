@@ -6,7 +6,8 @@ import { CallJoiner } from './call_joiner.js'
 import type { Block, LogEntry, LoggedEvent, LoggedMessage, ReadEntry } from './entry.js'
 import { recordsOf } from './event_records.js'
 import { textSaysFailed } from './failures.js'
-import type { CallRecord, Place, ResultRecord, Source } from './records.js'
+import { recordsOfItem } from './item_records.js'
+import type { CallRecord, EntryRecords, Place, ResultRecord, Source } from './records.js'
 
 /**
  * Reads the entries of one session in the order of `seq`, whatever format each message has, and ties results to
@@ -39,7 +40,8 @@ export class SessionReader {
       case 'text':
         return part.text === '' ? [] : [{ kind: 'text', text: part.text }]
       case 'thinking':
-        return [{ kind: 'thinking', text: part.text }]
+        // A provider that keeps a thought to itself gives its signature alone.
+        return [{ kind: 'thinking', text: part.text || null }]
       case 'redacted_thinking':
         return [{ kind: 'thinking', text: null }]
       case 'tool-call':
@@ -51,18 +53,18 @@ export class SessionReader {
         return [this.result('message', { id, is_certain: true, name, text: part.text, is_failed }, place)]
       }
       case 'data':
-        return [this.readData(part.meta, place)]
+        return this.readData(part.meta, place)
       default:
         return [{ kind: 'medium', part }]
     }
   }
 
   /** Tools that the provider itself runs are called and answered by blocks of their own. */
-  private readData(meta: DataMeta, place: Place): Block {
+  private readData(meta: DataMeta, place: Place): Block[] {
     const { data_type, id, name, input, tool_use_id, content } = meta
     if ((data_type === 'server_tool_use' || data_type === 'mcp_tool_use') && typeof name === 'string') {
       const record = { id: typeof id === 'string' ? id : undefined, name, arguments: writeJson(input ?? {}) }
-      return this.call('message', record, place)
+      return [this.call('message', record, place)]
     }
     if (data_type.endsWith('_tool_result') && typeof tool_use_id === 'string') {
       const refused = isObject(content) && typeof content.type === 'string' && content.type.endsWith('_error')
@@ -73,19 +75,24 @@ export class SessionReader {
         text: textOfContent(content),
         is_failed: meta.is_error === true || refused,
       }
-      return this.result('message', record, place)
+      return [this.result('message', record, place)]
     }
-    return { kind: 'data', value: meta }
+    const blocks = this.readRecords('message', recordsOfItem(meta), place)
+    return blocks.length > 0 ? blocks : [{ kind: 'data', value: meta }]
   }
 
   private readEvent(entry: LoggedEvent): ReadEntry {
     const { seq, created_at, type, data } = entry
-    const { call, result } = recordsOf(type, data)
-    const blocks: Block[] = []
-    if (call) blocks.push(this.call('event', call, entry))
-    if (result) blocks.push(this.result('event', result, entry))
+    const blocks = this.readRecords('event', recordsOf(type, data), entry)
     if (blocks.length === 0) blocks.push({ kind: 'data', value: data })
     return { seq, created_at, kind: 'event', speaker: type, name: null, blocks }
+  }
+
+  private readRecords(source: Source, { call, result }: EntryRecords, place: Place): Block[] {
+    const blocks: Block[] = []
+    if (call) blocks.push(this.call(source, call, place))
+    if (result) blocks.push(this.result(source, result, place))
+    return blocks
   }
 
   private call(source: Source, { id, name, arguments: given }: CallRecord, place: Place): Block {
