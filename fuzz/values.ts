@@ -23,6 +23,16 @@ const message = fc.oneof(
       content: fc.string({ minLength: 1 }),
     }),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constantFrom('function_call', 'function_call_output', 'mcp_call'),
+      call_id: fc.string(),
+      name: fc.string(),
+      arguments: fc.string(),
+      output: fc.string(),
+    }),
+  },
   { weight: 1, arbitrary: object },
 )
 

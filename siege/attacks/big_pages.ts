@@ -3,7 +3,7 @@ import { FORMATS } from './stalled_readers.ts'
 
 export const bigPages: Attack = {
   name: 'big-pages',
-  does: 'reads pages of 20 MB in four formats, dozens at once',
+  does: 'reads pages of 20 MB in five formats, dozens at once',
   answers: [200, 429, 503],
   strike: (ground) =>
     ground.lanes(ground.scaled(12, 50), (lane) => {

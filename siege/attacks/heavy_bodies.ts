@@ -41,6 +41,7 @@ const BLOBS: Record<string, (content: string) => string> = {
   anthropic: (content) => `{"role":"user","content":[{"type":"text","text":"${content}"}]}`,
   gemini: (content) => `{"role":"user","parts":[{"text":"${content}"}]}`,
   acontext: (content) => `{"role":"user","parts":[{"type":"text","text":"${content}"}]}`,
+  responses: (content) => `{"type":"function_call_output","call_id":"c","output":"${content}"}`,
 }
 
 const PARTS = list('{"type":"text","text":"a"}')
@@ -69,6 +70,11 @@ export const heavyBodies: Attack = {
         })),
       ),
       { method: 'POST', path: `${path}/messages`, body: `{"blob":{"role":"user","content":${PARTS}}}` },
+      {
+        method: 'POST',
+        path: `${path}/messages`,
+        body: `{"format":"responses","blob":{"type":"reasoning","id":"r","summary":${PARTS}}}`,
+      },
       ...FORMATS.map((format) => ({ path: `${path}/messages?format=${format}&limit=5&time_desc=true` })),
       { path: `${path}/token_counts` },
     ]

@@ -1,11 +1,11 @@
 import type { Attack } from '../attackers/attack.ts'
 import { head } from '../attackers/ground.ts'
 
-export const FORMATS = ['openai', 'anthropic', 'gemini', 'acontext']
+export const FORMATS = ['openai', 'anthropic', 'gemini', 'acontext', 'responses']
 
 export const stalledReaders: Attack = {
   name: 'stalled-readers',
-  does: 'asks for pages of 20 MB in four formats over hundreds of connections, and reads none of them',
+  does: 'asks for pages of 20 MB in five formats over hundreds of connections, and reads none of them',
   answers: ['closed'],
   seconds: 5,
   async strike(ground) {

@@ -182,7 +182,7 @@ describe('the event loop is held for 20 ms at most', () => {
       expectOk(await api.request('POST', `/api/v1/session/${id}/messages`, { body: { blob } }), 201)
     const entries = results.map((blob) => ({ kind: 'message', blob }))
     expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
-    for (const format of ['openai', 'anthropic', 'gemini', 'acontext'])
+    for (const format of ['openai', 'anthropic', 'gemini', 'acontext', 'responses'])
       for (const query of ['', '&limit=1', '&limit=50&time_desc=true'])
         await check(
           `${format}${query}`,

@@ -83,8 +83,8 @@ describe('a process with little memory lives, keeps to its bound, and serves ano
     await expectBodiesBounded(paths, undefined, [401, 404, 405, 413, 503])
   }, 60_000)
 
-  it('pages of 8 MB in four formats, read by 50 clients', async () => {
-    const formats = ['openai', 'anthropic', 'gemini', 'acontext']
+  it('pages of 8 MB in five formats, read by 50 clients', async () => {
+    const formats = ['openai', 'anthropic', 'gemini', 'acontext', 'responses']
     const client = await service.newClient({ token: project.token, node: small })
     const statuses: number[] = []
     const attack = async () => {

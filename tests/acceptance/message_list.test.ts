@@ -171,7 +171,7 @@ describe('token counts', () => {
     expectOk(await log.add({ role: 'tool', tool_call_id: 'c', content: 'hello world' }), 201)
     const total = expectOk(await log.tokens()).total_tokens
     expect(total).toBeGreaterThanOrEqual(withCall + 2)
-    for (const format of ['openai', 'anthropic', 'gemini', 'acontext']) {
+    for (const format of ['openai', 'anthropic', 'gemini', 'acontext', 'responses']) {
       const pages = await walkMessages(log, { limit: 1, format })
       expect(
         pages.reduce((sum, page) => sum + page.this_time_tokens, 0),

@@ -49,6 +49,11 @@ describe('a blob that is no message of its format', () => {
     ['acontext', '/blob/parts', { role: 'user' }],
     ['acontext', '/blob/parts/0/type', { role: 'user', parts: [{ text: 'x' }] }],
     ['acontext', '/blob/parts/0/type', { role: 'user', parts: [{ type: 'surprise' }] }],
+    ['responses', '/blob/type', {}],
+    ['responses', '/blob/role', { role: 'tool', content: 'x' }],
+    ['responses', '/blob/content/0/text', { role: 'user', content: [{ type: 'input_text' }] }],
+    ['responses', '/blob/call_id', { type: 'function_call', name: 'f', arguments: '{}' }],
+    ['responses', '/blob/output', { type: 'function_call_output', call_id: 'c', output: 7 }],
   ])('(%s) is 400 and names %s: %j', async (format, field, blob) => {
     expectError(await log.add(blob, { format }), 400, 'invalid_request', field)
     expect(expectOk(await log.list({ format })).items).toEqual([])

@@ -118,6 +118,25 @@ const SAMPLES: Sample[] = [
       parts: [{ type: 'tool-call', meta: { id: 'c', name: 'f', arguments: '{}', type: 'function' } }],
     },
   ],
+  ['responses', 'user', [{ type: 'text', text: 'Hi' }], { role: 'user', content: 'Hi', x: 1.5 }],
+  [
+    'responses',
+    'assistant',
+    [{ type: 'tool-call', meta: { id: 'c', name: 'f', arguments: '{' } }],
+    { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '{', status: 'completed' },
+  ],
+  [
+    'responses',
+    'user',
+    [{ type: 'tool-result', text: '42', meta: { tool_call_id: 'c' } }],
+    { type: 'function_call_output', call_id: 'c', output: '42' },
+  ],
+  [
+    'responses',
+    'assistant',
+    [{ type: 'data', meta: { data_type: 'web_search_call' } }],
+    { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'x' } },
+  ],
 ]
 /** Contents that say nothing. */
 const EMPTY: Array<[string, object]> = [
@@ -132,6 +151,9 @@ const EMPTY: Array<[string, object]> = [
   ['gemini', { role: 'model' }],
   ['gemini', { parts: [{ text: 'no role' }] }],
   ['acontext', { role: 'assistant', parts: [] }],
+  ['responses', { role: 'user', content: '' }],
+  ['responses', { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAAB' }],
+  ['responses', { id: 'msg_1' }],
 ]
 
 describe('a message', () => {
@@ -151,7 +173,7 @@ describe('a message', () => {
     async (format, blob) => {
       expectOk(await log.add(blob, { format }), 201)
       expect(expectOk(await log.list({ format })).items).toEqual([blob])
-      for (const other of ['openai', 'anthropic', 'gemini', 'acontext'])
+      for (const other of ['openai', 'anthropic', 'gemini', 'acontext', 'responses'])
         expectOk(await log.list({ format: other }))
     },
   )

@@ -23,6 +23,8 @@ const SHOWN = [
   'a message that repeats calls of events',
   'a call and its result in the format gemini, without an id',
   'tools that the provider runs',
+  'calls and results in the format responses',
+  'built-in tools of OpenAI that the caller runs',
   'events without ids: results go to the calls of their name, oldest first',
 ]
 const STATES: Record<string, string> = { failed: 'failed', answered: 'ok', 'no result yet': 'open' }

@@ -10,6 +10,7 @@ MESSAGES = {
     "anthropic": {"role": "user", "content": "Hello"},
     "gemini": {"role": "user", "parts": [{"text": "Hello"}]},
     "acontext": {"role": "user", "parts": [{"type": "text", "text": "Hello"}]},
+    "responses": {"type": "message", "role": "user", "content": "Hello"},
 }
 SEQ = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 

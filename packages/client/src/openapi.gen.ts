@@ -161,7 +161,7 @@ export interface paths {
         };
         /**
          * List a session's messages in a format
-         * @description In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. A tool result that another format keeps in a message of its own makes several items of one message; `ids` and `metas` repeat accordingly. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.
+         * @description In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.
          */
         get: operations["listMessages"];
         put?: never;
@@ -656,12 +656,12 @@ export interface components {
              */
             seq: number;
             /**
-             * @description The provider whose own message format it is; `acontext` is the neutral form.
+             * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
              * @default openai
              */
-            format: "openai" | "anthropic" | "gemini" | "acontext";
+            format: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
             /**
-             * @description One whole message in the provider's own format.
+             * @description One whole message in the provider's own format; of the Responses API, one item.
              * @example {
              *       "role": "user",
              *       "content": "Where is my flight?"
@@ -2690,8 +2690,8 @@ export interface operations {
     listMessages: {
         parameters: {
             query?: {
-                /** @description The provider whose own message format it is; `acontext` is the neutral form. */
-                format?: "openai" | "anthropic" | "gemini" | "acontext";
+                /** @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form. */
+                format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                 /** @description How many messages a page has at most. None: the whole session, streamed. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused. */
@@ -2875,7 +2875,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description One whole message in the provider's own format.
+                     * @description One whole message in the provider's own format; of the Responses API, one item.
                      * @example {
                      *       "role": "user",
                      *       "content": "Where is my flight?"
@@ -2885,10 +2885,10 @@ export interface operations {
                         [key: string]: unknown;
                     };
                     /**
-                     * @description The provider whose own message format it is; `acontext` is the neutral form.
+                     * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
                      * @default openai
                      */
-                    format?: "openai" | "anthropic" | "gemini" | "acontext";
+                    format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                     meta?: {
                         [key: string]: unknown;
                     } | null;
@@ -3579,7 +3579,7 @@ export interface operations {
                         /** @enum {string} */
                         kind: "message";
                         /**
-                         * @description One whole message in the provider's own format.
+                         * @description One whole message in the provider's own format; of the Responses API, one item.
                          * @example {
                          *       "role": "user",
                          *       "content": "Where is my flight?"
@@ -3589,10 +3589,10 @@ export interface operations {
                             [key: string]: unknown;
                         };
                         /**
-                         * @description The provider whose own message format it is; `acontext` is the neutral form.
+                         * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
                          * @default openai
                          */
-                        format?: "openai" | "anthropic" | "gemini" | "acontext";
+                        format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                         /**
                          * @description What the caller keeps with the message; any JSON object, up to 64 KiB.
                          * @example {

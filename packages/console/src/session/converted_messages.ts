@@ -2,11 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useProject } from '../access/project_context.tsx'
 import type { Json } from '../json/exact_json.ts'
 
-export const FORMATS = ['openai', 'anthropic', 'gemini', 'acontext'] as const
+export const FORMATS = ['openai', 'responses', 'anthropic', 'gemini', 'acontext'] as const
 export type Format = (typeof FORMATS)[number]
 
 export const FORMAT_NAMES: Record<Format, string> = {
   openai: 'OpenAI',
+  responses: 'OpenAI Responses',
   anthropic: 'Anthropic',
   gemini: 'Gemini',
   acontext: 'Neutral',

@@ -7,15 +7,19 @@ import { Seq } from './event_schema.js'
 export const MessageFormat = Type.Union(
   MESSAGE_FORMATS.map((format) => Type.Literal(format)),
   {
-    description: 'The provider whose own message format it is; `acontext` is the neutral form.',
+    description:
+      "The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.",
     default: 'openai',
   },
 )
 
-export const MessageBlob = JsonObject("One whole message in the provider's own format.", {
-  role: 'user',
-  content: 'Where is my flight?',
-})
+export const MessageBlob = JsonObject(
+  "One whole message in the provider's own format; of the Responses API, one item.",
+  {
+    role: 'user',
+    content: 'Where is my flight?',
+  },
+)
 
 export const MessageMeta = JsonObject(
   'What the caller keeps with the message; any JSON object, up to 64 KiB.',

@@ -46,7 +46,7 @@ export async function describeApi(app: AppServer): Promise<void> {
       tags: [
         { name: 'Sessions', description: 'A session belongs to a project, and to a user if one wishes.' },
         { name: 'Events', description: "Structured entries of a session's log." },
-        { name: 'Messages', description: 'Messages of a session, in four formats.' },
+        { name: 'Messages', description: 'Messages of a session, in five formats.' },
         { name: 'Timeline', description: 'Messages and events together: pages, live tail, batches.' },
         {
           name: 'Learning spaces',
