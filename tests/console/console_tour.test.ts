@@ -87,7 +87,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     const { page } = tab
     await page.goto(`${service.node.url}/console/sessions?user=${encodeURIComponent(run.user.slice(0, 3))}`)
     await page.getByText('Names must match exactly').waitFor()
-    expect(await page.getByText('compared with their type').count()).toBe(0)
+    expect(await page.getByText('Types matter').count()).toBe(0)
     await page.getByRole('button', { name: run.user, exact: true }).click()
     await expect.poll(() => page.getByRole('combobox', { name: 'User' }).inputValue()).toBe(run.user)
     await firstSession(page).waitFor()
@@ -115,7 +115,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     await page.getByLabel('Type').selectOption('number')
     await page.getByLabel('Value', { exact: true }).fill('seven')
     await page.getByRole('button', { name: 'Add' }).click()
-    await page.getByRole('alert').filter({ hasText: 'no number' }).waitFor()
+    await page.getByRole('alert').filter({ hasText: 'not a number' }).waitFor()
     await page.getByLabel('Value', { exact: true }).fill('7')
     await page.getByRole('button', { name: 'Add' }).click()
     await page.locator('.filter-json', { hasText: '{"run":{"number":7}}' }).waitFor()
@@ -204,7 +204,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     const { page } = tab
     await page.goto(`${service.node.url}/console/spaces`)
     await page.getByRole('button', { name: 'New learning space' }).click()
-    await page.getByLabel(/^User, or nothing/).fill(run.user)
+    await page.getByLabel(/^User \(empty/).fill(run.user)
     await page.getByRole('button', { name: 'Create' }).click()
     await page.getByText('topic').waitFor()
     await page.goto(`${service.node.url}/console/users/${encodeURIComponent(run.user)}`)

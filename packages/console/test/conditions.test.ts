@@ -53,7 +53,7 @@ describe('a value that was typed', () => {
   })
 
   it.each(['seven', '', '0x7', '1,5', 'NaN'])('is refused as a number when it is %j', (text) => {
-    expect(() => readValue('number', text)).toThrow('no number')
+    expect(() => readValue('number', text)).toThrow('not a number')
   })
 })
 

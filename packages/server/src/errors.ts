@@ -1,7 +1,7 @@
 /**
- * The catalogue of errors that a caller can meet: one row a name, with its HTTP status and, where waiting
- * helps, the seconds after which a retry makes sense. A domain error is thrown anywhere below HTTP and
- * becomes a response in one place (`http/answer/errors.ts`).
+ * The catalogue of errors that callers can get: one row for each name, with its HTTP status and, if waiting helps,
+ * the seconds after which a retry makes sense. A domain error is thrown anywhere below HTTP and becomes a response in
+ * one place (`http/answer/errors.ts`).
  */
 const CATALOGUE = {
   invalid_json: { status: 400 },
@@ -37,20 +37,20 @@ export type ErrorName = keyof typeof CATALOGUE
 
 export const ERROR_NAMES = Object.keys(CATALOGUE) as ErrorName[]
 
-/** The HTTP status that goes with an error's name. */
+/** The HTTP status of an error. */
 export function statusOf(name: ErrorName): number {
   return CATALOGUE[name].status
 }
 
-/** Seconds after which the same request may succeed, where the error is one that passes. */
+/** Seconds after which the same request may succeed, if the error is temporary. */
 export function retryAfterOf(name: ErrorName): number | undefined {
   const row: { status: number; retry_after_s?: number } = CATALOGUE[name]
   return row.retry_after_s
 }
 
 /**
- * An outcome that the caller is told about. `message` is one sentence for a person: what was wrong and what
- * to do. `cause` is for the log alone and never leaves the process.
+ * An error for the caller. `message` is one sentence for people: what was wrong and what to do. `cause` is only for
+ * the log and never leaves the process.
  */
 export class AnnalsError extends Error {
   override readonly name = 'AnnalsError'
@@ -71,12 +71,12 @@ const NOT_FOUND = {
   token: 'There is no such token in this project.',
 } as const
 
-/** The one answer for a resource that does not exist, and for one that belongs to another project. */
+/** The answer for a resource that does not exist, and for one that belongs to another project. */
 export function notFound(resource: keyof typeof NOT_FOUND): AnnalsError {
   return new AnnalsError(`${resource}_not_found`, NOT_FOUND[resource])
 }
 
-/** The answer for an idempotency key that stands for another request. */
+/** The answer for an idempotency key that was used for a different request. */
 export function keyReused(): AnnalsError {
   return new AnnalsError(
     'idempotency_key_reused',
@@ -85,8 +85,8 @@ export function keyReused(): AnnalsError {
 }
 
 /**
- * A reason why the process cannot start or a command cannot run. `message` is a sentence for the operator
- * that says what to do; it is printed without a stack.
+ * A reason why the process cannot start or a command cannot run. `message` is a sentence that tells the operator what
+ * to do; it is printed without a stack.
  */
 export class StartError extends Error {
   override readonly name = 'StartError'

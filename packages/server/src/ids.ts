@@ -3,7 +3,7 @@ import { V7Generator } from 'uuidv7'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-// A system call for each random number is what an id would mostly cost; so they come by the thousand.
+// A system call per random number would be most of an id's cost, so they are fetched by the thousand.
 const numbers = new Uint32Array(1_024)
 let used = numbers.length
 const generator = new V7Generator({
@@ -16,14 +16,14 @@ const generator = new V7Generator({
   },
 })
 
-/** A new UUIDv7: later ids sort behind earlier ones, so a primary key grows at its right edge. */
+/** A new UUIDv7: later ids sort after earlier ones, so a primary key grows at its right edge. */
 export function newId(): string {
   return generator.generate().toString()
 }
 
 /**
- * The canonical form (lower case, dashes) of a UUID that a caller sent in either case; undefined for
- * anything else, the form without dashes included, so that an id has two spellings and not four.
+ * The canonical form (lower case, dashes) of a UUID in either case; undefined for anything else, including the form
+ * without dashes, so that an id has two spellings instead of four.
  */
 export function parseId(text: string): string | undefined {
   return UUID.test(text) ? text.toLowerCase() : undefined

@@ -1,4 +1,4 @@
-/** Bounds that clients rely on; the ones an operator may move are in `configuration/settings.ts`. */
+/** Limits that clients rely on; configurable ones are in `configuration/settings.ts`. */
 
 export const PAGE_LIMIT_DEFAULT = 20
 export const ENTRY_PAGE_LIMIT_DEFAULT = 50
@@ -7,27 +7,27 @@ export const BATCH_ENTRIES_MAX = 1_000
 export const USER_IDENTIFIER_LENGTH_MAX = 256
 export const EVENT_TYPE_LENGTH_MAX = 256
 export const NAME_LENGTH_MAX = 256
-/** Requests a second that a token may be limited to. */
+/** Largest rate limit of a token, in requests per second. */
 export const RATE_LIMIT_MAX = 1_000_000
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
-/** Bytes of `configs` or `meta`, as sent. */
+/** Most bytes of `configs` or `meta`, as sent. */
 export const OBJECT_BYTES_MAX = 64 * 1024
 /**
- * Bytes of `configs` or `meta` that merges may add up to, as PostgreSQL writes them (with a space behind each
- * comma and colon, hence the room).
+ * Most bytes that `configs` or `meta` may reach by merges, as PostgreSQL writes them (with a space after each comma
+ * and colon, hence the margin).
  */
 export const MERGED_BYTES_MAX = 2 * OBJECT_BYTES_MAX
-/** Digits that jsonb's numeric holds before and behind the decimal point (PostgreSQL manual, table 8.2). */
+/** Digits that jsonb's numeric holds before and after the decimal point (PostgreSQL manual, table 8.2). */
 export const NUMBER_INTEGER_DIGITS_MAX = 131_072
 export const NUMBER_FRACTION_DIGITS_MAX = 16_383
 /**
- * Digits that the numbers of one body may take beyond the body's own length when they are written out, as jsonb
- * does: `1e131071` is 8 bytes as sent and 131,072 as read.
+ * Digits that the numbers of one body may take beyond the body's own length when jsonb writes them out: `1e131071` is
+ * 8 bytes as sent and 131,072 when read.
  */
 export const NUMBER_EXPANSION_MAX = 1_048_576
-/** How long an idempotency key is remembered; the contract promises at least 24 hours. */
+/** How long an idempotency key is kept; the contract promises at least 24 hours. */
 export const IDEMPOTENCY_KEPT_HOURS = 48
-/** Longest that a project can ask for its sessions to be kept: a hundred years. */
+/** Longest retention of a project: a hundred years. */
 export const RETENTION_DAYS_MAX = 36_500
-/** Largest quota: what JSON can say exactly everywhere. */
+/** Largest quota: the largest integer that every JSON parser reads exactly. */
 export const QUOTA_MAX = Number.MAX_SAFE_INTEGER

@@ -9,7 +9,7 @@ type ValueOf<S extends Setting> = S['default'] extends number
     ? string
     : string | undefined
 
-/** The service's configuration: frozen, made once from the environment, passed to what needs it. */
+/** The service's configuration: frozen, created once from the environment, passed to the parts that need it. */
 export type Config = { readonly [K in keyof Settings]: ValueOf<Settings[K]> }
 
 /** Rows of the settings' table: variable, default as text, meaning. */
@@ -24,8 +24,8 @@ export function describeSettings(): Array<{ variable: string; default: string; m
 
 /**
  * Reads the environment. An empty variable counts as unset.
- * @throws StartError that names the first variable whose value does not fit, and what it takes; the value
- * itself is not repeated, since it may be a secret.
+ * @throws StartError that names the first invalid variable and what it accepts, without the value, which may be
+ * secret
  */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const entries = Object.entries(SETTINGS as Record<string, Setting>).map(([key, setting]) => {

@@ -2,10 +2,10 @@ import { isIP } from 'node:net'
 import { deflateRawSync } from 'node:zlib'
 import type { Config } from './config.js'
 
-/** Bytes that a token must have when what repeats in it is taken out: 32 random hexadecimal digits keep about all. */
+/** Least bytes of a token after removing repetitions: 32 random hexadecimal digits keep nearly all of theirs. */
 const TOKEN_BYTES_MIN = 24
 
-/** What an operator should know of how far a service is open, in sentences; none when it is as it should be. */
+/** Warnings about how far a service is exposed, in sentences; none if all is well. */
 export function exposureWarnings(config: Config): string[] {
   const warnings: string[] = []
   if (!isLoopback(config.host) && config.behind_tls !== 'true') {
@@ -25,12 +25,15 @@ export function exposureWarnings(config: Config): string[] {
   return warnings
 }
 
-/** Whether a link may open the console: on a service of one's own, which only its machine can reach. */
+/**
+ * Whether a link may open the console: only with the embedded database, on an address that only this machine can
+ * reach.
+ */
 export function signsInByCode(config: Pick<Config, 'host' | 'database_url'>): boolean {
   return config.database_url === undefined && isLoopback(config.host)
 }
 
-/** Whether a name or an address, without brackets, can mean this machine alone. */
+/** Whether a name or an address, without brackets, always means this machine. */
 export function isLoopback(host: string): boolean {
   return /^localhost$/i.test(host) || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }

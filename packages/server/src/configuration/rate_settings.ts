@@ -1,7 +1,7 @@
 import { RATE_LIMIT_MAX } from '../limits.js'
 import type { Setting } from './setting.js'
 
-/** The settings that say how much each caller may ask for. */
+/** The settings for rate limits. */
 export const RATE_SETTINGS = {
   rate_limit_per_second: {
     variable: 'ANNALS_RATE_LIMIT_PER_SECOND',

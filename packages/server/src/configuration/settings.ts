@@ -2,8 +2,8 @@ import { RATE_SETTINGS } from './rate_settings.js'
 import type { Setting } from './setting.js'
 
 /**
- * Every setting of the service, once: its variable, what it means, its default and its bounds. The Config
- * that is passed around, the help text of `annals serve` and the table in the README come from here.
+ * Every setting of the service, defined once: its variable, meaning, default and limits. The Config that is passed
+ * around, the help of `annals serve` and the table in the README are derived from here.
  */
 export const SETTINGS = {
   host: { variable: 'HOST', meaning: 'address to listen on', default: '127.0.0.1' },
@@ -232,7 +232,7 @@ export const SETTINGS = {
   },
 } as const satisfies Record<string, Setting>
 
-/** Whether a browser may send this as the Origin of a page: a page whose address is spelt otherwise sends it like this. */
+/** Whether a browser may send this as a page's Origin: browsers normalize other spellings to this form. */
 function isOrigin(text: string): boolean {
   return /^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text
 }

@@ -17,12 +17,12 @@ const OverTimeQuery = Strict({
   filter_by_configs: Type.Optional(Type.String()),
 })
 
-// Whoever may only read may see all of it, and sign out.
+// A read-only key may see all of it, and sign out.
 const READ = { config: { scope: 'read' } } as const
 
 /**
- * What the console shows beside the API's own answers, for one page at a time. No part of the API: it changes
- * with the console, from which alone it is called.
+ * Data that the console shows in addition to the API's, for one page at a time. Not part of the API: it changes with
+ * the console, its only caller.
  */
 export function consoleDataRoutes(app: AppServer): void {
   app.get('/access', { ...READ, schema: { hide: true, querystring: NoQuery } }, async (request, reply) => {

@@ -4,7 +4,7 @@ import { COUNT_ENTRIES, countSessionsOverTime, NAME_USERS } from './console_quer
 
 const NO_SESSIONS = '{"seconds":60,"sessions":0,"columns":[]}'
 
-/** How far the logs of these sessions go, as JSON texts. Unknown ids are left out. */
+/** The last seqs of these sessions, as JSON texts. Unknown ids are left out. */
 export async function readHeads(
   database: Queryable,
   project_id: string,
@@ -13,7 +13,7 @@ export async function readHeads(
   return (await database.query(COUNT_ENTRIES, [project_id, session_ids])).map((row) => row.json!)
 }
 
-/** What these users are called, as JSON texts. Unknown ids are left out. */
+/** The identifiers of these users, as JSON texts. Unknown ids are left out. */
 export async function readIdentifiers(
   database: Queryable,
   project_id: string,
@@ -22,7 +22,7 @@ export async function readIdentifiers(
   return (await database.query(NAME_USERS, [project_id, user_ids])).map((row) => row.json!)
 }
 
-/** The newest sessions counted by when they were created, as JSON text. */
+/** The newest sessions counted by creation time, as JSON text. */
 export async function countOverTime(
   database: Queryable,
   filter: { project_id: string; user?: string | undefined; configs?: string | undefined },

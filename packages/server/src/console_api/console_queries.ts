@@ -3,31 +3,31 @@ import type { ListStatement } from '../lists/keyset_queries.js'
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared } from '../postgres/statement.js'
 
-/** How many sessions the chart counts at most: what it costs is bounded by this, whatever the filter. */
+/** Most sessions that the chart counts: this limits its cost, whatever the filter. */
 export const SESSIONS_COUNTED_MAX = 20_000
 
-/** Where the logs of sessions stand. Parameters: $1 project, $2 session ids. */
+/** The last seqs of sessions. Parameters: $1 project, $2 session ids. */
 export const COUNT_ENTRIES = prepared(
   'count_entries',
   `SELECT json_build_object('session_id', h.session_id, 'last_seq', h.last_seq, 'total_tokens', h.total_tokens)::text AS json
 FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
 )
 
-/** What users are called. Parameters: $1 project, $2 user ids. */
+/** Identifiers of users. Parameters: $1 project, $2 user ids. */
 export const NAME_USERS = prepared(
   'name_users',
   `SELECT json_build_object('id', u.id, 'identifier', u.identifier)::text AS json
 FROM users u WHERE u.project_id = $1 AND u.id = ANY ($2::uuid[])`,
 )
 
-/** Widths of the chart's columns in seconds: what a person reads an axis in. */
+/** Widths of the chart's columns in seconds: units that people read on an axis. */
 const WIDTHS = [1, 5, 15, 60, 300, 900, 3_600, 10_800, 43_200, 86_400, 604_800, 2_592_000, 31_536_000]
 const COLUMNS_MAX = 72
 
 /**
- * How many sessions were created when: the newest of a project, or of one user, counted in columns of equal
- * width. `configs` is held against the newest ones only, so a filter that matches nothing costs no more than one
- * that matches all. One row: json.
+ * Counts the newest sessions of a project, or of one user, by creation time, in columns of equal width. Only these
+ * are compared with `configs`, so a filter that matches nothing costs no more than one that matches all. One row:
+ * json.
  */
 export function countSessionsOverTime(filter: {
   project_id: string

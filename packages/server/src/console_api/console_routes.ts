@@ -17,8 +17,8 @@ import { exchangeSignInCode } from './sign_in.js'
 const FILES = fileURLToPath(new URL('../console/', import.meta.url))
 const DEMO = fileURLToPath(new URL('../../demo/sessions.json', import.meta.url))
 
-// The page shows what strangers said to an agent. Nothing of it may become script, leave by a request, or load
-// anything: no inline script or style, no other origin, and no string that becomes markup.
+// The page shows content from strangers. None of it may become script, leave by a request, or load anything: no
+// inline script or style, no other origin, and no string that becomes markup.
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -37,7 +37,7 @@ const POLICY = [
 const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Annals</title>
 <p>The console is not built here. Run <code>npm run build</code> in the clone and start Annals again.</p></html>`
 
-/** The console: the page, its files, how a tab signs in, and what the page reads beside the API. */
+/** The console: the page, its files, how a tab signs in, and the data that the API does not have. */
 export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<void> {
   const built = existsSync(`${FILES}index.html`)
   const page = built ? readFileSync(`${FILES}index.html`, 'utf8') : NOT_BUILT
@@ -49,10 +49,10 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
       .send(page)
 
   app.get('/console', { schema: { hide: true } }, async (_request, reply) => sendPage(reply))
-  // Every view has an address of its own, and all of them are the one page.
+  // Every view has its own address, and all of them serve the same page.
   app.get('/console/*', { schema: { hide: true } }, async (_request, reply) => sendPage(reply))
 
-  // What the empty console offers to load; read when somebody does.
+  // The demo that the empty console offers; read when somebody loads it.
   app.get('/console/demo.json', { schema: { hide: true } }, async (_request, reply) =>
     reply
       .headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' })
@@ -65,7 +65,7 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
       prefix: '/console/assets/',
       decorateReply: false,
       preCompressed: true,
-      // Their names have a digest of what is in them.
+      // Their names contain a digest of their content.
       immutable: true,
       maxAge: '365d',
       setHeaders: (reply) =>
@@ -82,7 +82,7 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
   )
 }
 
-/** Whoever signs in has no key yet: what a stranger may send is little. */
+/** A caller who signs in has no key yet, so little may be sent. */
 const SIGN_IN_BYTES_MAX = 1_024
 
 /** Exchanges the code of the link that the start printed for an API key. */
@@ -92,7 +92,7 @@ function signInRoute(app: AppServer, { database }: AppParts): void {
     '/console/sign_in',
     { bodyLimit: SIGN_IN_BYTES_MAX, schema: { hide: true, querystring: NoQuery, body } },
     async (request, reply) => {
-      // A name that a stranger's DNS lets point here is not ours.
+      // Another host name may point here by a stranger's DNS; it is not ours.
       if (!isLoopback(request.hostname.replace(/^\[|\]$/g, ''))) {
         throw new AnnalsError('unauthorized', 'The link works on 127.0.0.1 and localhost only.')
       }

@@ -8,15 +8,15 @@ import { END_CONSOLE_KEY, FORGET_EXPIRED_SIGN_INS, TAKE_SIGN_IN_CODE } from './s
 
 /** How long the printed link works. */
 export const CODE_MINUTES_MAX = 15
-/** How long the key works that a tab gets for it. */
+/** How long the key of a tab that signed in by the link is valid. */
 const KEY_HOURS_MAX = 12
 const CODE_BYTES = 32
 
 const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
 
 /**
- * Makes a code that opens the console on the project `default`, once. Like a token it is stored as a hash, which
- * lets any process on the database take it, and survives a restart no longer than its time.
+ * Creates a code that opens the console on the project `default`, once. Like a token it is stored as a hash, so any
+ * process on the database accepts it, and it survives a restart, but not its expiry.
  */
 export async function createSignInCode(database: Queryable): Promise<string> {
   await database.query(FORGET_EXPIRED_SIGN_INS, [])
@@ -27,8 +27,8 @@ export async function createSignInCode(database: Queryable): Promise<string> {
 }
 
 /**
- * Gives an API key for a code. Of several who bring the same code one gets a key: the statement that finds it
- * removes it, and what is compared are hashes. @throws AnnalsError unauthorized
+ * Exchanges a code for an API key. If several callers bring the same code, only one gets a key: the statement that
+ * finds the code deletes it, and hashes are compared. @throws AnnalsError unauthorized
  */
 export async function exchangeSignInCode(database: Database, code: string): Promise<string> {
   return database.transaction(async (connection) => {
@@ -47,7 +47,7 @@ export async function exchangeSignInCode(database: Database, code: string): Prom
   })
 }
 
-/** Revokes the key that a tab was given for a code. Any other key stays as it is. */
+/** Revokes the key that a tab got for a code. Other keys are left alone. */
 export async function endConsoleKey(database: Queryable, project_id: string, token: string): Promise<void> {
   await database.query(END_CONSOLE_KEY, [project_id, hashToken(token)])
 }

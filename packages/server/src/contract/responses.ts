@@ -11,7 +11,7 @@ export const ErrorAnswer = Type.Object(
   { $id: 'Error', additionalProperties: false },
 )
 
-/** One example sentence a name; the documentation shows it. */
+/** One example sentence for each name, for the documentation. */
 const EXAMPLES: Record<ErrorName, string> = {
   invalid_json: 'The body is not JSON: Unexpected end of JSON input.',
   invalid_request: 'Query parameter limit must be an integer from 1 to 200.',
@@ -63,7 +63,7 @@ const STATUS_TEXT: Record<number, string> = {
   503: 'The database is unavailable or the service is overloaded; nothing was stored.',
 }
 
-/** Errors that any operation may answer with. */
+/** Errors that every operation may return. */
 const ALWAYS: ErrorName[] = [
   'invalid_request',
   'unauthorized',
@@ -89,7 +89,7 @@ interface ResponseParts {
   status?: number
   description: string
   data: TSchema
-  /** Further statuses that succeed in the same shape, with what they mean. */
+  /** Further successful statuses of the same shape, and what they mean. */
   also?: Record<number, string>
   body?: boolean
   idempotent?: boolean
@@ -163,7 +163,7 @@ function describeStatus(status: number, names: ErrorName[]): unknown {
   }
 }
 
-/** Adds the form that the answer takes as a stream of server-sent events. */
+/** Adds the response as a stream of server-sent events. */
 export function streamResponse(documented: Record<string, unknown>): Record<string, unknown> {
   const success = documented[200] as { content: Record<string, unknown> }
   const content = {

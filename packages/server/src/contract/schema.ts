@@ -1,7 +1,7 @@
 import Type, { type TSchema } from '#typebox'
 import { NAME_LENGTH_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
 
-/** Building blocks that the resources share. */
+/** Building blocks of the resources' schemas. */
 
 export const Uuid = (description: string, example = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d') =>
   Type.String({ format: 'uuid', description, examples: [example] })
@@ -9,20 +9,20 @@ export const Uuid = (description: string, example = '01931b0e-7d3c-7a52-9d3f-8a4
 export const Timestamp = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-11-21T09:30:00.123456Z'] })
 
-/** A JSON object whose members pass through untouched. */
+/** A JSON object whose members pass through unchanged. */
 export const JsonObject = (description: string, example: object) =>
   Type.Object({}, { additionalProperties: true, description, examples: [example] })
 
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
-/** An object with exactly these fields: what we would drop, we refuse. */
+/** An object with exactly these fields: unknown ones are refused rather than dropped. */
 export const Strict = <P extends Record<string, TSchema>>(properties: P, options: object = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
 
 export const UserIdentifier = Type.String({
   minLength: 1,
   maxLength: USER_IDENTIFIER_LENGTH_MAX,
-  // Whoever reads a URL as the standard has it takes these two for directories, spelt %2E as well.
+  // Standard URL parsers treat these two as directories, even spelt %2E.
   not: { enum: ['.', '..'] },
   description:
     "The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.",
@@ -78,5 +78,5 @@ export const Empty = Type.Object({}, { description: 'Nothing to return.' })
 /** A query string with no parameters: a misspelt one is refused, not ignored. */
 export const NoQuery = Strict({})
 
-/** A body that says nothing: none at all, or an empty object. */
+/** An empty body: absent, or an empty object. */
 export const EmptyBody = Strict({})

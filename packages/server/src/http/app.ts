@@ -37,7 +37,7 @@ import { traceRequests } from './request/trace_requests.js'
 import { validateRequests } from './request/validate.js'
 import type { AppParts, AppServer } from './service_context.js'
 
-// Fastify loads Ajv and a serializer of its own unless it is given others at once; ours are set below.
+// Fastify would load Ajv and its own serializer unless it is given others here; ours are set below.
 const notOurs = () => (): never => {
   throw new Error('a schema was compiled before validateRequests and describeApi')
 }
@@ -55,10 +55,10 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
     routerOptions: { maxParamLength: 1_024 },
     requestIdHeader: false,
     genReqId: requestIdOf,
-    // While draining, a request on an open connection is still answered; the connection closes behind it.
+    // While draining, a request on an open connection is still answered, and the connection closed after it.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // Sent by the errors' own code, in the envelope, wherever they arise.
+    // The error handler sends it, in the envelope, wherever an error occurs.
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id)
       void app.errorHandler(error, request, reply)
@@ -104,7 +104,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
 
   if (config.admin_token !== undefined) await administrate(app, parts, config.admin_token)
 
-  // An open tail would keep a stopping service from ever being done.
+  // An open tail would keep a stopping service running for ever.
   app.addHook('preClose', async () => parts.feed.close())
 
   operationRoutes(app, parts)
@@ -114,7 +114,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   return app
 }
 
-/** What an operator does, below a token of its own. */
+/** The operator's routes, which need the admin token. */
 async function administrate(app: AppServer, parts: AppParts, admin_token: string): Promise<void> {
   await app.register(
     async (administrated: AppServer) => {

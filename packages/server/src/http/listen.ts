@@ -2,14 +2,14 @@ import { StartError } from '../errors.js'
 import type { AppServer } from './service_context.js'
 
 /**
- * Connections that may wait to be accepted; the system may bound them lower (net.core.somaxconn). A turn of the event
- * loop accepts one. When thousands come in a moment, those beyond the bound try again after seconds, and are cut in the
- * end: Node's own, 511, is soon full.
+ * Backlog of connections to be accepted; the system may limit it further (net.core.somaxconn). One turn of the event
+ * loop accepts one connection. If thousands arrive at the same moment, those beyond the backlog retry after seconds
+ * and are dropped in the end. Node's default, 511, fills up quickly.
  */
 const BACKLOG = 4_096
 const SWEEP_MS = 50
 
-/** Listens and gives the URL. @throws StartError when the address cannot be had */
+/** Listens and returns the URL. @throws StartError if the address is not available */
 export async function listen(app: AppServer, config: { host: string; port: number }): Promise<string> {
   try {
     return await app.listen({ host: config.host, port: config.port, backlog: BACKLOG })
@@ -33,10 +33,11 @@ export async function listen(app: AppServer, config: { host: string; port: numbe
   }
 }
 
-/** Answers what was accepted and closes; when that takes too long, cuts what is still open. */
+/** Answers the accepted requests and closes; after the time limit, closes the remaining connections. */
 export async function closeWithin(ms: number, app: AppServer): Promise<void> {
   const cut = setTimeout(() => app.server.closeAllConnections(), ms)
-  // Closing ends the connections that are idle by then. One that is kept after its last answer would be waited for.
+  // Closing ends connections that are idle at that moment; one that is kept alive after its last answer would be
+  // waited for.
   const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS)
   try {
     await app.close()

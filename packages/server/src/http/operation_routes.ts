@@ -4,7 +4,7 @@ import type { AppParts, AppServer } from './service_context.js'
 
 const CHECK = planned('check_ready', 'SELECT max(version) AS version FROM schema_migrations')
 
-/** For those who run the service: is the process alive, can it serve. Without the envelope. */
+/** For operators: is the process alive, can it serve. Without the envelope. */
 export function operationRoutes(app: AppServer, { reserved, isServing }: AppParts): void {
   app.get('/health', async (_request, reply) => reply.send({ status: 'ok' }))
 

@@ -4,7 +4,7 @@ import type { AppServer } from './service_context.js'
 
 const PONG = '{"code":0,"error":"","msg":"pong","data":{}}'
 
-/** Whether the service answers and the token is good. */
+/** Whether the service answers and the token is valid. */
 export function pingRoutes(app: AppServer): void {
   app.get(
     '/ping',

@@ -22,25 +22,25 @@ import type { Tracing } from '../tracing/tracing.js'
 import type { Heartbeat } from './answer/heartbeat.js'
 import type { WorkThread } from './work_thread/work_thread.js'
 
-/** What a process knows of those that serve beside it; see `cluster/worker.ts`. */
+/** What a process knows about its siblings; see `cluster/worker.ts`. */
 export interface WorkerParts {
   shareMetrics(registry: Registry): void
   metricsOfAll(): Promise<string | undefined>
 }
 
-/** What the HTTP side is made of; service/service.ts constructs the parts. */
+/** The parts that the HTTP layer uses; service/service.ts constructs them. */
 export interface AppParts {
   config: Config
   logger: Logger
   metrics: Metrics
-  /** Where the user's own OpenTelemetry is there. */
+  /** If the operator's own OpenTelemetry is set up. */
   tracing?: Tracing | undefined
   database: SharedDatabase
-  /** Connections for what must get through whatever else goes on: looking keys up, and whether the service is ready. */
+  /** Connections for what must always get through: looking up keys, and readiness. */
   reserved: Database
-  /** A place for each request that works in many statements, such as a copy or an erasure; its owners are projects. */
+  /** Slots for requests that run many statements, such as copies and erasures; owners are projects. */
   longWork: FairSemaphore
-  /** For what takes long on the event loop. */
+  /** For work that would hold the event loop too long. */
   thread: WorkThread
   memory: MemoryBudget
   appender: Appender
@@ -48,9 +48,9 @@ export interface AppParts {
   feed: Feed
   usage: UsageDirectory
   heartbeat: Heartbeat
-  /** Where this process is one of several that share a port. */
+  /** If this process is one of several that share a port. */
   worker?: WorkerParts | undefined
-  /** Whether the service takes requests: false from SIGTERM on. */
+  /** Whether the service accepts requests: false after SIGTERM. */
   isServing: () => boolean
 }
 

@@ -79,7 +79,7 @@ function refuseString(literal: string): string | undefined {
   return value.isWellFormed() ? undefined : 'contains a lone surrogate'
 }
 
-/** Digits that numeric needs before and behind the decimal point when the number is written out. */
+/** Digits that numeric needs before and after the decimal point when the number is written out. */
 function digitsOf(
   integer: string,
   fraction: string,

@@ -3,23 +3,23 @@ import { JSON_DEPTH_MAX, nestsTooDeep } from '@annals/messages/json'
 import { NUMBER_FRACTION_DIGITS_MAX } from '../limits.js'
 import { inspect, type Unstorable } from './find_unstorable.js'
 
-/** A JSON text and what JavaScript makes of it. The text is what is stored; the value is what is checked. */
+/** A JSON text and its JavaScript value. The text is stored; the value is validated. */
 export interface JsonText {
   text: string
   value: unknown
-  /** Characters that the text has more when PostgreSQL writes it: `1e400` becomes 401 digits. */
+  /** How many characters longer the text is when PostgreSQL writes it: `1e400` becomes 401 digits. */
   expansion: number
 }
 
 export type JsonRefusal = { refused: 'not_json'; reason: string } | ({ refused: 'unstorable' } & Unstorable)
 
-// What a JSON text must contain for the slow look to be worth while: the escapes of U+0000 and surrogates, an
-// exponent of two digits, or a very long number.
+// The slow check is only needed if the text contains escapes of U+0000 or surrogates, an exponent of two digits, or a
+// very long number.
 const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])|[eE][+-]?\d\d/
-/** The byte order mark that some editors put in front. JSON forbids it; saying so beats "unexpected token". */
+/** The byte order mark that some editors write. JSON forbids it, and naming it is clearer than "unexpected token". */
 const BOM = 0xfeff
 
-/** Reads a JSON text that shall be stored as jsonb, or says why it cannot be. */
+/** Reads a JSON text to be stored as jsonb, or returns why it cannot be stored. */
 export function readJson(source: Buffer | string): JsonText | JsonRefusal {
   if (typeof source !== 'string' && !isUtf8(source))
     return { refused: 'not_json', reason: 'it is not valid UTF-8' }
@@ -38,9 +38,9 @@ export function readJson(source: Buffer | string): JsonText | JsonRefusal {
 }
 
 /**
- * Whether a number might have more digits than numeric holds. A number so long covers one of the places looked at
- * here and the one behind it, so a look at every so-manieth character finds it. (A pattern such as \d{16000}
- * takes quadratic time on shorter runs of digits.)
+ * Whether a number might have more digits than numeric holds. Such a number covers at least one of the sampled
+ * positions and the one after it, so sampling finds it. (A pattern such as \d{16000} takes quadratic time on shorter
+ * runs.)
  */
 function mayHaveLongNumber(text: string): boolean {
   const step = NUMBER_FRACTION_DIGITS_MAX >> 2

@@ -1,28 +1,30 @@
 import { endOfString } from '@annals/messages/json'
 
 /**
- * Pieces of a JSON text as they were sent. What is stored and answered is cut out of the body by these, so that no
- * number or string of a caller's is read and written anew. The text must be valid JSON, which readJson has seen to.
- * Places in one text are passed around, and not pieces of it: reading a piece of a piece is slow.
+ * Slices of a JSON text as it was sent. What is stored and answered is cut out of the body by these, so that no
+ * number or string of a caller's is parsed and written again. The text must be valid JSON, as readJson ensures.
+ * Functions pass positions in one text instead of substrings: slicing a slice is slow.
  */
 
 const QUOTE = 0x22
 const COMMA = 0x2c
 
-/** Where a value stands: `text.slice(from, to)`. */
+/** The position of a value: `text.slice(from, to)`. */
 export interface Slice {
   from: number
   to: number
 }
 
-/** The members of the object that begins at `from`: each key with the text of its value. Of a repeated key the last. */
+/**
+ * The members of the object that begins at `from`: each key with its value's text. Of repeated keys, the last wins.
+ */
 export function memberTexts(text: string, from = 0): Map<string, string> {
   const members = new Map<string, string>()
   walkMembers(text, from, (key, value) => members.set(key, text.slice(value.from, value.to)))
   return members
 }
 
-/** Where the value of a member of the outermost object stands; undefined where there is none. */
+/** The position of a member's value in the outermost object; undefined if there is none. */
 export function memberSlice(text: string, name: string): Slice | undefined {
   let found: Slice | undefined
   walkMembers(text, 0, (key, value) => {
@@ -31,7 +33,7 @@ export function memberSlice(text: string, name: string): Slice | undefined {
   return found
 }
 
-/** Where the elements of the array that begins at `from` stand, in order. */
+/** The positions of the elements of the array that begins at `from`, in order. */
 export function elementSlices(text: string, from = 0): Slice[] {
   const elements: Slice[] = []
   let at = skipSpace(text, text.indexOf('[', from) + 1)
@@ -84,7 +86,7 @@ function endOfValue(text: string, from: number): number {
   return text.length
 }
 
-/** Behind a number, true, false or null. */
+/** The position after a number, true, false or null. */
 function endOfLiteral(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at)

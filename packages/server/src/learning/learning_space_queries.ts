@@ -12,9 +12,9 @@ import { prepared } from '../postgres/statement.js'
 import { ofUser, withUser } from '../users/user_queries.js'
 
 /**
- * A learning space, its user if need be, and the memory of its idempotency key. No row: see withUser.
- * Parameters: $1 project, $2 id, $3 user identifier or null, $4 id for a new user, $5 the body as JSON,
- * $6 idempotency key or null, $7 request hash.
+ * Creates a learning space, its user if new, and its idempotency key. No row: see withUser. Parameters: $1 project,
+ * $2 id, $3 user identifier or null, $4 id for a new user, $5 the body as JSON, $6 idempotency key or null, $7
+ * request hash.
  */
 export const CREATE_LEARNING_SPACE = prepared(
   'create_learning_space',
@@ -40,8 +40,8 @@ export const READ_LEARNING_SPACE = prepared(
 )
 
 /**
- * Keeps a learning space as it is until the transaction ends, so that what comes after it sees what the change
- * before it has written. Parameters: $1 project, $2 id.
+ * Locks a learning space until the transaction ends, so that the next statement sees what the previous change wrote.
+ * Parameters: $1 project, $2 id.
  */
 export const LOCK_LEARNING_SPACE = prepared(
   'lock_learning_space',
@@ -49,9 +49,8 @@ export const LOCK_LEARNING_SPACE = prepared(
 )
 
 /**
- * Merges into the meta of a space that is locked, unless the result takes more than the bytes allowed. Rows: the
- * space after the merge, null where it was not stored.
- * Parameters: $1 project, $2 id, $3 the body as JSON, $4 bytes allowed.
+ * Merges into the meta of a locked space, unless the result exceeds the bytes allowed. Rows: the merged space, null
+ * if it was not stored. Parameters: $1 project, $2 id, $3 the body as JSON, $4 bytes allowed.
  */
 export const MERGE_META = prepared(
   'merge_learning_space_meta',

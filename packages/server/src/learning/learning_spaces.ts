@@ -15,7 +15,7 @@ import {
   READ_LEARNING_SPACE,
 } from './learning_space_queries.js'
 
-/** What a caller asks for when creating a learning space. `body` is the JSON as sent: meta is taken from it. */
+/** A request to create a learning space. `body` is the JSON as sent; meta is taken from it. */
 export interface LearningSpaceRequest {
   project_id: string
   user: string | undefined
@@ -23,7 +23,7 @@ export interface LearningSpaceRequest {
   idempotency: IdempotencyKey | undefined
 }
 
-/** Creates a learning space, and its user on first use. @throws AnnalsError idempotency_key_reused */
+/** Creates a learning space, and its user if new. @throws AnnalsError idempotency_key_reused */
 export function createLearningSpace(database: Queryable, request: LearningSpaceRequest): Promise<Created> {
   const { project_id, user, body, idempotency } = request
   return createOnce(database, project_id, idempotency, async () => {
@@ -52,7 +52,7 @@ export async function readLearningSpace(
 }
 
 /**
- * Merges the body's meta into a space's: the top level, null deletes a key. Gives the space after the merge.
+ * Merges the body's meta into a space's, at the top level; null deletes a key. Returns the merged space.
  * @throws AnnalsError learning_space_not_found, payload_too_large
  */
 export async function mergeMeta(

@@ -8,20 +8,20 @@ import { END_COPIES } from '../sessions/copy_queries.js'
 
 const ATTEMPTS_MAX = 20
 const PAUSE_MS = 5
-/** Between two looks whether the first request with the same key has made what it is making. */
+/** How often to check whether the first request with the same key has finished. */
 const UNFINISHED_PAUSE_MS = 250
 
-/** A resource as JSON text. `replayed`: an earlier request with the same key had made it. */
+/** A resource as JSON text. `replayed`: an earlier request with the same key created it. */
 export interface Created {
   json: string
   replayed: boolean
 }
 
 /**
- * Creates a resource at most once for an idempotency key. `create` stores the resource and the answer for the key
- * together; it gives undefined, or a violation, when another request got in between (it made the same user, used the
- * same key, erased the user), and then it is asked again with a fresh view. A key without an answer belongs to a
- * request that takes long and is still under way.
+ * Creates a resource at most once for an idempotency key. `create` stores the resource and the key's answer together.
+ * It returns undefined, or a violation, if another request got in between (created the same user, used the same key,
+ * erased the user), and is then called again with a fresh snapshot. A key without an answer belongs to a long request
+ * that is still in flight.
  */
 export async function createOnce(
   database: Queryable,
@@ -50,7 +50,7 @@ export async function createOnce(
         'Too many concurrent requests for the same user or key. Nothing was stored; retry shortly.',
       )
     }
-    // Not at once, and not all at the same time: whoever got in between is likely still at it.
+    // After a random pause: the request that got in between is probably not finished yet.
     await sleep(Math.random() * PAUSE_MS * attempt)
   }
 }
@@ -62,7 +62,7 @@ function stillUnderWay(): AnnalsError {
   )
 }
 
-/** What an earlier request with the same key was answered: null as long as it is under way. */
+/** The answer to an earlier request with the same key; null while it is in flight. */
 async function findAnswer(
   database: Queryable,
   project_id: string,

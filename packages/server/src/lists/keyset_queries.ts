@@ -4,11 +4,11 @@ import type { Parameter } from '../postgres/database.js'
 import { planned, prepared, type Statement } from '../postgres/statement.js'
 import { timestampText } from './resource_json.js'
 
-/** Where a page of a list in order of (created_at, id) begins, how long it is, and which way it goes. */
+/** Where a page of a list ordered by (created_at, id) begins, how long it is, and its direction. */
 export interface ListPosition {
   time_desc: boolean
   limit: number
-  /** The last row of the page before: rows strictly behind it follow. It need not exist any longer. */
+  /** The last row of the previous page; the page has the rows after it. It need not exist any more. */
   after: { created_at: string; id: string } | undefined
 }
 
@@ -19,16 +19,16 @@ export interface ListStatement {
 }
 
 /**
- * More rows than any page has, as a constant. The planner knows no number for `LIMIT $n` and takes it for a tenth
- * of the table; this one, below it, tells that a page is short and that its index has to be walked in order.
+ * A constant larger than any page. The planner does not know the value of `LIMIT $n` and assumes a tenth of the
+ * table; this constant tells it that the page is short and that walking its index in order is best.
  */
 export const PAGE_ROWS_MAX = PAGE_LIMIT_MAX + 1
 
-/** The words that make a statement go one way or the other. */
+/** The keywords for each direction. */
 export interface Direction {
   name: 'asc' | 'desc'
   order: 'ASC' | 'DESC'
-  /** Compares a row that lies behind a position to it. */
+  /** The comparison of a row after a position with that position. */
   behind: '>' | '<'
 }
 
@@ -39,29 +39,29 @@ export function directionOf(position: ListPosition): Direction {
   return position.time_desc ? DESCENDING : ASCENDING
 }
 
-/** Before all that there can be: a first page is a page behind this, so that it is the same statement. */
+/** Before everything: the first page is a page after this, so it is the same statement. */
 const BEFORE_ALL = {
   asc: { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' },
   desc: { created_at: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' },
 }
 
-/** The parameters that every list begins with: $1 project, $2 created_at and $3 id to begin behind, $4 rows. */
+/** The parameters of every list: $1 project, $2 created_at and $3 id to start after, $4 rows. */
 export function listParameters(project_id: string, position: ListPosition): Parameter[] {
   const after = position.after ?? BEFORE_ALL[directionOf(position).name]
   return [project_id, after.created_at, after.id, position.limit + 1]
 }
 
 /**
- * The statement for a page of a table's rows that fit `condition`, for which there is an index in the order of
- * (created_at, id). The row comparison is what lets PostgreSQL enter the index at the position instead of
- * counting up to it. Its plan is the same for all values and all sizes, so it is made once a connection.
+ * The statement for a page of a table's rows that satisfy `condition`, for which there is an index in the order of
+ * (created_at, id). The row comparison lets PostgreSQL start in the index at the position instead of counting up to
+ * it. Its plan is the same for all values and sizes, so it is planned once per connection.
  */
 export function listStatement(parts: {
   name: string
   table: string
   condition?: string
   json: string
-  /** Joined to each row, which is `t`, by itself: see `beside`. */
+  /** Joined individually to each row, which is `t`: see `beside`. */
   join?: string
   direction: Direction
 }): Statement {
@@ -83,14 +83,14 @@ LIMIT $4`,
 }
 
 /**
- * Joins what one look-up by key finds, row by row. OFFSET 0 keeps the planner from joining in another way, such as
- * by hashing the whole table, when it is wrong about the number of rows.
+ * Joins the result of one look-up by key, row by row. OFFSET 0 keeps the planner from other joins, such as hashing
+ * the whole table, when it misjudges the number of rows.
  */
 export function beside(alias: string, lookUp: string): string {
   return `CROSS JOIN LATERAL (${lookUp} OFFSET 0) ${alias}`
 }
 
-/** A statement that was composed for its parameters, and is planned for them. */
+/** A statement composed for its parameters, and planned for them. */
 export function composed(name: string, query: Sql): ListStatement {
   return { statement: planned(name, query.text), parameters: query.values as Parameter[] }
 }

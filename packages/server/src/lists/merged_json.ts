@@ -1,7 +1,4 @@
-/**
- * The top level of `base` overlaid with `change`, keys that `change` sets to null left out. What was null in
- * `base` before stays: only a null that is sent deletes.
- */
+/** Merges `change` into the top level of `base`; a null in `change` deletes the key. Nulls already in `base` stay. */
 export function mergedJson(base: string, change: string): string {
   return `(${base} || ${change}) - ARRAY(SELECT c.key FROM jsonb_each(${change}) AS c WHERE c.value = 'null'::jsonb)`
 }

@@ -1,7 +1,7 @@
 /**
- * How each resource is written as JSON, by PostgreSQL, so that what callers stored passes through as text and
- * keeps every digit. Each function takes the aliases of tables in the statement and gives an SQL expression of
- * type text. Field names are the contract's, and the columns'.
+ * How PostgreSQL writes each resource as JSON, so that callers' data passes through as text and keeps every digit.
+ * Each function takes the aliases of tables in the statement and returns an SQL expression of type text. Field names
+ * are those of the contract and the columns.
  */
 
 /** RFC 3339 in UTC with microseconds. */
@@ -36,8 +36,8 @@ export function eventJson(entry: string): string {
 }
 
 /**
- * An entry as an item of the timeline: an event as it is, a message with the blob that was written and its
- * format. `session` is the row of sessions that says whether tasks are tracked.
+ * An entry as an item of the timeline: an event unchanged, a message with its stored blob and its format. `session`
+ * is the row of sessions that tells whether tasks are tracked.
  */
 export function entryItemJson(entry: string, session: string): string {
   return `CASE WHEN ${entry}.kind = 'event' THEN

@@ -3,18 +3,18 @@ import { beside, type Direction, PAGE_ROWS_MAX } from './keyset_queries.js'
 import { timestampText } from './resource_json.js'
 
 /**
- * The ordered index of terms: see migrations/0004_list_terms.sql for what a term is. Whatever writes or removes a
+ * The ordered index of terms; migrations/0004_list_terms.sql defines terms. Every statement that writes or deletes a
  * listed row, or changes its document, writes its terms in the same transaction, with the fragments below.
  */
 
-/** Lists that can be filtered by a document, and the column that it is in. */
+/** Lists that can be filtered by a document, and the document's column. */
 const DOCUMENTS = { sessions: 'configs', learning_spaces: 'meta' } as const
 
 export type TermedList = keyof typeof DOCUMENTS
 
-/** Terms of a filter that are looked at; more would cost more than they save. */
+/** Most terms of a filter that are used; more would cost more than they save. */
 const FILTER_TERMS_MAX = 16
-/** How far each term of a filter is probed to see which of them is the rarest from here on. */
+/** How many rows of each term are probed to find the rarest from here on. */
 const PROBED_ROWS = 200
 
 /**
@@ -31,9 +31,9 @@ export function insertTerms(list: TermedList, project: string, rows: string): st
 }
 
 /**
- * Common table expressions that move the terms of one row from its document to `document`, an expression over
- * `o`, the row as it is. They may only run with the row's lock taken by a statement before, or the snapshot may be
- * older than the terms. As in dropTerms, keys are made before rows are looked for. Parameters: `project`, and `id`.
+ * Common table expressions that change the terms of one row to those of `document`, an expression over `o`, the row
+ * as it is. The row must have been locked by an earlier statement, or the snapshot may be older than the terms. As in
+ * dropTerms, keys are computed before rows are searched. Parameters: `project` and `id`.
  */
 export function moveTerms(
   list: TermedList,
@@ -62,9 +62,9 @@ export function moveTerms(
 }
 
 /**
- * Deletes the terms of rows that are about to be deleted, by ids in $2, of the project in $1: a statement of its
- * own, before theirs, since it finds the terms by their documents. The keys are made first, so that each row is found
- * by the whole of one: a planner without statistics would rather search for rows of all terms.
+ * Deletes the terms of rows that are about to be deleted, by ids in $2, of the project in $1. It is a separate
+ * statement before the deletion, because it finds the terms by their documents. The keys are computed first, so that
+ * each row is found by its complete key: without statistics, a planner would rather search the rows of all terms.
  */
 export function dropTerms(list: TermedList): string {
   return `WITH gone AS MATERIALIZED (
@@ -78,14 +78,14 @@ WHERE t.project_id = $1 AND t.term = g.term AND t.created_at = g.created_at AND 
 }
 
 /**
- * The statement for a page of rows whose document contains the filter, and which belong to the user if one is
- * named. Nothing in it is left to the planner's statistics, which may be old, absent or wrong:
+ * The statement for a page of rows whose document contains the filter, and which belong to the user if one is named.
+ * It leaves nothing to the planner's statistics, which may be old, absent or wrong:
  *
- * 1. `begins`: each term of the filter is looked up behind the position. No row before the latest of these first
- *    rows can match; if a term has none, no row can.
- * 2. `entered`: of the terms, the one that gets furthest in so many rows from there is the rarest, here and now.
- * 3. `page`: the index is walked under that term alone. What lacks a bit or a row of another term is passed over
- *    inside the index; the rest is compared with the filter, until the page is full.
+ *   1. `begins`: each term of the filter is looked up after the position. No row before the latest of these first
+ *      rows can match; if a term has none, no row can.
+ *   2. `entered`: the term that gets furthest in so many rows from there is the rarest at this place.
+ *   3. `page`: the index is walked under that term alone. Rows that lack a bit or a row of another term are skipped
+ *      inside the index; the others are compared with the filter, until the page is full.
  *
  * Parameters: as in listParameters, and $5 the filter as JSON, $6 the user's identifier or null.
  */
@@ -161,14 +161,14 @@ ORDER BY t.created_at ${order}, t.id ${order}`,
 }
 
 /**
- * Where documents with a term are found: under the term itself, and, if they were cut off at a level above the
- * term's, under the number of that level.
+ * Where documents with a term are found: under the term itself, and, if they were cut off above the term's level,
+ * under the number of that level.
  */
 function armsOf(term: string): string {
   return `SELECT ${term} UNION ALL SELECT generate_series(0, (${term} & 7) - 1)`
 }
 
-/** Whether the row of a term has rows beside it for all terms wanted, as far as its document was not cut off. */
+/** Whether a term's row has rows beside it for all wanted terms, as far as its document was not cut off. */
 function hasAllTerms(row: string): string {
   return `(${row}.signature = -1 OR NOT EXISTS (SELECT FROM wanted w WHERE w.term <> ${row}.term AND NOT EXISTS (
         SELECT FROM list_terms o

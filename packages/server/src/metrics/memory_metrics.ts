@@ -3,7 +3,7 @@ import type { MemoryBudget } from '../fairness/memory_budget.js'
 
 export type WatchedMemory = Pick<MemoryBudget, 'taken' | 'places_max' | 'counts'>
 
-/** Shows how much of the budget of memory is held, and who had to wait for some. */
+/** Exposes how much of the memory budget is in use, and how many requests had to wait. */
 export function watchMemory(registry: Registry, memory: WatchedMemory): void {
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({

@@ -16,12 +16,12 @@ interface Series {
   observe(seconds: number): void
 }
 
-/** What metrics look at when somebody asks for them. */
+/** What metrics read when they are requested. */
 export interface MetricSources {
   appender: Pick<Appender, 'load'>
   feed: Pick<Feed, 'load'>
   memory: WatchedMemory
-  /** The pools of connections by name; `reserved` is the one that is asked whether the database answers. */
+  /** The connection pools by name; `reserved` also tells whether the database answers. */
   pools: {
     requests: Pick<SharedPool, 'usage'>
     appends: Pick<SharedPool, 'usage'>
@@ -34,8 +34,8 @@ type PoolValues = Array<readonly [pool: string, value: number]>
 const PING = planned('metrics_ping', 'SELECT 1 AS one')
 
 /**
- * What is counted for those who run the service: one registry a process. Labels are routes, names of errors and of
- * statements, which are few: no id and no tenant makes a series.
+ * Counters for operators: one registry per process. Labels are routes and names of errors and statements, which are
+ * few; no id and no tenant becomes a series.
  */
 export class Metrics {
   readonly registry = new Registry()
@@ -45,7 +45,7 @@ export class Metrics {
     SECONDS,
     ['route', 'method', 'status'],
   )
-  /** By route, method and status, since looking labels up costs more than counting, and so does joining them. */
+  /** By route, method and status, because looking labels up, or joining them, costs more than counting. */
   private readonly series = new Map<string, Map<string, Map<number, Series>>>()
   private readonly errors = this.counter(
     'annals_errors_total',
@@ -97,7 +97,7 @@ export class Metrics {
     }).set({ version: VERSION, node: process.versions.node }, 1)
   }
 
-  /** Adds what is not counted but looked at. */
+  /** Adds gauges that are read on request. */
   watch({ appender, feed, memory, pools }: MetricSources): void {
     const load = () => appender.load()
     this.gauge('annals_append_queue_requests', 'Appends that wait for a commit.', () => load().requests)
@@ -140,7 +140,7 @@ export class Metrics {
     })
   }
 
-  /** A request was answered. `route` is a pattern, never a path: ids would make a series each. */
+  /** Counts an answered request. `route` is a pattern, never a path: each id would become a series. */
   answered(route: string, method: string, status: number, ms: number): void {
     const known = this.series.get(route)?.get(method)?.get(status) ?? this.newSeries(route, method, status)
     known.observe(ms / 1000)

@@ -3,7 +3,7 @@ import type { AppParts, AppServer } from '../http/service_context.js'
 import { AppendInDoubt } from '../log/append/append_request.js'
 import { DatabaseAway } from '../postgres/database.js'
 
-/** Counts the requests of the routes that are added behind it, and answers Prometheus. */
+/** Counts the requests of the routes added after it, and serves /metrics. */
 export function metricsRoutes(app: AppServer, { metrics, worker }: AppParts): void {
   const { registry } = metrics
   app.addHook('onResponse', (request, reply, done) => {
@@ -24,8 +24,8 @@ export function metricsRoutes(app: AppServer, { metrics, worker }: AppParts): vo
 }
 
 /**
- * Shares one result among all who ask within a turn of the event loop. The text takes milliseconds to make, and
- * requests for it are let in however many there are (http/admission/admit_requests.ts).
+ * Shares one result among all who ask within a turn of the event loop. The text takes milliseconds to render, and
+ * requests for it are always admitted (http/admission/admit_requests.ts).
  */
 function oncePerTurn<Result>(make: () => Promise<Result>): () => Promise<Result> {
   let made: Promise<Result> | undefined
@@ -43,7 +43,7 @@ function oncePerTurn<Result>(make: () => Promise<Result>): () => Promise<Result>
 function nameOf(error: Error & { statusCode?: number }): string {
   if (error instanceof AppendInDoubt || (error instanceof DatabaseAway && error.in_doubt)) return 'in_doubt'
   if (error instanceof AnnalsError) return error.error
-  // What the framework refuses has a status; what has none is a fault of ours.
+  // Refusals of the framework have a status; an error without one is a fault.
   return error.statusCode !== undefined && error.statusCode < 500
     ? `http_${error.statusCode}`
     : 'internal_error'

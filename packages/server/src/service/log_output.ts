@@ -1,35 +1,35 @@
 import { writeSync } from 'node:fs'
 
-/** Characters that are written as soon as they are there, and ms after which fewer are. */
+/** Characters that are written as soon as they are there, and ms after which fewer are written. */
 const WRITTEN_AT = 16_384
 const WRITTEN_AFTER_MS = 50
-/** Characters that wait for a reader that is behind; lines beyond that are lost. */
+/** Characters that wait for a slow reader; further lines are lost. */
 const WAITING_MAX = 1_048_576
-/** How long the end of the process waits for such a reader, and how often it tries. */
+/** How long the process waits for such a reader at exit, and how often it tries. */
 const END_MS_MAX = 500
 const END_TRY_MS = 10
 const NEWLINE = 10
 
 export interface LogEvents {
-  /** So many lines are lost. */
+  /** Called with the number of lines lost. */
   onLost(lines: number): void
-  /** Lines are written again, after so many were lost. */
+  /** Called when lines can be written again, with the number lost. */
   onResumed(lines: number): void
 }
 
-/** As write(2): writes some of the bytes and gives their number. @throws EAGAIN where it would have to wait */
+/** Like write(2): writes some of the bytes and returns their number. @throws EAGAIN if it would have to wait */
 type Write = (bytes: Uint8Array) => number
 
 /**
- * Writes the log to standard error, several lines together since each write is a system call, and synchronously since
- * a busy event loop would write less than it is given. Whatever happens there, the service goes on: lines wait for a
- * reader that is behind, up to a bound, and are lost where they cannot be written, as on a full disk. Each next write is
- * tried, so that the log goes on as soon as it can, behind the end of a line that was cut.
+ * Writes the log to stderr: several lines at a time, because each write is a system call, and synchronously, because
+ * a busy event loop would write less than it is given. The service goes on whatever happens there: lines wait for a
+ * slow reader, up to a limit, and are lost if they cannot be written, as on a full disk. Every later write is tried,
+ * so the log resumes as soon as possible, after ending a line that was cut off.
  */
 export class LogOutput {
-  /** Lines that were not yet given to a write. */
+  /** Lines that no write has been given yet. */
   private text = ''
-  /** What writes have left of the lines before. */
+  /** The rest of lines that were partly written. */
   private rest: Uint8Array = new Uint8Array()
   private isInLine = false
   private lost = 0
@@ -47,7 +47,7 @@ export class LogOutput {
     else this.timer ??= setTimeout(() => this.flush(), WRITTEN_AFTER_MS).unref()
   }
 
-  /** Writes what can be written without waiting. */
+  /** Writes as much as possible without waiting. */
   flush(): void {
     clearTimeout(this.timer)
     this.timer = undefined
@@ -60,7 +60,7 @@ export class LogOutput {
     if (this.rest.length > 0) this.timer = setTimeout(() => this.flush(), WRITTEN_AFTER_MS).unref()
   }
 
-  /** Writes all that is left, for which a reader that is behind has a moment. */
+  /** Writes everything that is left, giving a slow reader a moment. */
   end(): void {
     const clock = new Int32Array(new SharedArrayBuffer(4))
     const until = performance.now() + END_MS_MAX
@@ -96,14 +96,16 @@ export class LogOutput {
   }
 }
 
-/** Lines that end here. A newline in front ends one whose text was written. */
+/** The number of line ends. A leading newline ends a line whose text was already written. */
 function countLines(bytes: Uint8Array): number {
   let lines = 0
   for (let at = bytes.indexOf(NEWLINE, 1); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) lines += 1
   return lines
 }
 
-/** Node makes a pipe or a socket non-blocking when it is asked for the stream, without which a write waits for the reader. */
+/**
+ * Node makes a pipe or socket non-blocking when the stream is accessed; otherwise a write would wait for the reader.
+ */
 function standardError(): Write {
   const { fd } = process.stderr
   return (bytes) => writeSync(fd, bytes)

@@ -6,20 +6,20 @@ import { openDatabase } from '../postgres/database.js'
 import { migrate } from '../postgres/migrator.js'
 import { ensureDefaultProject } from '../projects/projects.js'
 
-/** A database that is ready for services: migrated, with a default project. */
+/** A database ready for services: migrated, with a default project. */
 export interface PreparedDatabase {
-  /** Where its data is, for a person. */
+  /** Where its data is, in words. */
   database: string
-  /** The default project's first API key, where this start made it. */
+  /** The default project's first API key, if this start created it. */
   api_key: string | undefined
-  /** Opens the console once, where that is allowed. */
+  /** The code that opens the console once, if that is allowed. */
   sign_in_code: string | undefined
   release(): Promise<void>
 }
 
 /**
- * Does for several processes what each would do by itself, and keeps the database running for them until it is
- * released. @throws StartError also when the embedded server has not enough connections for so many processes
+ * Does once for several processes what each would do by itself, and keeps the database running for them until it is
+ * released. @throws StartError also if the embedded server has too few connections for so many processes
  */
 export async function prepareDatabase(
   config: Config,

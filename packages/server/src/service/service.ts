@@ -18,20 +18,20 @@ import { LogOutput } from './log_output.js'
 import type { PreparedDatabase } from './prepare_database.js'
 import { limitLongWork, openLog, openPools, startHousekeeping, type Undo } from './service_parts.js'
 
-/** A service that runs. */
+/** A running service. */
 export interface Service extends Omit<PreparedDatabase, 'release'> {
-  /** Where it listens, such as http://127.0.0.1:8029. */
+  /** Its URL, such as http://127.0.0.1:8029. */
   url: string
   /** ms from the process's start until it could serve. */
   ready_after_ms: number
-  /** Takes no more requests, answers those that it took, and leaves the database. Idempotent. */
+  /** Stops accepting requests, answers those in flight, and disconnects from the database. Idempotent. */
   stop(): Promise<void>
 }
 
 /**
- * Constructs the service: configuration → database → log → HTTP → listen, and in reverse when it stops. Only
- * this file and service/service_parts.ts construct a service. With `worker`, it is one of several processes, for which the database has been
- * prepared.
+ * Constructs the service: configuration → database → log → HTTP → listen, and stops in reverse order. Only this file
+ * and service/service_parts.ts construct a service. With `worker`, it is one of several processes, for which the
+ * database has already been prepared.
  * @throws StartError with a sentence for the operator
  */
 export async function startService(
@@ -44,7 +44,7 @@ export async function startService(
   const logger = openLogger(config, metrics, undo)
   const unwind = async () => {
     for (const step of undo.splice(0).reverse()) {
-      // One part that fails to stop must not keep the others running.
+      // A part that fails to stop must not keep the others running.
       await Promise.resolve()
         .then(step)
         .catch((error) => logger.error({ err: describeError(error) }, 'stopping failed'))
@@ -107,7 +107,7 @@ export async function startService(
 /** The API's OpenAPI description, made without a database. */
 export async function describeApiAsJson(): Promise<string> {
   const config = readConfig({ ANNALS_ADMIN_TOKEN: 'x'.repeat(32) })
-  // No request is ever made to this app, so nothing of its parts is ever used.
+  // This app never gets a request, so its parts are never used.
   const unused = {} as never
   const logger = pino({ level: 'silent' })
   const parts = {
@@ -128,7 +128,7 @@ export async function describeApiAsJson(): Promise<string> {
   return `${JSON.stringify(app.swagger(), null, 2)}\n`
 }
 
-/** The log, whose last lines are written however the process ends, as far as it can still do anything. */
+/** The log. Its last lines are written however the process ends, as far as it can still do anything. */
 function openLogger(config: Config, metrics: Metrics, undo: Undo): Logger {
   const output = new LogOutput({
     onLost: (lines) => metrics.logLinesLost(lines),

@@ -24,31 +24,31 @@ import { PostgresBell } from '../postgres/postgres_bell.js'
 import { SharedPool } from '../postgres/shared_pool.js'
 import { findTracing } from '../tracing/find_tracing.js'
 
-/** Part of the wait for the database after which one that answers nothing counts as away. */
+/** Share of the wait for the database after which one that does not answer counts as unavailable. */
 const PROBE_SHARE = 0.8
 
 const TOO_MUCH_UNDER_WAY =
   'This project has too many requests under way that need the database. Nothing was done; retry shortly.'
 
 /**
- * Requests with long work at once. One project alone has two of these places: while it copies a long session, which
- * may take a minute, it can erase a user.
+ * Long requests at once. A single project may use two of these slots: while it copies a long session, which may take
+ * a minute, it can erase a user.
  */
 const LONG_WORK_MAX = 4
 
-/** Part of the memory that appends may wait in: all that is sent in them counts to its project besides. */
+/** Share of the memory that waiting appends may use: what they sent counts to their project as well. */
 const QUEUE_SHARE = 1 / 4
 
-/** What stops the parts that were started, last one first. */
+/** Stops the parts that were started, last one first. */
 export type Undo = Array<() => unknown>
 
-/** The connections, in pools that take none from each other. */
+/** The connections, in separate pools. */
 export interface Pools {
-  /** For what requests do beside appends. */
+  /** For everything that requests do except appends. */
   requests: SharedPool
-  /** For appends, so that no number of slow lists keeps them waiting. */
+  /** For appends, so that slow lists never delay them. */
   appends: SharedPool
-  /** For what must get through whatever else goes on, and never takes long. */
+  /** For short queries that must always get through. */
   reserved: DatabasePool
 }
 
@@ -66,7 +66,7 @@ export function openPools(
     database_connections_max,
     database_wait_ms_max: wait_ms_max,
   } = config
-  // Together with the time in which it makes up its mind to ask, no longer than a request waits for a connection.
+  // Including the time before it decides to probe, no longer than a request waits for a connection.
   const probe = new AvailabilityProbe(target, wait_ms_max * PROBE_SHARE)
   undo.push(() => probe.close())
   const shared = {
@@ -89,7 +89,7 @@ export function openPools(
       wait_ms_max,
       refusal: () => new AnnalsError('overloaded', TOO_MUCH_UNDER_WAY),
     }),
-    // A project's flushes fit into its share; what reads stored entries back for retries has to.
+    // A project's flushes fit into its share; reading stored entries back for retries may have to wait for it.
     appends: new SharedPool(open(flushes_max), {
       places_max: flushes_max,
       wait_ms_max,
@@ -99,7 +99,7 @@ export function openPools(
   }
 }
 
-/** Bounds the requests that work in many statements, so that they leave the database's time to the others. */
+/** Limits requests that run many statements, so that others get the database's time. */
 export function limitLongWork({ database_wait_ms_max: wait_ms_max }: Config): FairSemaphore {
   return new FairSemaphore({
     places_max: LONG_WORK_MAX,
@@ -112,7 +112,7 @@ export function limitLongWork({ database_wait_ms_max: wait_ms_max }: Config): Fa
   })
 }
 
-/** The log as it is written, followed and traced. */
+/** Appending to, following and tracing the log. */
 export async function openLog(
   config: Config,
   pools: Pools,
@@ -147,7 +147,7 @@ export async function openLog(
   return { feed, heartbeat, memory, appender, tracing }
 }
 
-/** What is done every now and then, though nobody asks for it. */
+/** Periodic work that nobody requests. */
 export function startHousekeeping(config: Config, database: Database, logger: Logger, undo: Undo): void {
   const oldKeys = forgetOldKeys(database, logger)
   undo.push(() => oldKeys.stop())

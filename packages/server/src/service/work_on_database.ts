@@ -4,19 +4,19 @@ import { locateDatabase } from '../postgres/connection_target.js'
 import { type Database, openDatabase } from '../postgres/database.js'
 import { checkSchema, migrate } from '../postgres/migrator.js'
 
-/** How a command works with the database, where it is not as a request does. */
+/** How a command's use of the database differs from a request's. */
 export interface WorkOptions {
   wait_ms_max?: number
   statement_ms_max?: number
   /** Settings of PostgreSQL for the command's connections. */
   settings?: Record<string, string>
-  /** Ends the command: what it is doing in the database is cancelled, and it gets the signal's reason. */
+  /** Ends the command: its statement in the database is cancelled, and it fails with the signal's reason. */
   signal?: AbortSignal
-  /** `check`: the schema must be this version's already; `any`: whatever it is. By default it is migrated. */
+  /** `check`: the schema must already have this version; `any`: any schema. By default it is migrated. */
   schema?: 'check' | 'any'
 }
 
-/** Runs a command's work on the configured database, migrated, and leaves it as it was found. */
+/** Runs a command on the configured database, migrated. Starts and stops an embedded server if none was running. */
 export async function workOnDatabase<T>(
   config: Config,
   onProgress: (sentence: string) => void,

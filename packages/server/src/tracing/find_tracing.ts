@@ -1,11 +1,11 @@
 import type { Tracing } from './tracing.js'
 
-/** Where each copy of OpenTelemetry's API that is in the process keeps what was registered with it. */
+/** Where every copy of OpenTelemetry's API in the process keeps what was registered. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 
-/** Gives the tracing where the process was started with an OpenTelemetry SDK of the user's; undefined otherwise. */
+/** Returns the tracing if the process was started with the operator's OpenTelemetry SDK; otherwise undefined. */
 export async function findTracing(): Promise<Tracing | undefined> {
-  // Its API is a twentieth of the start, which is for those alone who use it.
+  // Loading its API takes a twentieth of the startup time, so only those who use it pay for it.
   if (!(REGISTERED in globalThis)) return undefined
   const { registeredTracing } = await import('./tracing.js')
   return registeredTracing()

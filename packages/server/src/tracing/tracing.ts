@@ -15,23 +15,23 @@ import type { PendingAppend } from '../log/append/pending_append.js'
 import { VERSION } from '../version.js'
 
 const NAME = 'annals'
-/** How long the end of the service waits for spans that are still to be sent, in ms. */
+/** How long the service waits at exit for spans to be sent, in ms. */
 const SEND_MS_MAX = 2_000
 
-/** One request as it is traced. */
+/** A traced request. */
 export interface RequestTrace {
-  /** Goes on so that what is done next belongs to this request. */
+  /** Continues so that everything done next belongs to this request. */
   enter(next: () => void): void
-  /** `status` is undefined where the connection ended without an answer. Once. */
+  /** `status` is undefined if the connection ended without an answer. Call once. */
   end(outcome: { status: number | undefined; project_id: string | undefined }): void
 }
 
 const UNTRACED: RequestTrace = { enter: (next) => next(), end: () => {} }
 
-/** Gives the tracing where a tracer is registered; undefined otherwise. */
+/** Returns the tracing if a tracer is registered; otherwise undefined. */
 export function registeredTracing(): Tracing | undefined {
   const provider = trace.getTracerProvider()
-  // The API puts a proxy before what is registered, which has no tracer to give as long as nothing is.
+  // The API puts a proxy in front of the registered provider; it has no tracer until one is registered.
   const proxy = provider as Partial<{ getDelegateTracer: typeof provider.getTracer }>
   const tracer = proxy.getDelegateTracer
     ? proxy.getDelegateTracer(NAME, VERSION)
@@ -40,14 +40,14 @@ export function registeredTracing(): Tracing | undefined {
 }
 
 /**
- * Spans of requests, of their wait in the queue of appends, and of commits. A commit serves many requests: it stands
- * below the first of them that is recorded, is linked to each, and each one's wait is linked to it. No span has a
- * path, a query, a header or a body: these name users and hold payloads.
+ * Spans of requests, of their wait in the queue of appends, and of commits. A commit serves many requests: it is a
+ * child of the first recorded one, is linked to each, and each one's wait is linked to it. Spans contain no path,
+ * query, header or body, because these name users and hold payloads.
  */
 export class Tracing {
   constructor(private readonly tracer: Tracer) {}
 
-  /** `route` is the pattern, undefined where nothing fits the path. */
+  /** `route` is the pattern; undefined if none matches the path. */
   request(
     method: string,
     route: string | undefined,
@@ -65,7 +65,7 @@ export class Tracing {
   }
 
   private start(name: string, attributes: Attributes, headers: Record<string, unknown>): RequestTrace {
-    // An instrumentation of Node's HTTP server has made a span already: it gets what it cannot know.
+    // An instrumentation of Node's HTTP server already made a span: add what it cannot know.
     const outer = trace.getSpan(context.active())
     if (outer) {
       outer.updateName(name).setAttributes(attributes)
@@ -76,12 +76,12 @@ export class Tracing {
     return traceIn(trace.setSpan(parent, span), span, false)
   }
 
-  /** Where an append comes from. */
+  /** The context of an append. */
   origin(): Context {
     return context.active()
   }
 
-  /** Runs the flush of `taken`, of which each `origin` is a context. */
+  /** Runs the flush of `taken`; each `origin` is a context. */
   async flush(taken: readonly PendingAppend[], run: () => Promise<void>): Promise<void> {
     const traced = taken
       .flatMap((pending) => [pending, ...pending.followers])
@@ -118,7 +118,7 @@ export class Tracing {
     return commit
   }
 
-  /** Notes what the flush that is under way met. */
+  /** Records what went wrong in the current flush. */
   flushTroubled(trouble: string): void {
     const commit = trace.getActiveSpan()
     commit?.addEvent(trouble)
@@ -127,7 +127,7 @@ export class Tracing {
     }
   }
 
-  /** Has what was recorded sent, as far as the SDK can be asked to and does so in time. */
+  /** Asks the SDK to send what was recorded, within the time limit. */
   async close(): Promise<void> {
     const provider = trace.getTracerProvider() as Partial<{ getDelegate(): unknown }>
     const sdk = (provider.getDelegate?.() ?? provider) as Partial<{ forceFlush(): Promise<void> }>
@@ -144,7 +144,7 @@ function traceIn(inside: Context, span: Span, isOuter: boolean): RequestTrace {
     enter: (next) => context.with(inside, next),
     end: ({ status, project_id }) => {
       if (project_id !== undefined) span.setAttribute('annals.project_id', project_id)
-      // The rest of another's span is that other's to say.
+      // The rest of a foreign span is for its owner to set.
       if (isOuter) return
       if (status !== undefined) span.setAttribute('http.response.status_code', status)
       if (status === undefined || status >= 500) {
@@ -156,7 +156,7 @@ function traceIn(inside: Context, span: Span, isOuter: boolean): RequestTrace {
   }
 }
 
-/** What the user's SDK, its processors and exporters included, throws costs spans and nothing else. */
+/** Errors of the operator's SDK, processors and exporters only cost spans. */
 function harmless<T>(work: () => T): T | undefined {
   try {
     return work()

@@ -9,9 +9,9 @@ import { userJson } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 
 /**
- * Common table expressions that give one row `owner(id)`: the user with the identifier, made if there is none,
- * or a null id where the identifier is null. They give no row in one case: another transaction has just made
- * the user and this statement's snapshot does not show it yet. The caller runs the statement again.
+ * Common table expressions that return one row `owner(id)`: the user with the identifier, created if new, or a null
+ * id if the identifier is null. They return no row if another transaction has just created the user and this
+ * statement's snapshot does not show it yet; the caller then runs the statement again.
  */
 export function withUser(parameters: { project: string; identifier: string; new_id: string }): string {
   const { project, identifier, new_id } = parameters
@@ -34,7 +34,10 @@ export const FIND_USER = prepared(
   'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2',
 )
 
-/** Takes the user out of reach of new sessions until the transaction ends. Parameters: $1 project, $2 identifier. */
+/**
+ * Locks the user, so that no new session can name it until the transaction ends. Parameters: $1 project, $2
+ * identifier.
+ */
 export const LOCK_USER = prepared(
   'lock_user',
   'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2 FOR UPDATE',
@@ -43,12 +46,12 @@ export const LOCK_USER = prepared(
 /** Parameters: $1 project, $2 id. */
 export const DELETE_USER = prepared('delete_user', 'DELETE FROM users WHERE project_id = $1 AND id = $2')
 
-/** Rows that one statement counts at most. */
+/** Most rows that one statement counts. */
 export const COUNTED_AT_ONCE_MAX = 10_000
 
 /**
- * Counting what a user has, a bounded number of rows behind a position. Row: how many there are, and the last of them;
- * none where there are none. Parameters of each: $1 project, $2 user, $3 created_at and $4 id to begin behind.
+ * Counts what a user has, a bounded number of rows from a position on. Row: the count, and the last row counted; none
+ * if there are none. Parameters of each: $1 project, $2 user, $3 created_at and $4 id to start after.
  */
 export const COUNT_OWNED = {
   sessions: countOwned('sessions'),
@@ -73,7 +76,10 @@ ORDER BY n.found DESC LIMIT 1`,
   )
 }
 
-/** The condition that a listed row belongs to the user with an identifier, of the project in $1; to none, if there is none. */
+/**
+ * The condition that a listed row belongs to the user with an identifier, of the project in $1; never true for an
+ * unknown one.
+ */
 export function ofUser(identifier: string): string {
   return `t.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = ${identifier}::text)`
 }

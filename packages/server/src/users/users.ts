@@ -44,9 +44,7 @@ async function countOwned(
   return count
 }
 
-/**
- * The user that a list is filtered by: undefined when it is not, `nobody` when no user has the identifier.
- */
+/** The user that a list is filtered by: undefined without a filter, `nobody` if no user has the identifier. */
 export async function findOwner(
   database: Queryable,
   filter: { project_id: string; user?: string | undefined },

@@ -10,14 +10,14 @@ import type { AddressOf } from './caller_address.js'
 import { Intake } from './intake.js'
 import { holdSentAhead } from './request_memory.js'
 
-/** Who watches the service must see it also when it has too much to do. */
+/** Monitoring must work even when the service has too much to do. */
 export const TAKEN_AT_ONCE = new Set(['/health', '/ready', '/metrics'])
-/** So many of them in a turn of the event loop: no watcher asks for more, and anybody may ask. */
+/** Most monitoring requests per turn of the event loop: no monitor needs more, and anybody may ask. */
 const TAKEN_AT_ONCE_MAX = 8
-/** Appends that wait, over all projects, from which on it is worth asking whose they are. */
+/** Number of waiting appends, over all projects, from which on it pays to ask whose they are. */
 const CROWDED = 250
 const APPEND = /\/(?:events|messages|entries)$/
-/** How often the log says how many were refused. */
+/** How often the log reports the number of refusals. */
 const TOLD_MS = 1_000
 
 const REFUSAL = errorText(
@@ -27,14 +27,14 @@ const REFUSAL = errorText(
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Whose it is, as soon as somebody has asked. */
+  /** The caller, once somebody has asked. */
   caller?: { project_id: string | undefined }
 }
 
 /**
- * Stands in front of the framework: lets requests through by turns (http/admission/intake.ts), and refuses what is more than the
- * process can do for a fraction of what a request costs, without a line in the log each. Appends that `http/admission/shed_appends.ts`
- * would refuse are among it.
+ * Stands in front of the framework: admits requests by turns (http/admission/intake.ts), and refuses what exceeds the
+ * process's capacity, for a fraction of a request's cost and without a log line each. This includes appends that
+ * `http/admission/shed_appends.ts` would refuse.
  */
 export function admitRequests(
   app: AppServer,
@@ -43,8 +43,8 @@ export function admitRequests(
 ): void {
   const [framework] = app.server.listeners('request') as RequestListener[]
   /**
-   * Answered when the turn ends: who is answered at once sends the next request into the same turn, which then hardly
-   * ends, and all that waits for its end waits on.
+   * Answered when the turn ends. A caller answered at once would send its next request into the same turn, which
+   * would then hardly end, and everything that waits for its end would wait on.
    */
   let refused: Exchange[] = []
   let untold = 0
@@ -54,7 +54,7 @@ export function admitRequests(
 
   const callerOf = (exchange: Exchange) => projectOf(exchange, tokens)
   const intake = new Intake<Exchange>({
-    // Who left in the meantime is not there to be answered.
+    // A caller who left meanwhile cannot be answered.
     take: ({ request, response }) => request.socket.destroyed || framework!(request, response),
     callerOf,
     addressOf: ({ request }) => addressOf(request),
@@ -90,7 +90,7 @@ export function admitRequests(
 
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
-    // The parser goes on with what has arrived on a connection that was closed meanwhile.
+    // The parser continues with what arrived on a connection that was closed meanwhile.
     if (request.socket.destroyed) return
     if (!isTurn) setImmediate(endTurn)
     isTurn = true
@@ -99,7 +99,7 @@ export function admitRequests(
       return framework!(request, response)
     }
     const exchange: Exchange = { request, response }
-    // A connection counts with one request. The platform tells by this that another one is ahead of this.
+    // A connection is counted with one request. This tells whether another one is ahead of this.
     if (response.socket === null && !holdSentAhead(memory, request, response, callerOf(exchange)))
       return void request.socket.destroy()
     if (isLate(exchange) || !intake.offer(exchange)) refused.push(exchange)

@@ -10,13 +10,13 @@ import { assignScopes } from './scopes.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The project that the token names: every query of the request is bound to it. */
+    /** The token's project: every query of the request is bound to it. */
     project_id: string
-    /** What the token opens, once it is known. */
+    /** The token's grant, once it is known. */
     grant: Grant | null
-    /** The database as the project may use it: with its share of the connections. */
+    /** The database, with the project's share of the connections. */
     database: Database
-    /** Whether the token still opens what it opened when the request came: asked by answers that take long. */
+    /** Whether the token is still valid for what it allowed when the request came: long answers ask for it. */
     isStillAuthorized(): Promise<boolean>
   }
 }
@@ -39,7 +39,7 @@ export function authenticate(app: AppServer, { tokens, database }: Authenticatio
     const grant = await tokens.find(bearerToken(this)!, this.raw.socket)
     return grant?.project_id === this.project_id && grant.scopes.has(this.routeOptions.config.scope!)
   })
-  // With a callback, since a remembered token, which is nearly every one, then costs no turn of the event loop.
+  // With a callback: for a cached token, which is nearly every one, this costs no turn of the event loop.
   app.addHook('onRequest', (request, _reply, done) => {
     const token = bearerToken(request)
     const found = token === undefined ? undefined : tokens.find(token, request.raw.socket, request)
@@ -48,7 +48,7 @@ export function authenticate(app: AppServer, { tokens, database }: Authenticatio
   })
 }
 
-/** Notes what the request may do; gives the error where it may not do what it asks for. */
+/** Stores the request's grant; returns the error if the grant does not allow the operation. */
 function admit(
   request: FastifyRequest,
   database: SharedDatabase,
@@ -66,7 +66,7 @@ function admit(
   )
 }
 
-/** The token of an Authorization header in the one form that is taken, undefined without one. */
+/** The token of an Authorization header in the only accepted form; undefined without one. */
 export function bearerToken(request: Pick<IncomingMessage, 'headers'>): string | undefined {
   return BEARER.exec(request.headers.authorization ?? '')?.[1]
 }

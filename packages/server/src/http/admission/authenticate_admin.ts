@@ -10,7 +10,7 @@ export function authenticateAdmin(app: AppServer, admin_token: string): void {
   assignScopes(app, 'admin')
   const expected = hashToken(admin_token)
   app.addHook('onRequest', async (request) => {
-    // Hashes have one length and tell nothing of the token, and their comparison takes one time.
+    // Hashes have the same length and reveal nothing about the token, and comparing them takes constant time.
     const token = bearerToken(request)
     if (token === undefined || !timingSafeEqual(hashToken(token), expected)) {
       throw new AnnalsError(

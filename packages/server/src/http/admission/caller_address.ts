@@ -6,19 +6,19 @@ import type { AppServer } from '../service_context.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where the request comes from, as limits count it: an IPv4 address, or the /64 network of an IPv6 address. */
+    /** The request's address, as limits count it: an IPv4 address, or the /64 network of an IPv6 address. */
     readonly address: string
   }
 }
 
-/** Bytes of an IPv6 address that name a network; whoever has one has all addresses in it. */
+/** Bytes of an IPv6 address that name a network; its owner has all addresses in it. */
 const NETWORK_BYTES = 8
 
 export type AddressOf = (request: IncomingMessage) => string
 
 /**
- * Tells where requests come from. X-Forwarded-For is believed as far as a trusted proxy wrote it, and is ignored where
- * none is: any caller can send it. @throws StartError
+ * Determines where requests come from. X-Forwarded-For is believed as far as trusted proxies wrote it, and ignored
+ * without one, because any caller can send it. @throws StartError
  */
 export function addressReader(trusted_proxies: string | undefined): AddressOf {
   const trust = compileTrust(trusted_proxies)

@@ -8,22 +8,22 @@ import { errorText } from '../answer/answer.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import { cutStalledReaders } from './stalled_readers.js'
 
-/** Bytes of a request line and its headers together. It is also the bound of a URL, and of how many parameters it has. */
+/** Most bytes of a request line and its headers together. This also limits URLs and the number of parameters. */
 export const HEADER_BYTES_MAX = 16_384
 /**
- * How long an idle connection is kept for a next request: longer than the 60 s after which common proxies let go
- * of theirs, so that it is never the service that closes one while a request is on its way.
+ * How long an idle connection is kept for another request: longer than the 60 s of common proxies, so that the
+ * service never closes one while a request is on its way.
  */
 const KEEP_ALIVE_MS = 72_000
-/** How often connections that took too long are looked for. */
+/** How often connections are checked for timeouts. */
 const CHECK_MS = 1_000
-/** How long a refused connection may take to read why. */
+/** How long a refused client has to read why. */
 const GOODBYE_MS = 1_000
 
 /**
- * What one connection may cost, as options of the framework. A connection that has sent nothing yet counts as
- * sending its headers, so that thousands which say nothing are gone as soon as slow ones. There is no limit to the
- * requests of a connection: it would save nothing, and cut those that are sent ahead.
+ * Limits of one connection, as options of the framework. A connection that has sent nothing yet counts as sending its
+ * headers, so thousands of silent ones are gone as soon as slow ones. The number of requests of a connection is
+ * unlimited: a limit would save nothing, and cut off requests that are sent ahead.
  */
 export function connectionLimits({ headers_ms_max, request_ms_max }: Config) {
   return {
@@ -33,13 +33,16 @@ export function connectionLimits({ headers_ms_max, request_ms_max }: Config) {
       headersTimeout: Math.min(headers_ms_max, request_ms_max),
       maxHeaderSize: HEADER_BYTES_MAX,
       connectionsCheckingInterval: Math.min(CHECK_MS, headers_ms_max, request_ms_max),
-      // Refused by a hook instead, in the envelope: without this, the platform answers with nothing in it.
+      // Refused by a hook instead, in the envelope: the platform's own answer would be empty.
       requireHostHeader: false,
     },
   }
 }
 
-/** Bounds the connections of a server that listens: a new one beyond their number, and one that takes nothing, is closed. */
+/**
+ * Limits the connections of a listening server: closes new ones beyond their number, and those whose clients do not
+ * read.
+ */
 export function boundConnections(
   server: Server,
   { connections_max, stall_ms_max }: Config,
@@ -47,7 +50,7 @@ export function boundConnections(
 ): void {
   server.maxConnections = connections_max
   cutStalledReaders(server, stall_ms_max, logger)
-  // An expectation that we do not know may be ignored (RFC 9110, 10.1.1); the platform would refuse it by itself.
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1); the platform would refuse it.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     server.emit('request', request, response),
   )
@@ -68,7 +71,7 @@ const MALFORMED: [ErrorName, string] = [
   'The request line, the headers or the chunks are not HTTP/1.1. Correct the client that sent them.',
 ]
 
-/** Answers, in the envelope, what never became a request, and closes the connection. */
+/** Answers malformed requests in the envelope, and closes the connection. */
 export function refuseConnections(logger: Logger): (error: NodeJS.ErrnoException, socket: Socket) => void {
   return (error, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable || hasBegunAnswer(socket))
@@ -77,7 +80,7 @@ export function refuseConnections(logger: Logger): (error: NodeJS.ErrnoException
     const refusal = new AnnalsError(name, sentence)
     const request_id = newId()
     socket.end(rawAnswer(refusal, request_id))
-    // Closed only after a while: with bytes unread, closing at once would take the answer away again.
+    // Closed after a delay: closing at once with unread bytes would discard the answer.
     setTimeout(() => socket.destroy(), GOODBYE_MS).unref()
     logger.info({ request_id, error: name, reason: error.code }, 'refused what was no request')
   }

@@ -1,16 +1,16 @@
 import { FairQueue, Quota } from '../../fairness/fair_queue.js'
 
 /**
- * Requests that a turn of the event loop takes in. All that arrived meanwhile waits for a turn to end, ends of flushes
- * among it: with 16, appends had a twentieth more throughput than with all that had arrived; with 4 less. After a long
- * turn it is more: refusing thousands takes long, and left hardly anything to be taken in.
+ * Requests accepted per turn of the event loop. Everything else that arrived, such as the ends of flushes, waits for
+ * the turn to end: with 16, appends had a twentieth more throughput than with all, and with 4 less. After a long turn
+ * it is more, because refusing thousands takes long and would leave hardly any to be accepted.
  */
 export const TAKEN_A_TURN = 16
-/** What waited to be taken in for longer, in ms, is late. */
+/** A request that waited longer than this, in ms, is late. */
 export const LATE_MS = 100
-/** So many may wait in any case: what few callers have under way is no overload, however slow. */
+/** So many may wait in any case: the requests of a few callers are no overload, however slow. */
 export const HELD_MIN = 250
-/** A crowd that passes is served: nobody is refused before requests have been late for so many ms without a break. */
+/** A short burst is served: nobody is refused before requests have been late for so many ms without a break. */
 export const PATIENCE_MS = 250
 
 interface Held<T> {
@@ -18,36 +18,36 @@ interface Held<T> {
   since: number
 }
 
-/** Stands for whichever stranger is next. */
+/** Stands for the next of the callers without a known key. */
 const STRANGER = Symbol('stranger')
 
 /**
- * Which requests are taken in when. Callers take turns, so that one who sends very much keeps the others waiting for a
- * turn and no longer. When requests have been late for a while, there is more to do than can be done: those of whoever
- * has most of them waiting are refused.
+ * Decides when requests are accepted. Callers take turns, so that one who sends very much delays the others by one
+ * turn and no more. When requests have been late for a while, there is more work than can be done, and requests of
+ * the caller with most of them waiting are refused.
  */
 export class Intake<T> {
   private readonly held = new FairQueue<Held<T> | typeof STRANGER>()
-  /** Strangers have the turns of one caller, and share these by where they come from. */
+  /** Callers without a known key share the turns of one caller, by address. */
   private readonly strangers = new FairQueue<Held<T>>()
   private readonly quota = new Quota(TAKEN_A_TURN)
   private taken = 0
-  /** When requests began to be late, as long as they are. */
+  /** Since when requests have been late. */
   private late_since: number | undefined
 
   constructor(
     private readonly options: {
       take: (item: T) => void
-      /** Whose it is, where that is known; strangers count as one. */
+      /** The caller, if known; all unknown callers count as one. */
       callerOf: (item: T) => string | undefined
-      /** Where a stranger's comes from. */
+      /** The address of an unknown caller. */
       addressOf: (item: T) => string
       /** The time in ms. */
       now: () => number
     },
   ) {}
 
-  /** Takes a request in, at once or in a later turn. Gives false if it is refused. */
+  /** Accepts a request, now or in a later turn. Returns false if it is refused. */
   offer(item: T): boolean {
     const { take, callerOf, addressOf, now } = this.options
     if (this.held.size === 0 && this.taken < TAKEN_A_TURN) {
@@ -66,7 +66,10 @@ export class Intake<T> {
     return true
   }
 
-  /** Ends a turn and takes in what the next may of what waits. Gives whether more does, so that there must be another. */
+  /**
+   * Ends a turn and accepts what the next one may of what waits. Returns whether more waits, so that there must be
+   * another.
+   */
   nextTurn(): boolean {
     this.taken = 0
     const now = this.options.now()

@@ -6,8 +6,8 @@ import { TAKEN_AT_ONCE } from './admit_requests.js'
 import { bearerToken } from './authenticate.js'
 
 /**
- * Limits what each address may do in a second, where the settings say so: requests of any kind, and requests that are
- * refused for their key. An address that guesses keys is not looked up for any more; keys that are known go on.
+ * Limits each address per second, if the settings say so: requests of any kind, and requests that are refused for
+ * their key. For an address that guesses keys, no unknown key is looked up any more; known keys go on working.
  */
 export function limitAddresses(app: AppServer, { config, tokens }: AppParts): void {
   const { address_rate_limit_per_second: requests_max, address_refusals_per_second: refusals_max } = config

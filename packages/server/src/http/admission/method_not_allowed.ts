@@ -6,8 +6,8 @@ import type { AppServer } from '../service_context.js'
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'TRACE'] as const
 
 /**
- * Watches which methods each path is registered with. The function that it gives back, called behind the last
- * route, answers every other method there with 405 and Allow.
+ * Records the methods with which each path is registered. Call the returned function after the last route: it answers
+ * every other method there with 405 and Allow.
  */
 export function watchMethods(app: AppServer): () => void {
   const methodsByUrl = new Map<string, Set<string>>()
@@ -17,10 +17,10 @@ export function watchMethods(app: AppServer): () => void {
     for (const method of [route.method].flat()) methods.add(method)
   })
   return () => {
-    // The routes that are added here come through the hook as well, hence the copy.
+    // The routes added here also go through the hook, hence the copy.
     const known = [...methodsByUrl]
     for (const [url, methods] of known) {
-      // What a pattern takes under another method is not for a fixed path to refuse: /user/ls is also a user.
+      // A fixed path must not refuse a method that a pattern accepts for it: /user/ls is also a user.
       const patterns = known.filter(([pattern]) => pattern !== url && matches(pattern, url))
       addRoute(app, url, methods, new Set(patterns.flatMap(([, taken]) => [...taken])))
     }
@@ -45,7 +45,7 @@ function addRoute(app: AppServer, url: string, own: Set<string>, others: Set<str
     method: METHODS.filter((method) => !own.has(method) && !others.has(method)),
     url,
     schema: { hide: true },
-    // Ahead of the body, which need not be read, and of what the framework asks of some methods.
+    // Before the body, which need not be read, and before what the framework requires of some methods.
     onRequest: refuse,
     handler: refuse,
   })

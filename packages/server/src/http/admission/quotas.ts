@@ -15,7 +15,7 @@ export function appendWithinQuota(
   return max === undefined ? appender.append(append) : usage.append(appender, append, max)
 }
 
-/** What new sessions of a request's project must find room in. */
+/** The quota that new sessions of the request's project must fit into. */
 export function roomFor(usage: UsageDirectory, request: FastifyRequest): Room {
   const { max_sessions, max_bytes } = request.grant!.quotas
   const room = (what: 'sessions' | 'bytes', max: number | undefined): Room =>
@@ -25,7 +25,7 @@ export function roomFor(usage: UsageDirectory, request: FastifyRequest): Room {
   return { ...room('sessions', max_sessions), ...room('bytes', max_bytes) }
 }
 
-/** @throws AnnalsError quota_exceeded where a project has as many tails open at this node as it may */
+/** @throws AnnalsError quota_exceeded if the project already has as many tails open at this node as it may */
 export function refuseTail(request: FastifyRequest, feed: Feed): void {
   const { max_tails } = request.grant!.quotas
   if (max_tails !== undefined && feed.tailsOf(request.project_id) >= max_tails)

@@ -5,9 +5,9 @@ import { WINDOW_MS, Windows } from '../request/windows.js'
 import type { AppServer } from '../service_context.js'
 
 /**
- * Counts the requests of each token in windows of a second, and refuses those beyond its limit. The limit is the
- * project's own, or `per_second`; 0 is none. Every node counts for itself. Call it behind authentication, whose
- * grant it reads.
+ * Counts the requests of each token in windows of one second, and refuses those beyond its limit. The limit is the
+ * project's own, or `per_second`; 0 means none. Every node counts for itself. Call it after authentication, because
+ * it reads the grant.
  */
 export async function limitRates(app: AppServer, per_second: number): Promise<void> {
   const limitOf = (request: FastifyRequest) => request.grant?.rate_limit_per_second ?? per_second
@@ -32,8 +32,8 @@ export async function limitRates(app: AppServer, per_second: number): Promise<vo
 }
 
 /**
- * The library's own store hands out one object a token and goes on counting in it: of requests that arrive together,
- * the first would read the number of the last and be refused.
+ * The library's own store returns one object per token and keeps counting in it: of requests that arrive together,
+ * the first would see the last one's count and be refused.
  */
 class Store implements FastifyRateLimitStore {
   private readonly windows = new Windows()

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { AnnalsError } from '../../errors.js'
 
-/** Headers that may be sent once, each with a bit of its own: of two values, different parties would take different ones. */
+/**
+ * Headers that may be sent only once, each with its own bit: of two values, different parties would use different
+ * ones.
+ */
 const SENT_ONCE = new Map(
   [
     'host',
@@ -14,14 +17,14 @@ const SENT_ONCE = new Map(
   ].map((name, index) => [name, 1 << index]),
 )
 
-/** The error of headers that no operation takes: HTTP/1.1 needs a Host, and some may be sent only once. */
+/** The error for headers that no operation accepts: HTTP/1.1 needs a Host, and some headers may be sent only once. */
 export function refuseHeaders(request: IncomingMessage): AnnalsError | undefined {
   if (request.headers.host === undefined && request.httpVersion === '1.1')
     return new AnnalsError('invalid_request', 'Header host is required in HTTP/1.1.')
   return refuseRepeated(request)
 }
 
-/** The error of a header that is sent twice. */
+/** The error for a header that is sent twice. */
 function refuseRepeated({ rawHeaders }: IncomingMessage): AnnalsError | undefined {
   let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -8,48 +8,47 @@ import type { AppServer } from '../service_context.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the request holds of the budget of memory. */
+    /** The request's share of the memory budget. */
     readonly memory: MemoryShare
-    /** The same, null until it is asked for: most requests hold nothing worth counting. */
+    /** The same, null until it is needed: most requests hold nothing worth counting. */
     memoryShare: MemoryShare | null
   }
 }
 
 /**
- * What a connection counts, with one request that is small: its socket, its parser, headers, and of the body and the
- * answer what is there at a time, up to SMALL_BYTES. So small requests need not be counted one by one.
+ * What a connection with one small request takes: its socket, its parser, headers, and up to SMALL_BYTES of the body
+ * and the answer. So small requests need not be counted individually.
  */
 export const CONNECTION_BYTES = 16_384
-/** A body or an answer up to this size counts nothing of its own. */
+/** A body or an answer up to this size is not counted on its own. */
 export const SMALL_BYTES = 16_384
 /**
- * Requests of one connection that may wait behind the one that is being answered. The parser hands over all that has
- * arrived in one turn of the event loop, which thousands would hold.
+ * Requests of one connection that may wait behind the one being answered. The parser delivers everything that has
+ * arrived in one turn of the event loop, and thousands would hold it.
  */
 const SENT_AHEAD_MAX = 256
-/** Whose the connections are. */
+/** The owner of connections. */
 const CONNECTIONS = 'connections'
 /**
- * What a text takes in memory, in bytes for each of its characters or bytes: two where it is not Latin, or where a
- * second form of it is there for a moment.
+ * Memory for each character or byte of a text: two if it is not Latin, or if a second form of it exists for a moment.
  */
 export const TEXT_FACTOR = 2
-/** The same for what is read from the database: as it came, as rows, and as the answer that it becomes. */
+/** The same for data from the database: as received, as rows, and as the answer. */
 const READ_FACTOR = 4
 
 const sharesOf = new WeakMap<Socket, Set<MemoryShare>>()
 
-/** Bytes that reading a log takes: those of the largest piece, which may be one entry. */
+/** Bytes needed to read a log: those of the largest piece, which may be a single entry. */
 export function logReadBytes({ server }: FastifyRequest): number {
   return READ_FACTOR * Math.max(PIECE_BYTES_MAX, server.initialConfig.bodyLimit!)
 }
 
-/** Bytes that reading a list takes, each of whose rows may have the largest object. */
+/** Bytes needed to read a list, each of whose rows may have the largest object. */
 export function listReadBytes(rows: number): number {
   return READ_FACTOR * MERGED_BYTES_MAX * rows
 }
 
-/** Counts connections, what is sent ahead on them, and answers; gives requests their share. */
+/** Counts connections, requests sent ahead on them, and answers; gives requests their share. */
 export function countMemory(app: AppServer, budget: MemoryBudget): void {
   countConnections(app.server, budget)
   app.decorateRequest('memoryShare', null)
@@ -69,7 +68,10 @@ export function countMemory(app: AppServer, budget: MemoryBudget): void {
   })
 }
 
-/** Holds an answer that is there as a whole. Gives false where it cannot be had; what was written is answered anyway. */
+/**
+ * Reserves memory for a complete answer. Returns false if there is none; an answer that is already written is sent
+ * anyway.
+ */
 function holdAnswer(request: FastifyRequest, payload: string): boolean {
   const bytes = payload.length > SMALL_BYTES ? TEXT_FACTOR * payload.length : 0
   if (bytes === 0 && !request.memoryShare) return true
@@ -84,18 +86,19 @@ function holdAnswer(request: FastifyRequest, payload: string): boolean {
 
 function countConnections(server: Server, budget: MemoryBudget): void {
   server.on('connection', (socket: Socket) => {
-    // Not by the rule for owners: else whoever holds much of the budget would keep others from connecting at all.
+    // Not by the rule for owners: otherwise whoever holds much of the budget could keep others from connecting at
+    // all.
     if (budget.heldBy(CONNECTIONS) >= budget.places_max / 2) return void socket.destroy()
     budget.take(CONNECTIONS, CONNECTION_BYTES)
     socket.once('close', () => {
       budget.giveBack(CONNECTIONS, CONNECTION_BYTES)
-      // An answer behind one that was never taken is not told that its connection has gone.
+      // An answer queued behind one that was never read is not told that its connection has gone.
       for (const share of sharesOf.get(socket) ?? []) share.close()
     })
   })
 }
 
-/** Counts a request that came before the one ahead of it was answered. Gives false where there is no room for it. */
+/** Counts a request that arrived before the previous one was answered. Returns false if there is no room for it. */
 export function holdSentAhead(
   budget: MemoryBudget,
   { socket }: IncomingMessage,
@@ -113,7 +116,7 @@ function openShare(budget: MemoryBudget, socket: Socket, owner: string): MemoryS
   const share = new MemoryShare(budget, owner)
   const shares = sharesOf.get(socket) ?? new Set()
   sharesOf.set(socket, shares.add(share))
-  // A connection that has gone closes no share any more.
+  // A closed connection no longer closes any share.
   if (socket.destroyed) closeShare(share, socket)
   return share
 }

@@ -2,8 +2,8 @@ import type { Scope } from '../../projects/tokens/scope.js'
 import type { AppServer } from '../service_context.js'
 
 /**
- * What a token must be allowed to do, by operation. `admin` is the admin token alone. The service does not start
- * with an operation that is missing here, and a test compares the table with openapi.json.
+ * The scope that each operation needs. `admin` means only the admin token. The service does not start if an operation
+ * is missing here, and a test compares the table with openapi.json.
  */
 export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   ping: 'read',
@@ -44,14 +44,14 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the token must be allowed to do. */
+    /** The scope that the token needs. */
     scope?: Scope | 'admin'
   }
 }
 
 /**
- * Gives each route that is added to `app` from here on its scope: the table's, or, where it is no operation of the
- * API, the one that it names itself. One that has neither stops the start.
+ * Gives each route that is added to `app` from here on its scope: from the table, or, for a route outside the API,
+ * the one that it names itself. A route without either stops the start.
  */
 export function assignScopes(app: AppServer, kind: 'project' | 'admin'): void {
   app.addHook('onRoute', (route) => {

@@ -3,12 +3,12 @@ import type { AppServer } from '../service_context.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route appends to a log: it is refused before its body is read when its project is behind. */
+    /** The route appends to a log: if its project is behind, it is refused before its body is read. */
     appends?: boolean
   }
 }
 
-/** Refuses appends that would wait too long, for the price of their headers. */
+/** Refuses appends that would wait too long, at the cost of reading their headers. */
 export function shedAppends(app: AppServer, appender: Appender): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const isTooMuch = request.routeOptions.config.appends && appender.isBehind(request.project_id)

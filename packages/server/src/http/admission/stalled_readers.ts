@@ -2,9 +2,9 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 
-/** Looks at each connection so many times before it is closed: a process that stood still for a while closes none. */
+/** Number of checks before a connection is closed: a process that stood still for a while closes none. */
 const CHECKS = 20
-/** A reader has to take so many bytes in that time, or all that waits for it: one byte now and then is not reading. */
+/** Bytes that a client must read in that time, or all that waits for it: one byte now and then is not reading. */
 const TAKEN_BYTES_MIN = 16_384
 
 interface Progress {
@@ -13,8 +13,8 @@ interface Progress {
 }
 
 /**
- * Closes connections whose readers take nothing of what they asked for, whatever kind of answer it is: what waits
- * for them is held in memory. Answers are written in small pieces (http/answer/answer_pieces.ts), so that progress shows.
+ * Closes connections whose clients do not read what they asked for, whatever kind of answer it is: what waits for
+ * them is held in memory. Answers are written in small pieces (http/answer/answer_pieces.ts), so that progress shows.
  */
 export function cutStalledReaders(server: Server, stall_ms_max: number, logger: Logger): void {
   const open = new Set<Socket>()

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { type AnnalsError, retryAfterOf, statusOf } from '../../errors.js'
 
-/** Answers with a resource that is JSON text already: it goes into the envelope as it is. */
+/** Answers with a resource that is already JSON text; it is put into the envelope unchanged. */
 export function answer(reply: FastifyReply, data: string, status = 200): FastifyReply {
   return reply
     .code(status)
@@ -9,7 +9,7 @@ export function answer(reply: FastifyReply, data: string, status = 200): Fastify
     .send(`{"code":0,"error":"","msg":"ok","data":${data}}`)
 }
 
-/** Answers with an error, in the one shape that all errors have. */
+/** Answers with an error, in the shape that all errors have. */
 export function answerError(reply: FastifyReply, error: AnnalsError): FastifyReply {
   const { status, text } = errorText(error)
   const retry_after = retryAfterOf(error.error)

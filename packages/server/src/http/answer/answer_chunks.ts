@@ -3,14 +3,13 @@ import { logReadBytes } from '../admission/request_memory.js'
 import { answer } from './answer.js'
 import { piecesStream } from './answer_pieces.js'
 
-/** An answer up to this length is sent whole, with its length; a longer one is streamed as it is made. */
+/** An answer up to this length is sent at once, with its length; a longer one is streamed as it is produced. */
 const WHOLE_LENGTH_MAX = 1024 * 1024
 
 /**
- * Answers with a resource whose JSON text comes in chunks, so that it is never in memory at once. What one of them
- * takes is held from before the first is read until the answer is taken. An error before
- * the first chunks went out is answered as an error; a later one cuts the connection, and the JSON stays
- * unfinished.
+ * Answers with a resource whose JSON text comes in chunks, so that it is never in memory as a whole. The memory of
+ * one chunk is reserved before the first is read, until the client has read the answer. An error before the first
+ * chunks were sent is answered as an error; a later one closes the connection and leaves the JSON unfinished.
  */
 export async function answerChunks(
   reply: FastifyReply,
@@ -20,7 +19,7 @@ export async function answerChunks(
   return sendChunks(reply, chunks)
 }
 
-/** The same for chunks whose memory is held already. */
+/** The same for chunks whose memory is already reserved. */
 export async function sendChunks(reply: FastifyReply, chunks: AsyncGenerator<string>): Promise<FastifyReply> {
   let text = ''
   for (;;) {

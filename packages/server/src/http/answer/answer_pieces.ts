@@ -3,13 +3,15 @@ import { setImmediate } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import type { AppServer } from '../service_context.js'
 
-/** Characters that are written at once. A slow reader's progress shows in pieces of this size. */
+/** Characters written at once. A slow client's progress shows in pieces of this size. */
 export const PIECE_LENGTH_MAX = 65_536
 
-/** Pieces after which other requests have their turn: as long as the socket takes them, nothing else would end it. */
+/**
+ * Pieces after which other requests get their turn: while the socket accepts them, nothing else would end this one's.
+ */
 const PIECES_A_TURN = 4
 
-/** Sends every answer that is longer than a piece piece by piece, each when the reader has taken the one before. */
+/** Sends every answer longer than a piece in pieces, each when the client has taken the previous one. */
 export function sendInPieces(app: AppServer): void {
   app.addHook<unknown>('onSend', (request, reply, payload, done) => {
     if (typeof payload !== 'string' || payload.length <= PIECE_LENGTH_MAX || request.method === 'HEAD')
@@ -19,7 +21,7 @@ export function sendInPieces(app: AppServer): void {
   })
 }
 
-/** Texts as a stream of pieces, which fails when the caller's key is revoked: the reader may take long. */
+/** Texts as a stream of pieces, which fails when the caller's key is revoked: a client may read slowly. */
 export function piecesStream(
   request: FastifyRequest,
   texts: AsyncIterable<string> | Iterable<string>,
@@ -43,7 +45,7 @@ async function* whileAuthorized(
   }
 }
 
-/** A text as UTF-8, piece by piece: only one of them is in memory beside the text. */
+/** A text as UTF-8, piece by piece; only one of them is in memory in addition to the text. */
 export function* answerPieces(text: string): Generator<Buffer> {
   for (let from = 0; from < text.length; ) {
     let to = from + PIECE_LENGTH_MAX
@@ -53,7 +55,7 @@ export function* answerPieces(text: string): Generator<Buffer> {
   }
 }
 
-/** Whether a code unit is the first of the two that a character beyond U+FFFF has. */
+/** Whether a code unit is the first of a surrogate pair. */
 function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff
 }

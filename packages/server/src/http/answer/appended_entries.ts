@@ -7,7 +7,7 @@ import { messageEntry } from '../../log/append/message_entry.js'
 import type { AppendEntriesBody } from '../../log/entry_schema.js'
 import { checkObjectBytes } from '../request/json_parameters.js'
 
-/** What an event is stored with. `bytes`: of the JSON that it came in, as it will be written. */
+/** What is stored for an event. `bytes`: of its JSON, as it will be written. */
 export function eventEntry(
   type: string,
   members: Map<string, string>,
@@ -28,7 +28,7 @@ export function eventEntry(
   }
 }
 
-/** What of a message passes through as it was sent. A meta of null counts as none. */
+/** The parts of a message that pass through unchanged. A meta of null counts as absent. */
 export function messageMembers(
   format: string,
   members: Map<string, string>,
@@ -44,12 +44,12 @@ export function messageMembers(
 }
 
 /**
- * What the entries of a batch are stored with, in order. `text` is the body, `all_bytes` its length as PostgreSQL
- * will write it.
+ * What is stored for the entries of a batch, in order. `text` is the body, `all_bytes` its length as PostgreSQL will
+ * write it.
  * @throws AnnalsError invalid_request, payload_too_large; each names the entry's index
  */
 export function batchEntries(body: AppendEntriesBody, text: string, all_bytes: number): AppendedEntry[] {
-  // Which entry's numbers grow is not known; that all of them together are accounted for is what counts.
+  // It is unknown which entry's numbers grow; it is enough that all of them together are accounted for.
   const text_bytes = Buffer.byteLength(text)
   const isOneByteEach = text_bytes === text.length
   const spread = Math.ceil((all_bytes - text_bytes) / body.entries.length)

@@ -1,15 +1,15 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { AppServer } from '../service_context.js'
 
-/** How long a browser may remember what it was told of an operation. */
+/** How long a browser may cache the answer to a preflight request. */
 const REMEMBERED_S = 600
 
-/** What pages may call: neither what the operator does, nor what the console reads. */
+/** What pages may call: neither the operator's API nor the console's data. */
 const API = '/api/v1/'
 
 /**
  * Lets pages of the named origins call the API from a browser. Never with cookies: a request carries its token in a
- * header, which a page must know to send. Without an origin in the configuration this is not there at all.
+ * header, which a page must know to send. Not registered if the configuration names no origin.
  */
 export async function allowOrigins(app: AppServer, origins: string | undefined): Promise<void> {
   if (origins === undefined) return

@@ -6,10 +6,10 @@ import { describeError, isUnstorable } from '../../postgres/database_errors.js'
 import type { AppServer } from '../service_context.js'
 import { answerError } from './answer.js'
 
-/** What the framework refuses by itself, for which there is no sentence of ours below. */
+/** Refusals of the framework itself for which we have no sentence below. */
 const CLIENT_ERRORS: Record<number, ErrorName> = {
   400: 'invalid_request',
-  // What is outside the directory of files, or spelt so that it might be.
+  // A path outside the directory of files, or spelt so that it might be.
   403: 'route_not_found',
   404: 'route_not_found',
   405: 'method_not_allowed',
@@ -18,12 +18,12 @@ const CLIENT_ERRORS: Record<number, ErrorName> = {
   415: 'unsupported_media_type',
 }
 
-/** Turns every error into a response, in this one place. What an error's cause was stays in the log. */
+/** Turns every error into a response, in this one place. Its cause stays in the log. */
 export function answerErrors(app: AppServer): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (isInDoubt(error)) return hangUp(request, reply, error)
     const known = toAnnalsError(error)
-    // What is refused for its path is answered as any path that is not there.
+    // A path that is refused gets the same answer as any unknown path.
     if (known.error === 'route_not_found') return answerNotFound(request, reply)
     if (request.raw.socket.destroyed) request.log.debug({ err: describeError(error) }, 'the caller has left')
     else if (known.error === 'internal_error')
@@ -33,7 +33,7 @@ export function answerErrors(app: AppServer): void {
     return answerError(reply, known)
   })
   app.setNotFoundHandler(answerNotFound)
-  // Ahead of the body, which need not be read.
+  // Before the body, which need not be read.
   app.addHook('onRequest', (request, reply, done) => {
     if (request.is404) answerNotFound(request, reply)
     else done()
@@ -49,7 +49,9 @@ function isInDoubt(error: Error): boolean {
   return error instanceof AppendInDoubt || (error instanceof DatabaseAway && error.in_doubt)
 }
 
-/** Nobody knows whether the write took effect, so no status would be true: the connection ends unanswered. */
+/**
+ * Nobody knows whether the write took effect, so no status would be true: the connection is closed without an answer.
+ */
 function hangUp(request: FastifyRequest, reply: FastifyReply, error: Error): void {
   request.log.error({ err: describeError(error) }, 'write in doubt: closed the connection without an answer')
   reply.hijack()
@@ -75,7 +77,7 @@ function toAnnalsError(error: FastifyError | AnnalsError): AnnalsError {
   const { statusCode = 500 } = error
   const refusal = CLIENT_ERRORS[statusCode] ?? (statusCode >= 400 && statusCode < 500 && 'invalid_request')
   if (refusal) return new AnnalsError(refusal, `${error.message.replace(/\.$/, '')}.`)
-  // Checks before the database are meant to catch all of these and name the place.
+  // Earlier checks are meant to catch all of these and name the place.
   if (isUnstorable(error)) {
     return new AnnalsError('invalid_request', 'The database cannot hold a value in this request.', {
       cause: error,

@@ -15,7 +15,7 @@ import type { Heartbeat } from './heartbeat.js'
 const RETRY_PAUSE_MS = 500
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
-/** What a tail shows: the entries behind `after_seq`, perhaps of one kind or type only. */
+/** What a tail shows: the entries after `after_seq`, possibly of one kind or type only. */
 export interface TailRequest {
   project_id: string
   session_id: string
@@ -25,9 +25,9 @@ export interface TailRequest {
 }
 
 /**
- * Streams a session's log as server-sent events: what is stored behind `after_seq`, then each new entry, once and
- * in order. The stream holds one piece of the log at a time and waits for a slow reader; a reader that stops
- * reading (http/admission/stalled_readers.ts), a session that goes, a token that is revoked, or a shutdown ends it.
+ * Streams a session's log as server-sent events: the stored entries after `after_seq`, then each new one, once and in
+ * order. The stream holds one piece of the log at a time and waits for a slow client. It ends when the client stops
+ * reading (http/admission/stalled_readers.ts), the session is deleted, the token is revoked, or the service stops.
  */
 export async function streamTail(
   parts: { database: Queryable; feed: Feed; heartbeat: Heartbeat },
@@ -49,7 +49,7 @@ export async function streamTail(
   raw.on('close', () => subscription.end())
   raw.on('error', () => subscription.end())
   raw.writeHead(200, {
-    // Those that hooks have set: the request's id, and what a browser asks for.
+    // Headers set by hooks: the request's id, and what a browser asks for.
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
@@ -64,14 +64,14 @@ export async function streamTail(
     stop()
     subscription.close()
     raw.end()
-    // A reader that is stuck never sees the end; it must not keep the connection.
+    // A client that is stuck never sees the end; it must not keep the connection.
     if (raw.writableNeedDrain) raw.destroy()
   }
 }
 
 /**
- * Reads what is there, waits until there is more, and so on, until the subscription ends, the session goes, or its log
- * is behind what was sent, as after a restore: whoever resumes is then told.
+ * Reads what is there, waits for more, and so on, until the subscription ends, the session is deleted, or its log is
+ * shorter than what was sent, as after a restore: the client gets the error when it resumes.
  */
 async function follow(
   request: FastifyRequest,
@@ -98,7 +98,7 @@ async function follow(
         if (subscription.ended) return
         subscription.seen_seq = entries.at(-1)!.seq
       }
-      // Entries that a filter left out were looked at and need no second look.
+      // Entries that the filter rejected need not be read again.
       subscription.seen_seq = last_seq
       memory.keep(0)
     } catch (error) {
@@ -113,7 +113,7 @@ async function follow(
   }
 }
 
-/** Writes entries one by one, waiting while the reader is behind. */
+/** Writes entries one by one, and waits while the client is behind. */
 async function write(raw: ServerResponse, entries: ReadEntry[], subscription: Subscription): Promise<void> {
   for (const { seq, kind, json } of entries) {
     const text = `id: ${seq}\nevent: ${kind}\ndata: ${json}\n\n`

@@ -1,9 +1,9 @@
 const CHECK_MS = 2_000
 const BEAT_EVERY_CHECKS = 5
 
-/** What an open stream does from time to time. */
+/** Periodic work of an open stream. */
 export interface Beating {
-  /** Shows the reader, and whatever stands between, that the stream lives; every 10 s. */
+  /** Shows the client and any proxy that the stream is alive, every 10 s. */
   beat(): void
   /** Looks whether the stream may go on; every 2 s. */
   check(): Promise<void>

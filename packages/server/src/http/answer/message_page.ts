@@ -7,13 +7,13 @@ import type { WorkThread } from '../work_thread/work_thread.js'
 import { PageRenderer } from './page_renderer.js'
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER
-/** Ids and metas of up to so many messages, and characters of metas, are kept while the items are written. */
+/** Up to so many messages' ids and metas, and so many characters of metas, are kept while the items are written. */
 const KEPT_MESSAGES_MAX = 1_000
-/** Messages ahead of a page that are searched for the calls of the tool results on it. */
+/** Messages before a page that are searched for the calls that its tool results answer. */
 const LOOK_BACK_MESSAGES = 32
 const KEPT_LENGTH_MAX = 1024 * 1024
 
-/** What a page of messages shows: the range of seqs that it and all pages behind it are of. */
+/** What a page of messages shows: the range of seqs of it and all following pages. */
 export interface MessagePageRequest {
   project_id: string
   session_id: string
@@ -30,16 +30,15 @@ export interface MessagePageRequest {
 interface Kept {
   id: string
   meta: string
-  /** Items that the message became: one, or more where a format has one message a tool result. */
+  /** Items that the message became: one, or more if the format has one message per tool result. */
   items: number
 }
 
 type Walk = (view: EntryView, page: Partial<EntryPage>) => AsyncGenerator<ReadEntry[]>
 
 /**
- * A page of messages as JSON, in chunks. `items`, `ids` and `metas` run in step, and each is a list of its own,
- * so a long page is walked once for each: nothing but counts is kept from one walk to the next. The walks agree,
- * since a log's entries neither change place nor leave.
+ * A page of messages as JSON, in chunks. `items`, `ids` and `metas` are parallel lists, so a long page is walked once
+ * for each, and only counts are kept between walks. The walks agree because entries never move or disappear.
  */
 export async function* messagePage(
   { database, thread }: { database: Queryable; thread: WorkThread },
@@ -62,7 +61,7 @@ export async function* messagePage(
   yield '],"metas":['
   yield* page.metas()
   const { next_seq, tokens } = page
-  // Exclusive bounds on either side: the next page begins with the message that this one left out.
+  // Both bounds are exclusive: the next page begins with the message that this one left out.
   const next_cursor =
     next_seq === undefined ? '' : cursors.write(String(time_desc ? next_seq + 1 : next_seq - 1))
   yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","this_time_tokens":${tokens}`
@@ -74,7 +73,7 @@ export async function* messagePage(
   yield '}'
 }
 
-/** The walks over the messages of one page. `items` comes first; the others rest on what it has seen. */
+/** The walks over the messages of one page. `items` comes first; the others rely on what it found. */
 class MessageWalk {
   tokens = 0
   /** The first message of the next page. */
@@ -82,7 +81,7 @@ class MessageWalk {
   private kept: Kept[] | undefined = []
   private keptLength = 0
   private readonly severalItems = new Map<number, number>()
-  /** The renderer has seen the messages before the ones that come next. */
+  /** The renderer has seen the messages before the next ones. */
   private following = false
 
   constructor(
@@ -124,7 +123,7 @@ class MessageWalk {
     )
   }
 
-  /** The page ends before the first message of the next one; events in between belong to this page. */
+  /** The page ends before the first message of the next page; events in between belong to this page. */
   ownBounds(): { above_seq?: number; below_seq?: number } {
     if (this.next_seq === undefined) return {}
     return this.request.time_desc ? { above_seq: this.next_seq } : { below_seq: this.next_seq }
@@ -155,8 +154,8 @@ class MessageWalk {
   }
 
   /**
-   * The items that each message becomes. A conversion follows tool calls to their results, so it goes through the
-   * session in its own order, beginning some messages before the page.
+   * The items that each message becomes. A conversion links tool calls to their results, so it reads the session in
+   * log order, starting some messages before the page.
    */
   private async render(messages: ReadEntry[]): Promise<string[][]> {
     const { project_id, session_id, format, time_desc } = this.request

@@ -2,14 +2,14 @@ import type { FastifyRequest } from 'fastify'
 import { memberTexts } from '../../json/slices.js'
 
 /**
- * What a change is answered with: the resource, for a key that may read it; otherwise what the caller sent, in the same
- * shape, with no more than ids and times of the service's own.
+ * The answer to a change: the resource, for a key that may read it; otherwise what the caller sent, in the same
+ * shape, with only ids and times added by the service.
  */
 export function mayRead(request: FastifyRequest): boolean {
   return request.grant!.scopes.has('read')
 }
 
-/** The JSON text of a field of the body; `otherwise` where it was not sent. */
+/** The JSON text of a field of the body; `otherwise` if it was not sent. */
 export function sentField(request: FastifyRequest, name: string, otherwise: string): string {
   const text = memberTexts(request.bodyText).get(name) ?? 'null'
   return text === 'null' ? otherwise : text

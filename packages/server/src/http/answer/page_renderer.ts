@@ -2,20 +2,20 @@ import { type MessageFormat, readMessage, StoredRenderer, type StoredText } from
 import { parseJson, writeJson } from '@annals/messages/json'
 import type { WorkThread } from '../work_thread/work_thread.js'
 
-/** Characters of blobs that are converted on the event loop, of a page; beyond, its messages go to the other thread. */
+/** Characters of a page's blobs that are converted on the event loop; larger pages go to the work thread. */
 const INLINE_LENGTH_MAX = 32 * 1024
-/** Characters of blobs that the thread is given at a time, a longer one aside, so that others get their turns. */
+/** Characters of blobs per job of the work thread, except for a single longer one, so that others get their turns. */
 const ORDER_LENGTH_MAX = 512 * 1024
 
 let conversations = 0
 
-/** Writes the messages of a page in a format, oldest first, each as the items that it becomes. */
+/** Renders the messages of a page in a format, oldest first, each as the items that it becomes. */
 export class PageRenderer {
   private readonly inline: StoredRenderer
-  /** What went through `inline`: the other thread's renderer has to have seen it, too. */
+  /** What `inline` has rendered: the work thread's renderer must see it too. */
   private seen: StoredText[] = []
   private seen_length = 0
-  /** The conversation's number on the other thread, once it is there. */
+  /** The conversation's number on the work thread, once it is there. */
   private conversation: number | undefined
 
   constructor(
@@ -45,7 +45,7 @@ export class PageRenderer {
     return rendered.slice(skipped)
   }
 
-  /** To be called when no more comes, however the page ended. */
+  /** Call it after the last message, however the page ended. */
   close(): void {
     if (this.conversation !== undefined) this.thread.endConversation(this.conversation)
   }

@@ -1,14 +1,14 @@
 import type { FastifyReply } from 'fastify'
 
-/** On every answer: what it says it is, and nothing else, is what a browser may take it for. */
+/** On every answer: browsers must not guess another content type. */
 export const NO_SNIFFING = { 'x-content-type-options': 'nosniff' } as const
 
-/** On every answer unless it says otherwise: nobody keeps it, as most are for the holder of a key alone. */
+/** On every answer unless it sets its own: nobody stores it, because most are only for the holder of a key. */
 export const SECURITY_HEADERS = { ...NO_SNIFFING, 'cache-control': 'no-store' } as const
 
 /**
- * Headers of a page for a browser. The policy holds it to this service's own files: it works with the network
- * unplugged, cannot be framed, and tells no other site where its reader came from.
+ * Headers of a page for browsers. The policy allows only this service's own files: the page works without a network,
+ * cannot be framed, and does not tell other sites where its reader came from.
  */
 export function pageHeaders(reply: FastifyReply, also: string[] = []): FastifyReply {
   return reply.headers({

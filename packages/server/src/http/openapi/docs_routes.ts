@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { pageHeaders } from '../answer/security_headers.js'
 import type { AppServer } from '../service_context.js'
 
-// The reference page's script from its package: served as a file, so that it costs no memory until somebody reads it.
+// The reference page's script from its package, served as a file so that it takes no memory until somebody reads it.
 const SCRIPT = fileURLToPath(
   new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
 )
@@ -32,7 +32,7 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-// What the page's own script needs.
+// Required by the page's own script.
 const POLICY = [
   "script-src 'self' 'unsafe-eval'",
   "style-src 'self' 'unsafe-inline'",
@@ -40,12 +40,12 @@ const POLICY = [
   "font-src 'self' data:",
 ]
 
-// The same for everybody, until the next version.
+// The same for everybody until the next version.
 const FOR_ALL = { 'cache-control': 'public, max-age=300' }
 
-/** The API's description for programs (/openapi.json) and for people (/docs). */
+/** The API's description for programs (/openapi.json) and people (/docs). */
 export function docsRoutes(app: AppServer): void {
-  // Written once: it is half a megabyte, and anybody may ask for it.
+  // Serialized once: it is half a megabyte, and anybody may ask for it.
   let description: Buffer | undefined
   app.get('/openapi.json', async (_request, reply) => {
     description ??= Buffer.from(JSON.stringify(app.swagger()))

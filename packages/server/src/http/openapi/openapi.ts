@@ -12,7 +12,7 @@ import { VERSION } from '../../version.js'
 import type { AppServer } from '../service_context.js'
 import { addLinks } from './openapi_links.js'
 
-/** Describes the API as OpenAPI 3.1, from the same schemas that validate it. Call it before the routes. */
+/** Describes the API as OpenAPI 3.1, from the schemas that validate it. Call it before the routes. */
 export async function describeApi(app: AppServer): Promise<void> {
   for (const schema of [
     Session,
@@ -29,7 +29,7 @@ export async function describeApi(app: AppServer): Promise<void> {
     ErrorAnswer,
   ])
     app.addSchema(schema)
-  // Responses are JSON text by the time they are sent; their schemas are there to be read.
+  // Responses are already JSON text when they are sent; their schemas are only documentation.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   await app.register(swagger, {
     openapi: {
@@ -84,7 +84,7 @@ export async function describeApi(app: AppServer): Promise<void> {
   })
 }
 
-/** The members of an OpenAPI document that lead to the bodies of requests. */
+/** The members of an OpenAPI document that contain request bodies. */
 interface DocumentView {
   paths?: Record<string, Record<string, { requestBody?: RequestBodyView; parameters?: ParameterView[] }>>
 }
@@ -99,7 +99,7 @@ interface RequestBodyView {
   content: Record<string, { schema?: { required?: string[] } }>
 }
 
-/** A body without a required field may be left out altogether; the plugin says of each that it must be there. */
+/** A body without required fields may be absent; the plugin marks every body as required. */
 function allowMissingBodies(document: DocumentView): void {
   const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
   for (const { requestBody } of operations) {
@@ -108,7 +108,9 @@ function allowMissingBodies(document: DocumentView): void {
   }
 }
 
-/** Of a parameter that is JSON, the description says what JSON; the schema that it is checked by knows a text. */
+/**
+ * For a parameter that is JSON, the description documents the JSON; the schema that validates it only knows a text.
+ */
 function describeJsonParameters(document: DocumentView): void {
   const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
   for (const parameter of operations.flatMap(({ parameters }) => parameters ?? [])) {

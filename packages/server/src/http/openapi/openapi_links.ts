@@ -1,6 +1,6 @@
 /**
- * Where an answer leads: which operations take the id that it has. Tools walk along these, readers of the reference
- * see them. By the operation that answers, then by the path parameter that is filled.
+ * Links from answers to the operations that take the ids in them. Tools follow them; readers of the reference see
+ * them. Keyed by the answering operation, then by the path parameter to fill.
  */
 const SESSION_OPERATIONS = [
   'getSession',
@@ -40,7 +40,7 @@ const LEADS: Record<string, { to: string[]; parameters: Record<string, string> }
   },
 }
 
-/** The members of an OpenAPI document that links stand in. */
+/** The members of an OpenAPI document that contain links. */
 interface DocumentView {
   paths?: Record<string, Record<string, { operationId?: string; responses: Record<string, ResponseView> }>>
 }
@@ -48,7 +48,7 @@ interface ResponseView {
   links?: Record<string, { operationId: string; parameters: Record<string, string> }>
 }
 
-/** Adds the links to the successes of each operation that leads somewhere. */
+/** Adds the links to the successful answers of each operation that has some. */
 export function addLinks(document: DocumentView): void {
   for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))) {
     const lead = LEADS[operation.operationId ?? '']

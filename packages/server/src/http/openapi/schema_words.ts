@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../errors.js'
 
-/** The members of a JSON Schema that we use, for reading it back in a message. */
+/** The members of a JSON Schema that messages are made from. */
 export interface SchemaView {
   type?: string
   format?: string
@@ -20,16 +20,16 @@ export interface SchemaView {
   required?: string[]
   properties?: Record<string, SchemaView>
   'x-discriminator'?: string
-  /** The alternative that a value at a path was found to be. */
+  /** The alternative that was determined for the value at a path. */
   at?: { path: string; schema: SchemaView }
 }
 
 const PLACE_LENGTH_MAX = 200
 
-/** Where a value came from, and how a place in it is called in a message. */
+/** Where a value came from, and what a place in it is called in a message. */
 export type Part = 'body' | 'querystring' | 'params' | 'headers'
 
-/** What a schema takes, in words. */
+/** What a schema accepts, in words. */
 export function takes(schema: SchemaView): string {
   if (schema.anyOf) {
     const literals = schema.anyOf.every((option) => option.const !== undefined)
@@ -75,7 +75,7 @@ export function suggest(schema: SchemaView): string {
 }
 
 export function placeOf(part: Part, path: string): string {
-  // Cut before it is looked at: a caller's name may be as long as a body.
+  // Shortened first: a caller's name may be as long as a body.
   const named = part !== 'body' && path.startsWith('/') ? path.slice(1) : path
   const shown = named === '' ? '""' : visible(named.slice(0, PLACE_LENGTH_MAX))
   const name = named.length > PLACE_LENGTH_MAX ? `${shown}…` : shown
@@ -85,7 +85,7 @@ export function placeOf(part: Part, path: string): string {
   return name
 }
 
-/** A caller's name with what no one would see, or what would change how the rest is read, written out. */
+/** A caller's name, with invisible and direction-changing characters escaped. */
 function visible(name: string): string {
   return name.replace(
     /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|^\p{Z}|\p{Z}$/gu,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { IdempotencyKey } from '../../log/append/append_request.js'
 
-/** The caller's idempotency key with a digest of everything that makes the request what it is. */
+/** The caller's idempotency key, with a digest of everything that identifies the request. */
 export function idempotencyOf(request: FastifyRequest): IdempotencyKey | undefined {
   const key = request.headers['idempotency-key'] as string | undefined
   if (key === undefined) return undefined
@@ -14,13 +14,13 @@ export function idempotencyOf(request: FastifyRequest): IdempotencyKey | undefin
   }
 }
 
-/** The seq in an If-Match header, whose form the contract has checked. */
+/** The seq in an If-Match header; the contract has checked its form. */
 export function ifMatchOf(request: FastifyRequest): number | undefined {
   const header = request.headers['if-match']
   return header === undefined ? undefined : Number(header.slice(1, -1))
 }
 
-/** Marks an answer that an earlier request with the same key had been given. */
+/** Marks the answer to a repeated request with the same key. */
 export function markReplayed(reply: FastifyReply, replayed: boolean): void {
   if (replayed) reply.header('idempotent-replayed', 'true')
 }

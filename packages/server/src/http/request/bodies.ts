@@ -16,9 +16,9 @@ import { batchEntries, eventEntry, messageMembers } from '../answer/appended_ent
 import { checkObjectBytes } from './json_parameters.js'
 
 /**
- * What each operation needs of its body, taken from the checked value and its text. All work that grows with a body
- * is in here, and what comes out holds texts and numbers, no trees: so it can be done on another thread (work_thread/).
- * `bytes`: of the text as PostgreSQL will write it.
+ * What each operation takes from its body, from the checked value and the text. All work that grows with a body is in
+ * here, and the result holds texts and numbers, no trees, so it can run on another thread (work_thread/). `bytes`: of
+ * the text as PostgreSQL will write it.
  */
 export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number) => Taken
 
@@ -41,7 +41,7 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
 
 export const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries
 
-/** Of a resource with an object in it, which passes as text: the rest. */
+/** The other fields of a resource with an object in it; the object passes through as text. */
 interface GivenNames {
   user: string | null | undefined
   use_uuid: string | null | undefined
@@ -66,10 +66,10 @@ export const takeSpace: TakeBody<CreateLearningSpaceBody, Omit<GivenNames, 'use_
 export const checkMeta: TakeBody<{ meta: object }, void> = ({ meta }, text) =>
   checkObjectBytes('/meta', meta, text)
 
-/** Of a body whose schema bounds all that it may hold. */
+/** For a body whose schema limits all of its content. */
 export const takeWhole = <Body>(body: Body): Body => body
 
-/** By the operation's name: how its body is checked, and what is taken of it. */
+/** By operation: how its body is checked, and what is taken from it. */
 export const BODIES = {
   addEvent: [AddEventBody, takeEvent],
   addMessage: [AddMessageBody, takeMessage],

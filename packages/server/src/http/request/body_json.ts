@@ -1,14 +1,14 @@
 import { AnnalsError } from '../../errors.js'
 import { isRefusal, readJson } from '../../json/read_json.js'
 
-/** A body as it was sent, and what it says. `bytes`: of the text as PostgreSQL will write it. */
+/** A body's text as it was sent, and its value. `bytes`: of the text as PostgreSQL will write it. */
 export interface BodyJson {
   text: string
   value: unknown
   bytes: number
 }
 
-/** Reads a body that shall be JSON which can be stored, or says why it is refused. */
+/** Reads a body that must be storable JSON, or returns why it is refused. */
 export function readBodyJson(body: Buffer): BodyJson | AnnalsError {
   const json = readJson(body)
   if (!isRefusal(json)) return { text: json.text, value: json.value, bytes: body.length + json.expansion }

@@ -4,9 +4,9 @@ import { AnnalsError } from '../../errors.js'
 const DIGEST_BYTES = 12
 
 /**
- * A cursor is the position behind a page, and a digest of that position together with everything else that
- * made the page: project, list, order, filters. So a cursor that was damaged, or is used with another query,
- * does not fit its digest. It is no secret: whoever forged one would only choose a position of their own list.
+ * A cursor is the position after a page, and a digest of that position and everything else that defined the page:
+ * project, list, order, filters. So a cursor that is damaged, or used with another query, does not match its digest.
+ * It is not secret: a forged one would only choose a position in the caller's own list.
  */
 export class Cursors {
   private readonly query: string
@@ -24,7 +24,7 @@ export class Cursors {
   read(cursor: string): string {
     const bytes = Buffer.from(cursor, 'base64url')
     const position = bytes.subarray(DIGEST_BYTES).toString()
-    // Decoding forgives characters that do not belong; a cursor must be spelt as it was written.
+    // Decoding ignores invalid characters; a cursor must be spelt exactly as it was written.
     if (
       bytes.toString('base64url') === cursor &&
       this.digest(position).equals(bytes.subarray(0, DIGEST_BYTES))

@@ -28,13 +28,13 @@ export function parseFilter(name: string, text: string | undefined): string | un
 }
 
 /**
- * Refuses an object of the body that is larger than configs and meta may be. A body that is smaller itself
- * needs no look; otherwise the object is measured without its insignificant space.
+ * Refuses an object of the body that exceeds the size of configs and meta. If the whole body is smaller, nothing
+ * needs to be measured; otherwise the object is measured without insignificant space.
  * @throws AnnalsError payload_too_large
  */
 export function checkObjectBytes(pointer: string, value: object | null | undefined, bodyText?: string): void {
   if (!value || (bodyText !== undefined && bodyText.length * 3 <= OBJECT_BYTES_MAX)) return
-  // Numbers of many digits are doubles in the parsed value; the text has them all.
+  // In the parsed value, long numbers are doubles; only the text has all their digits.
   const exact =
     bodyText === undefined ? value : (parseJson(bodyText) as Record<string, unknown>)[pointer.slice(1)]
   const bytes = Buffer.byteLength(writeJson(exact))

@@ -2,14 +2,14 @@ import { refuseHeaders } from '../admission/refuse_headers.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../service_context.js'
 
-/** One structured line a request, when it is answered: never a token, a query string or a payload. */
+/** One structured line per request, when it is answered: never a token, a query string or a payload. */
 export function logRequests(app: AppServer): void {
   app.decorateRequest('project_id', '')
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(SECURITY_HEADERS)
     done(refuseHeaders(request.raw))
   })
-  // Nobody is there to be answered: a caller who gave up, or a reader who closed a tail.
+  // Nobody is left to answer: a caller who gave up, or a client who closed a tail.
   app.addHook('onRequestAbort', async (request) => {
     request.log.info(
       {

@@ -7,17 +7,17 @@ import { readBodyJson } from './body_json.js'
 import { receiveBody } from './receive_body.js'
 import { revived, TakenBody } from './taken_body.js'
 
-/** Longer bodies are worked on beside the event loop: the worst of this length takes a few ms on it. */
+/** Longer bodies are processed on the work thread: the worst of this length takes a few ms on the event loop. */
 const INLINE_BYTES_MAX = 32 * 1024
-/** Tokens of some languages take a thousand times as long to count as JSON of that length takes to read. */
+/** In some languages, counting tokens takes a thousand times as long as parsing JSON of the same length. */
 const INLINE_MESSAGE_BYTES_MAX = 8 * 1024
 const COUNTS_TOKENS = new Set<string | undefined>(['addMessage', 'appendEntries'])
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body as it was sent, checked to be JSON that can be stored; `{}` where there was none. */
+    /** The body as it was sent, checked to be storable JSON; `{}` if there was none. */
     bodyText: string
-    /** Bytes of the body as PostgreSQL will write it, its insignificant space aside. */
+    /** Bytes of the body as PostgreSQL will write it, without insignificant space. */
     bodyBytes: number
   }
 }
@@ -27,9 +27,10 @@ export function readBodies(app: AppServer, thread: WorkThread): void {
   app.decorateRequest('bodyText', '{}')
   app.decorateRequest('bodyBytes', 2)
   app.removeAllContentTypeParsers()
-  // No operation of these methods has a body; one that is sent means nothing (RFC 9110, 9.3.5) and is not read.
+  // No operation of these methods has a body; one that is sent has no meaning (RFC 9110, 9.3.5) and is not read.
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true })
-  // No body counts as an empty object. It is said here, as the framework shows a validator null for both.
+  // An absent body counts as an empty object. This must happen here, because the framework shows a validator null for
+  // both.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.body === undefined && request.routeOptions.schema?.body) request.body = {}
     done()
@@ -45,7 +46,7 @@ export function readBodies(app: AppServer, thread: WorkThread): void {
       )
     }
     const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-    // The name has a dash (RFC 3629), and is often spelt without.
+    // The name has a dash (RFC 3629), but is often spelt without it.
     if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
       return done(
         new AnnalsError(
@@ -61,7 +62,7 @@ export function readBodies(app: AppServer, thread: WorkThread): void {
   })
 }
 
-/** Parses and checks a body that has arrived; a large one beside the event loop. */
+/** Parses and checks a received body; a large one on the work thread. */
 function takeIn(
   request: FastifyRequest,
   body: Buffer,
@@ -92,8 +93,8 @@ function operationOf(request: FastifyRequest): BodyOperation | undefined {
 }
 
 /**
- * Lets go of the parsed body, once all that is needed of it is taken. What waits for its commit is copied by each
- * collection of garbage meanwhile, and the tree of a large body would be the most of it.
+ * Drops the parsed body once everything needed was taken from it. Each garbage collection copies what waits for its
+ * commit, and the tree of a large body would be most of that.
  */
 export function releaseBody(request: { body: unknown }): void {
   request.body = undefined

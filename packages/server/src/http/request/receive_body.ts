@@ -3,16 +3,16 @@ import type { FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import { SMALL_BYTES } from '../admission/request_memory.js'
 
-/** What a body takes in memory, in bytes for each of its own: as it arrived, as a text, and on its way to the database. */
+/** Memory for each byte of a body: as it arrived, as text, and on its way to the database. */
 const BODY_FACTOR = 3
 const NOTHING = Buffer.alloc(0)
-/** A body that grows is given so many times the room that it had. */
+/** Growth factor of a body's buffer. */
 const GROWTH = 4
 
 /**
- * Receives a body. Beyond a small one, room is held for what has arrived, not for what was announced: so a sender
- * holds memory by sending only. While there is none the connection is not read, and a body that gets none is refused
- * with what arrived of it forgotten.
+ * Receives a body. For all but a small one, memory is reserved for what has arrived, not for what was announced, so a
+ * caller occupies memory only by sending. While there is none, the connection is not read; a body that gets none is
+ * refused and what arrived of it dropped.
  */
 export function receiveBody(
   request: FastifyRequest,
@@ -32,11 +32,11 @@ export function receiveBody(
     if (error) {
       body = NOTHING
       request.memoryShare?.keep(0)
-      // What else comes is thrown away, up to where the platform ends it.
+      // The rest is discarded, until the platform ends it.
       payload.resume()
       return done(error)
     }
-    // Of its own size, since what is handed to another thread is handed over with all of its room.
+    // Copied to its exact size, because a transfer to another thread takes the whole buffer along.
     done(null, received === body.length ? body : Buffer.from(body.subarray(0, received)))
   }
   const put = (chunk: Buffer, room: number) => {
@@ -54,7 +54,7 @@ export function receiveBody(
     if (total <= body.length) return put(chunk, 0)
     const isWhole = received === 0 && total === length
     if (isWhole && total <= SMALL_BYTES) {
-      // Nearly every body: it came in one piece, which is read before another can come.
+      // Nearly every body arrives in one piece, which is read before another can arrive.
       body = chunk
       received = total
       return

@@ -2,12 +2,12 @@ import { AnnalsError } from '../../errors.js'
 import type { BodyOutcome } from '../work_thread/thread_work.js'
 import type { TakeBody } from './bodies.js'
 
-/** Stands for a body that was read, checked and taken apart beside the event loop. */
+/** Stands for a body that was read, checked and processed on the work thread. */
 export class TakenBody {
   constructor(readonly outcome: Exclude<BodyOutcome, { stage: 'reading' }>) {}
 }
 
-/** What an operation takes of its body: here and now, or what was taken of a large one. */
+/** What an operation takes from its body: computed here, or the work thread's result for a large one. */
 export function takeBody<Body, Taken>(
   request: { body: Body; bodyText: string; bodyBytes: number },
   take: TakeBody<Body, Taken>,
@@ -18,7 +18,7 @@ export function takeBody<Body, Taken>(
   throw revived(body.outcome.error)
 }
 
-/** An error from the other thread, which has lost its class on the way. */
+/** An error from the work thread, which lost its class on the way. */
 export function revived({ error, message }: Pick<AnnalsError, 'error' | 'message'>): AnnalsError {
   return new AnnalsError(error, message)
 }

@@ -1,7 +1,7 @@
 import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
 import type { AppServer } from '../service_context.js'
 
-/** A span a request, from its headers until it is answered or its connection is gone. */
+/** One span per request, from its headers until it is answered or its connection is gone. */
 export function traceRequests(app: AppServer, tracing: Tracing): void {
   const traces = new WeakMap<object, RequestTrace>()
   app.addHook('onRequest', (request, reply, done) => {
@@ -15,6 +15,6 @@ export function traceRequests(app: AppServer, tracing: Tracing): void {
     )
     traced.enter(done)
   })
-  // The end of a body comes from its connection, which belongs to no request.
+  // The end of a body is an event of the connection, which belongs to no request.
   app.addHook('preValidation', (request, _reply, done) => traces.get(request)!.enter(done))
 }

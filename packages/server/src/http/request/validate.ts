@@ -26,7 +26,7 @@ export function validateRequests(app: AppServer): void {
     return (input: unknown) => {
       const value = readTexts(view, input as Record<string, unknown>, part)
       if (value instanceof AnnalsError) return { error: value }
-      // Headers are only checked: the rest of them must stay. Given back, they would be copied at every look at one.
+      // Headers are only checked, and the others must stay. Replacing the object would copy it at every access.
       if (validator.Check(value)) return part === 'headers' ? true : { value }
       return { error: describeFirst(view, validator.Errors(value) as SchemaError[], value, part) }
     }
@@ -35,7 +35,7 @@ export function validateRequests(app: AppServer): void {
 
 export type Validate = (input: unknown) => { error?: AnnalsError; value?: unknown }
 
-/** The validator of bodies of a schema. */
+/** The body validator of a schema. */
 export function bodyValidator(schema: TSchema): Validate {
   const view = schema as SchemaView
   const validator = Compile(schema)
@@ -56,7 +56,7 @@ function readTexts(
 ): Record<string, unknown> | AnnalsError {
   const values: Record<string, unknown> = {}
   const { properties = {} } = schema
-  // Any header may come along; of parameters, each must be known.
+  // Unknown headers are allowed; unknown parameters are not.
   for (const name of Object.keys(part === 'headers' ? properties : input)) {
     const raw = input[name]
     if (raw === undefined) continue
@@ -109,8 +109,8 @@ function describeFirst(schema: SchemaView, errors: SchemaError[], value: unknown
 }
 
 /**
- * Where a schema has alternatives that a member tells apart (`x-discriminator`), the errors of all of them say
- * little: the value is looked at again by the one that it names.
+ * If a schema has alternatives told apart by a member (`x-discriminator`), the errors of all of them together say
+ * little. So the value is validated again by the alternative that it names.
  */
 function describeInBranch(
   schema: SchemaView,
@@ -135,7 +135,7 @@ function describeInBranch(
   return undefined
 }
 
-/** The path and the paths of what it lies in: /a/b gives /a and /a/b. */
+/** The path and its ancestors: /a/b gives /a and /a/b. */
 function prefixesOf(path: string): string[] {
   const keys = path.split('/').slice(1)
   return keys.map((_, index) => `/${keys.slice(0, index + 1).join('/')}`)

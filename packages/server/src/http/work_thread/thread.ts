@@ -3,7 +3,7 @@ import { AnnalsError } from '../../errors.js'
 import { ThreadWork } from './thread_work.js'
 import type { WorkOrder, WorkReport } from './work_thread.js'
 
-/** The thread itself: does one order after the other, and reports on each. */
+/** The thread itself: executes one job after the other and reports each result. */
 const work = new ThreadWork()
 
 parentPort!.on('message', ({ number, name, values }: WorkOrder) => {
@@ -17,7 +17,7 @@ parentPort!.on('message', ({ number, name, values }: WorkOrder) => {
   parentPort!.postMessage(report)
 })
 
-/** An error's class is lost on the way, and its name with it. */
+/** An error loses its class, and with it its name, on the way between threads. */
 function withPlainError(result: unknown): unknown {
   const { error } = (result ?? {}) as { error?: unknown }
   return error instanceof AnnalsError

@@ -5,20 +5,22 @@ import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
 import { readBodyJson } from '../request/body_json.js'
 import { bodyValidator, type Validate } from '../request/validate.js'
 
-/** What became of a body: what its operation takes of it, or why it is refused and at which stage of a request. */
+/**
+ * The result for a body: what its operation takes from it, or why it is refused and at which stage of the request.
+ */
 export type BodyOutcome =
   | { stage: 'taken'; text: string; taken: unknown }
   | { stage: 'reading' | 'validation' | 'taking'; error: AnnalsError }
 
 /**
- * The work of a request that grows with what a caller sent or stored: on the thread beside the event loop where that is
- * much. Arguments and results cross as copies, so they are texts and numbers.
+ * Request work that grows with what a caller sent or stored; large work runs on the thread beside the event loop.
+ * Arguments and results are copied between threads, so they are texts and numbers.
  */
 export class ThreadWork {
   private readonly validators = new Map<BodyOperation, Validate>()
   private readonly renderers = new Map<number, StoredRenderer>()
 
-  /** Does to a body what an operation does to it on the event loop: the same functions in the same order. */
+  /** Processes a body as on the event loop: the same functions in the same order. */
   takeBody(operation: BodyOperation, bytes: Uint8Array): BodyOutcome {
     const [schema, take] = BODIES[operation]
     const json = readBodyJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
@@ -39,7 +41,7 @@ export class ThreadWork {
     }
   }
 
-  /** The items that each message becomes, of a conversation that goes on from call to call under one number. */
+  /** The items that each message becomes. A conversation continues from call to call under one number. */
   renderMessages(conversation: number, format: MessageFormat, messages: StoredText[]): string[][] {
     let renderer = this.renderers.get(conversation)
     if (!renderer) {

@@ -3,12 +3,12 @@ import { AnnalsError } from '../../errors.js'
 import { FairSemaphore } from '../../fairness/fair_semaphore.js'
 import type { WorkArguments, WorkName, WorkResult } from './thread_work.js'
 
-/** How long an order may wait for the thread. A body of 1 MiB takes it up to a second. */
+/** How long a job may wait for the thread. A body of 1 MiB takes it up to a second. */
 const WAIT_MS_MAX = 5_000
 const MEGABYTE = 1024 * 1024
 /**
- * What the thread's heap may hold: without a bound it grows as far as the process's own, garbage mostly. The costliest
- * body that was found, `[{},{},…]` beside a message, takes between 64 and 96 MB for each of its MiB.
+ * Limit of the thread's heap. Without one, it grows as large as the process's own, mostly with garbage. The most
+ * expensive body found, `[{},{},…]` beside a message, takes between 64 and 96 MB for each of its MiB.
  */
 const HEAP_MEGABYTES_MIN = 64
 const HEAP_MEGABYTES_PER_BODY_MEGABYTE = 96
@@ -20,7 +20,7 @@ export interface WorkOrder {
   values: unknown[]
 }
 
-/** `fault`: the stack of an error that nobody expected. */
+/** `fault`: the stack of an unexpected error. */
 export type WorkReport = { number: number; result: unknown } | { number: number; fault: string }
 
 interface Waiting {
@@ -29,9 +29,9 @@ interface Waiting {
 }
 
 /**
- * A thread beside the event loop for the work that takes long on it: bodies and conversions beyond a few KB. Started with
- * the first order. One order at a time, projects by turns, and whoever waits for too long is refused; what waits, waits
- * here, where it is counted.
+ * A thread for work that would hold the event loop too long: bodies and conversions beyond a few KB. Started by the
+ * first job. It runs one job at a time, with projects taking turns; a job that waits too long is refused. Jobs wait
+ * on this side, where they are counted.
  */
 export class WorkThread {
   private thread: Worker | undefined
@@ -45,7 +45,7 @@ export class WorkThread {
 
   constructor(private readonly body_bytes_max: number) {}
 
-  /** Has the thread do something for an owner, which is a project. @throws AnnalsError overloaded */
+  /** Runs a job for an owner, which is a project. @throws AnnalsError overloaded */
   run<Name extends WorkName>(
     owner: string,
     name: Name,
@@ -54,7 +54,7 @@ export class WorkThread {
     return this.places.run(owner, () => this.order<WorkResult<Name>>(name, values))
   }
 
-  /** Has it forget a conversation, for which nobody waits. */
+  /** Forgets a conversation, without waiting. */
   endConversation(conversation: number): void {
     if (this.thread) this.order('endConversation', [conversation]).catch(() => {})
   }
@@ -88,7 +88,7 @@ export class WorkThread {
       if ('fault' in report) reject(new Error(`on the work thread: ${report.fault}`))
       else resolve(report.result as never)
     })
-    // Out of memory, for one. The next order starts another.
+    // For example out of memory. The next job starts another thread.
     thread.on('error', (error) => this.fail(thread, error))
     thread.on('exit', () => this.fail(thread, new Error('the work thread ended')))
     return thread
