@@ -128,6 +128,20 @@ describe('a body that does not fit', () => {
       )
   })
 
+  it('has no more items of an array looked at than it may have, and one', () => {
+    let looks = 0
+    const item = {
+      get n() {
+        looks += 1
+        return 'no integer'
+      },
+    }
+    expect(messageFor(Nested, { list: Array(100_000).fill(item) })).toMatch(
+      /^\/list\/0\/n must be an integer/,
+    )
+    expect(looks).toBeLessThan(100)
+  })
+
   it('does not make a message long by having a long key', () => {
     expect(messageFor(strict({}), { ['k'.repeat(10_000)]: 1 })!.length).toBeLessThan(400)
   })

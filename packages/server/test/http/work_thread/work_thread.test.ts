@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+const BUILT = new URL('../../../dist/http/work_thread/work_thread.js', import.meta.url)
+/** Takes about 80 MB to read, which a thread for bodies of no bytes may not have. */
+const COSTLY_BODY = `{"blob":{"role":"user","content":"x","y":[{}${',{}'.repeat(333_000)}]}}`
+const SCRIPT = `
+  // The thread alone keeps no process going.
+  const alive = setInterval(() => {}, 1_000)
+  import(${JSON.stringify(BUILT)}).then(async ({ WorkThread }) => {
+    const thread = new WorkThread(0)
+    const body = Buffer.from(${JSON.stringify(COSTLY_BODY)})
+    console.log(await thread.run('', 'takeBody', 'addMessage', body).then(({ stage }) => stage, ({ error }) => error))
+    await thread.close()
+    clearInterval(alive)
+  })
+`
+
+it('The thread for large bodies keeps its own bound where the heap of the process was given one', async () => {
+  const run = promisify(execFile)(process.execPath, ['--max-old-space-size=1000', '-'])
+  run.child.stdin!.end(SCRIPT)
+  expect((await run).stdout).toBe('overloaded\n')
+})
