@@ -7,21 +7,21 @@ import { type FromPrimary, type FromWorker, ours } from './messages.js'
 
 const RESTART_MS_MIN = 100
 const RESTART_MS_MAX = 10_000
-/** A worker that lived for this long did not die of its start. */
+/** A worker that lived this long did not fail at its start. */
 const HEALTHY_MS = 60_000
 
 export interface WorkersOptions {
   count: number
-  /** Arguments of a worker's command line, behind the program. */
+  /** Arguments of a worker's command line, after the program. */
   args: string[]
   env: Record<string, string>
   /** How long a worker may take to stop before it is killed, in ms. */
   stop_ms_max: number
-  /** Tells the operator what happens to workers. */
+  /** Reports to the operator what happens to workers. */
   say: (sentence: string) => void
 }
 
-/** The first worker ended before it served, and has said why. */
+/** The first worker ended before it served, and has reported why. */
 export class FirstWorkerFailed extends Error {
   constructor(readonly exit_code: number) {
     super('the first worker did not start')
@@ -29,11 +29,11 @@ export class FirstWorkerFailed extends Error {
 }
 
 /**
- * Processes that share a port, and the one that starts them. Each of `count` places goes round:
+ * Processes that share a port, and the primary that starts them. Each of `count` slots cycles through:
  *
- *   starting ── it says that it is ready ──▶ serving ── it ends ──▶ waiting (longer each time) ──▶ starting
+ *   starting ── it reports ready ──▶ serving ── it ends ──▶ waiting (longer each time) ──▶ starting
  *
- * until `stop`. The first place starts alone: what keeps a worker from starting is said once and ends everything.
+ * until `stop`. The first slot starts alone: what keeps a worker from starting is reported once and ends everything.
  */
 export class Workers {
   private readonly aggregator = new AggregatorRegistry()
@@ -45,19 +45,19 @@ export class Workers {
     cluster.on('message', (worker, message) => this.hear(worker, message))
   }
 
-  /** Starts all and resolves with their URL when all of them serve. @throws FirstWorkerFailed */
+  /** Starts all and resolves with their URL when all are serving. @throws FirstWorkerFailed */
   async start(): Promise<string> {
     const first = this.fork()
     const url = await Promise.race([readyUrl(first), exitOf(first).then(() => undefined)])
     if (url === undefined) throw new FirstWorkerFailed(first.process.exitCode ?? 1)
     const others = Array.from({ length: this.options.count - 1 }, () => this.fork())
     this.places = [first, ...others].map((worker) => this.keep(worker))
-    // One that fails now has a successor before long; nobody waits for that.
+    // A worker that fails now will be replaced; nobody waits for that.
     await Promise.all(others.map((worker) => Promise.race([readyUrl(worker), exitOf(worker)])))
     return url
   }
 
-  /** Has each worker answer what it accepted, and resolves when all are gone. */
+  /** Stops each worker after it has answered what it accepted; resolves when all are gone. */
   async stop(): Promise<void> {
     this.ended.abort()
     for (const worker of living()) tell(worker, { annals: 'stop' })
@@ -72,7 +72,7 @@ export class Workers {
     return cluster.fork(this.options.env)
   }
 
-  /** Keeps one place filled. */
+  /** Keeps one slot filled. */
   private async keep(first: Worker): Promise<void> {
     const { signal } = this.ended
     for (let worker = first, deaths = 0; ; worker = this.fork()) {
@@ -101,7 +101,7 @@ export class Workers {
   }
 }
 
-/** A port that is free: all workers, also later ones, must listen on the same. */
+/** A free port: all workers, including later ones, must listen on the same one. */
 export async function findFreePort(host: string): Promise<number> {
   const server = createServer().listen(0, host)
   await once(server, 'listening')
@@ -115,7 +115,7 @@ function living(): Worker[] {
 }
 
 function tell(worker: Worker, message: FromPrimary): void {
-  // One that has just ended needs to hear nothing.
+  // A worker that has just ended needs no message.
   if (worker.isConnected()) worker.send(message, () => {})
 }
 

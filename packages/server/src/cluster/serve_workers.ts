@@ -7,12 +7,12 @@ import { prepareDatabase } from '../service/prepare_database.js'
 import { FirstWorkerFailed, findFreePort, Workers } from './primary.js'
 import { findPrimary } from './worker.js'
 
-/** Beyond the time for requests under way: for leaving the database. */
+/** In addition to the time for requests in flight: to disconnect from the database. */
 const STOP_MS_EXTRA = 5_000
 
 /**
- * annals serve --workers: prepares the database once, then has `count` processes serve. Undefined when the first
- * of them did not start; it has said why, and the exit code is its.
+ * annals serve --workers: prepares the database once, then runs `count` processes. Undefined if the first of them did
+ * not start; it has reported why, and the exit code is its.
  */
 export async function serveByWorkers(config: Config, count: number): Promise<Running | undefined> {
   const prepared = await prepareDatabase(config, tellProgress, count)
@@ -47,7 +47,7 @@ export async function serveByWorkers(config: Config, count: number): Promise<Run
   }
 }
 
-/** annals serve --worker: one of these processes. `stopping` resolves with the signal that ends it by hand. */
+/** annals serve --worker: one of these processes. `stopping` resolves with the signal that stops it. */
 export async function serveAsWorker(config: Config, stopping: Promise<string>): Promise<void> {
   const primary = findPrimary()
   if (!primary)

@@ -2,23 +2,23 @@ import cluster from 'node:cluster'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 import { type FromPrimary, type FromWorker, ours } from './messages.js'
 
-/** The process that started this one, and all that it started. */
+/** The process that started this one, and its other workers. */
 export interface Primary {
-  /** Resolves with why this worker shall end: its primary said so, or is gone. */
+  /** Resolves with the reason why this worker must end: its primary said so, or is gone. */
   readonly ending: Promise<string>
   tellReady(url: string): void
   /**
-   * Takes leave of the primary, so that this process can end: resolves when it hands over no connection any more. One
-   * that it had handed to a process that just ends would stay open with nobody to answer.
+   * Says goodbye to the primary, so that this process can end: resolves when no more connections are handed to it. A
+   * connection handed to a process that is just ending would stay open with nobody to answer.
    */
   leave(): Promise<void>
-  /** What this worker's registry holds becomes part of `metricsOfAll`. */
+  /** Includes this worker's registry in `metricsOfAll`. */
   shareMetrics(registry: Registry): void
-  /** The metrics of all workers, added up, as text; undefined when not all of them answered. */
+  /** The summed metrics of all workers, as text; undefined if not all of them answered. */
   metricsOfAll(): Promise<string | undefined>
 }
 
-/** The primary of this process; undefined where it was started by nobody's primary. */
+/** The primary of this process; undefined if it is not a worker. */
 export function findPrimary(): Primary | undefined {
   const { worker } = cluster
   if (!worker || !process.send) return undefined
@@ -34,7 +34,7 @@ export function findPrimary(): Primary | undefined {
       }
     })
     worker.on('disconnect', () => {
-      // Without this, Node ends the process here, and what was accepted would not be answered.
+      // Otherwise Node would end the process here, without answering the accepted requests.
       worker.exitedAfterDisconnect = true
       for (const answer of waiting.values()) answer(undefined)
       waiting.clear()

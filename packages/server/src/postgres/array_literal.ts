@@ -1,17 +1,17 @@
 /**
- * PostgreSQL's arrays as text. The driver would quote every element with a regular expression; ids and numbers, which
- * is what a flush mostly consists of, need no quotes.
+ * PostgreSQL's arrays as text. The driver would quote every element with a regular expression; ids and numbers, most
+ * of a flush, need no quotes.
  */
 
-/** Of values that need no quotes: uuids, numbers, booleans. */
+/** For values that need no quotes: uuids, numbers, booleans. */
 export function plainArray(values: ReadonlyArray<string | number | boolean | null>): string {
-  // join writes null as an empty string, which is not what an array literal takes.
+  // join writes null as an empty string, which an array literal does not accept.
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`
 }
 
 const PLAIN_TEXT = /^[\w.:/-]+$/
 
-/** Of any texts. */
+/** For any texts. */
 export function textArray(values: ReadonlyArray<string | null>): string {
   return `{${values.map(textElement).join(',')}}`
 }

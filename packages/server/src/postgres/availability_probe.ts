@@ -2,25 +2,28 @@ import pg from 'pg'
 import type { ConnectionTarget } from './database.js'
 
 const LOOK_EVERY_MS = 100
-/** A statement that takes longer than this makes us ask whether the database is still there. */
+/** After a statement has taken this long, we check whether the database still answers. */
 const PATIENCE_MS = 200
 
 /**
- * Tells a database that has fallen silent (it hangs, its machine is gone, a cable is pulled) from one that takes its
- * time over a statement: while a statement takes long, it asks for an answer to nothing on a connection of its own.
+ * Distinguishes a silent database (it hangs, its machine is gone, a cable is pulled) from a slow statement: while a
+ * statement takes long, it sends an empty query on a connection of its own.
  *
  *   beating ── no answer for `silent_ms` ──▶ silent ── an answer, even a refusal ──▶ beating
  *
- * Silence ends every statement under way and refuses new ones at once. Without this, each would wait for as long
- * as the longest list may take. While all statements are quick, nothing is asked and no connection is held.
+ * Silence ends every statement in flight and refuses new ones at once. Without this, each would wait as long as the
+ * longest list may take. While all statements are quick, nothing is asked and no connection is held.
  */
 export class AvailabilityProbe {
   private readonly waiting = new Set<{ since: number; reject: (error: Error) => void }>()
   private readonly timer: NodeJS.Timeout
   private client: pg.Client | undefined
-  /** For how long it has been asked, not counting the time in which this process was held up; undefined: it is not. */
+  /**
+   * How long the current probe has waited, excluding time in which this process was held up; undefined without a
+   * probe.
+   */
   private asked_for_ms: number | undefined
-  /** Tells one question from the next. */
+  /** Distinguishes one probe from the next. */
   private questions = 0
   private looked_at = performance.now()
   private isSilent = false
@@ -34,12 +37,12 @@ export class AvailabilityProbe {
     this.timer.unref()
   }
 
-  /** Whether the database has fallen silent. */
+  /** Whether the database is silent. */
   get silent(): boolean {
     return this.isSilent
   }
 
-  /** What a statement comes to, or an error as soon as the database falls silent. */
+  /** A statement's result, or an error as soon as the database is silent. */
   orSilence<T>(statement: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const entry = { since: performance.now(), reject }
@@ -56,8 +59,8 @@ export class AvailabilityProbe {
 
   private look(): void {
     const now = performance.now()
-    // When we were held up ourselves, an answer may have come and wait to be read: such time counts for little. But it
-    // counts, or a process that is always late would never find out.
+    // If this process was held up, an answer may have arrived and wait to be read, so such time counts for little.
+    // But it counts, or a process that is always late would never notice.
     const passed_ms = Math.min(now - this.looked_at, LOOK_EVERY_MS)
     this.looked_at = now
     if (this.asked_for_ms !== undefined) {
@@ -91,7 +94,7 @@ export class AvailabilityProbe {
       }
       await this.client.query('SELECT 1')
     } catch {
-      // It refuses, or has closed the connection: then a statement hears the same, and need not be told.
+      // It refused, or closed the connection: the statement gets the same error and need not be told.
       if (isOpen()) this.drop()
     }
     if (!isOpen()) return
@@ -103,12 +106,12 @@ export class AvailabilityProbe {
     const { client } = this
     this.client = undefined
     if (!client) return
-    // What hangs would never take leave.
+    // A hanging connection would never close gracefully.
     if (this.isSilent || this.closed)
       (client as unknown as { connection: pg.Connection }).connection.stream.destroy()
     void client.end().catch(() => {})
   }
 }
 
-/** The error of a statement that was under way when the database fell silent. */
+/** The error of a statement that was in flight when the database became silent. */
 export const SILENCE = 'The database has fallen silent'

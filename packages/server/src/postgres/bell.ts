@@ -1,19 +1,19 @@
-/** Told which sessions of a project have grown. */
+/** Called with the sessions of a project that have grown. */
 export type OnRing = (project_id: string, session_ids: string[]) => void
 
-/** Tells other nodes on the same database that logs have grown, over LISTEN and NOTIFY. Only ever a hint. */
+/** Tells other nodes on the same database that logs have grown, over LISTEN and NOTIFY. Only a hint. */
 export interface Bell {
-  /** Tells the other nodes, if one of them has said that it listens. */
+  /** Notifies the other nodes, if one of them has said that it listens. */
   ring(project_id: string, session_ids: ReadonlySet<string>): void
-  /** Whether this node wants to hear. */
+  /** Whether this node listens. */
   listen(wanted: boolean): void
   onRing(listener: OnRing): void
-  /** Called when the other nodes have heard that this one listens: from now on they ring. */
+  /** Called when the other nodes know that this one listens: from now on they notify it. */
   onHeard(listener: () => void): void
   close(): Promise<void>
 }
 
-/** A bell that nobody hears, where LISTEN is not to be had: live tails then look for themselves. */
+/** Does nothing, for targets without LISTEN: live tails then poll. */
 export const SILENT_BELL: Bell = {
   ring: () => {},
   listen: () => {},

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { ConnectionTarget } from './database.js'
 
-/** How long a cancelled statement may take to end. Behind a pooler nothing cancels it, and it is left behind. */
+/** How long a cancelled statement may take to end. Behind a pooler nothing cancels it, and it is abandoned. */
 const END_MS_MAX = 500
 
 /**
- * What work on a connection comes to, or `signal.reason` once that has gone off: then the statement is cancelled in
- * the server, which would otherwise go on with it, and hold its snapshot and its locks, though nobody waits for it.
- * The connection must be closed after that. `client` is undefined while there is no connection yet.
+ * The result of work on a connection, or `signal.reason` once the signal aborts. Then the statement is cancelled in
+ * the server, which would otherwise go on and keep its snapshot and locks although nobody waits for it. The
+ * connection must be closed afterwards. `client` is undefined while there is no connection yet.
  */
 export function orCancelled<T>(
   work: Promise<T>,
@@ -38,12 +38,15 @@ export function orCancelled<T>(
 }
 
 async function cancel(client: pg.PoolClient, target: ConnectionTarget): Promise<void> {
-  // A pooler makes the number up: it may be that of somebody else's process.
+  // A pooler invents this number: it may belong to another client's process.
   if ('pooled' in target && target.pooled) return
   await cancelBackend(target, (client as unknown as { processID: number }).processID)
 }
 
-/** Cancels what a process of the server is doing. One that has ended, or cannot be reached, has nothing to cancel. */
+/**
+ * Cancels the statement of a server process. If the process has ended, or cannot be reached, there is nothing to
+ * cancel.
+ */
 export async function cancelBackend(target: ConnectionTarget, pid: number): Promise<void> {
   const client = new pg.Client({
     ...target,

@@ -6,18 +6,18 @@ import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
 import { RESERVED_CONNECTIONS } from './pool_settings.js'
 import { traitsOf } from './server_traits.js'
 
-/** Where the database is, and how to leave it. */
+/** Where the database is, and how to disconnect from it. */
 export interface DatabaseLocation {
   target: ConnectionTarget
-  /** Where LISTEN works; undefined behind a pooler, where live tails of other nodes' appends wait for a look. */
+  /** Where LISTEN works; undefined behind a pooler, where live tails find other nodes' appends by polling. */
   listening: ConnectionTarget | undefined
-  /** For a person: where the data is, without a password. */
+  /** Where the data is, in words, without a password. */
   description: string
-  /** Leaves the embedded server, which the last one out stops. Nothing to do for a server of the operator's. */
+  /** Leaves the embedded server, which the last client stops. Does nothing for an operator's server. */
   release(): Promise<void>
 }
 
-/** Finds the database that the configuration names; starts the embedded one where none is named. */
+/** Finds the configured database; starts the embedded one if none is configured. */
 export async function locateDatabase(
   config: Config,
   onProgress: (sentence: string) => void,
@@ -43,14 +43,14 @@ export async function locateDatabase(
   }
 }
 
-/** The connections that one process has at most. */
+/** Most connections of one process. */
 export function connectionsOf(config: Config): number {
-  // The pools', one that listens while a tail is open, and one that asks whether a silent database is still there.
+  // The pools', one that listens while a tail is open, and one for the availability probe.
   return config.database_connections_max + config.flushes_max + RESERVED_CONNECTIONS + 2
 }
 
 /**
- * Whether so many processes fit into the embedded server; of an operator's server only its operator knows.
+ * Checks that so many processes fit into the embedded server; only its operator knows that of another server.
  * @throws StartError
  */
 export function checkEmbeddedConnections(config: Config, processes: number): void {

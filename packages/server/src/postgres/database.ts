@@ -12,28 +12,28 @@ export type Row = Record<string, string | null>
 
 export type Parameter = string | number | boolean | null | Buffer | ReadonlyArray<string | number | null>
 
-/** What can run a statement: the pool, or one connection inside a transaction. */
+/** Runs statements: the pool, or one connection inside a transaction. */
 export interface Queryable {
   /**
-   * Runs one statement and gives its rows. `onSending` is called when a connection is there and the statement goes
-   * out: until then nothing can have happened, and if it throws, nothing is sent.
+   * Runs one statement and returns its rows. `onSending` is called when a connection is there and the statement is
+   * about to be sent: nothing can have happened before, and if it throws, nothing is sent.
    * @throws DatabaseAway
    */
   query(statement: Statement, parameters: readonly Parameter[], onSending?: () => void): Promise<Row[]>
 }
 
-/** What runs statements and transactions. */
+/** Runs statements and transactions. */
 export interface Database extends Queryable {
-  /** Runs `work` in one transaction; repeats it when PostgreSQL asks for that (40001, 40P01). */
+  /** Runs `work` in one transaction; repeats it if PostgreSQL asks for that (40001, 40P01). */
   transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>
-  /** Statements run as they were planned once, whatever their parameters, under the settings for that. */
+  /** Statements keep one plan, whatever their parameters, made under the settings for that. */
   readonly keepsPlans: boolean
 }
 
 /** The pool of connections to one database. */
 export interface DatabasePool extends Database {
   close(): Promise<void>
-  /** Connections open, idle and waited for. */
+  /** Open, idle and awaited connections. */
   usage(): { total: number; idle: number; waiting: number }
 }
 
@@ -46,29 +46,33 @@ export interface DatabaseOptions {
   connections_max: number
   /** Longest wait for a connection, in ms. */
   wait_ms_max: number
-  /** Longest run of one statement in the server, and wait between two of a transaction, in ms; 0: no limit. */
+  /**
+   * Longest run of one statement in the server, and longest pause between two of a transaction, in ms; 0: no limit.
+   */
   statement_ms_max: number
   /** Settings of PostgreSQL for these connections, such as plan_cache_mode. */
   settings?: Record<string, string>
-  /** Ends statements when the database falls silent; without one they wait for as long as a statement may run. */
+  /** Ends statements when the database becomes silent; without it they wait as long as a statement may run. */
   probe?: AvailabilityProbe
-  /** Ends the work when it goes off: statements under way are cancelled, and these and all others fail with its reason. */
+  /**
+   * Ends the work when it aborts: statements in flight are cancelled, and these and all others fail with its reason.
+   */
   signal?: AbortSignal
-  /** Told of connections that fail while nobody uses them. */
+  /** Called for idle connections that fail. */
   onIdleError?: (error: Error) => void
-  /** Told of each statement and transaction that failed. */
+  /** Called for each statement and transaction that failed. */
   onFailure?: (error: unknown) => void
 }
 
-// Text in, text out: the driver parses nothing, so nothing loses digits or microseconds on the way.
+// Text in, text out: the driver parses nothing, so no digits or microseconds are lost.
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value }
 const TRANSACTION_ATTEMPTS_MAX = 5
 const KEEP_ALIVE_MS = 10_000
 
 /**
- * Opens a pool. It connects when it is first used. Where the target is `pooled`, what belongs to a session is left
- * out: statements are not prepared, `settings` do not apply, and a statement that takes too long is given up here
- * while the server goes on, unless the role has a statement_timeout.
+ * Opens a pool. It connects when it is first used. If the target is `pooled`, session state is avoided: statements
+ * are not prepared, `settings` do not apply, and a statement that takes too long is abandoned here while the server
+ * goes on, unless the role has a statement_timeout.
  */
 export function openDatabase(options: DatabaseOptions): DatabasePool {
   const pooled = 'pooled' in options.target && options.target.pooled === true
@@ -78,15 +82,15 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     connectionTimeoutMillis: options.wait_ms_max,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
-    // Else the machine's own default applies, by which an idle connection that broke in silence stays for two hours.
+    // The machine's own default would keep a silently broken idle connection for two hours.
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'annals',
     ...(options.settings && !pooled && { options: startupOptions(options.settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
     ...statementBounds(options.statement_ms_max, pooled),
   })
-  // A connection in use reports its end to the statement on it; without a listener of its own, an error that
-  // comes twice, or between two statements, would end the process.
+  // A connection in use reports its end to its statement; without a listener, an error that comes twice, or between
+  // two statements, would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
   const { probe, signal, target } = options
@@ -110,8 +114,8 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
 }
 
 /**
- * The database is away: it cannot be reached, or it broke off. `in_doubt` tells whether a write had been sent by
- * then, outside a transaction or as its commit: nobody knows whether it took effect.
+ * The database is unavailable: it cannot be reached, or the connection broke. `in_doubt` tells whether a write had
+ * already been sent, outside a transaction or as its commit: nobody knows whether it took effect.
  */
 export class DatabaseAway extends AnnalsError {
   constructor(
@@ -145,7 +149,7 @@ async function runOnPool(
     client.release()
     return rows
   } catch (error) {
-    // A connection that broke is not given back; an error of the statement leaves it usable.
+    // A broken connection is not returned to the pool; after an error of the statement it remains usable.
     client.release(connections.signal?.aborted || isConnectionLoss((error as Error).cause ?? error))
     throw error
   }
@@ -159,13 +163,13 @@ async function connect({ pool, probe, signal, target }: Connections): Promise<pg
     if (signal) return await orCancelled(connecting, signal, target)
     return await (probe?.orSilence(connecting) ?? connecting)
   } catch (error) {
-    // One that comes after all goes back to the pool.
+    // A connection that arrives after all is returned to the pool.
     connecting.then(
       (client) => client.release(),
       () => {},
     )
     signal?.throwIfAborted()
-    // Whatever keeps a connection from being made: nothing was sent, and the caller can only wait.
+    // Whatever prevents a connection: nothing was sent, and the caller can only wait.
     throw new DatabaseAway(false, error)
   }
 }
@@ -183,7 +187,7 @@ async function run(
       values: parameters as unknown[],
       ...(statement.prepared && !pooled && { name: statement.name }),
     })
-    // What is being committed is waited for.
+    // A commit in flight is waited for.
     if (signal && statement !== COMMIT) return (await orCancelled(answer, signal, target, client)).rows
     return (await (probe?.orSilence(answer) ?? answer)).rows
   } catch (error) {
@@ -209,7 +213,7 @@ async function transaction<T>(
   }
 }
 
-/** A cluster could not bring the commit about on all of its machines, and rolled it back on all. */
+/** A cluster could not commit on all of its machines, and rolled back on all. */
 class CommitRefused extends Error {
   constructor(override readonly cause: unknown) {
     super('the commit was refused', { cause })
@@ -235,7 +239,7 @@ async function transactionOnce<T>(
     if (error instanceof DatabaseAway || connections.signal?.aborted) broken = true
     else await client.query('ROLLBACK').catch(() => (broken = true))
     if (committing && isRefusedCommit(error)) throw new CommitRefused(error)
-    // What was not committed is rolled back, whatever became of the connection.
+    // Anything uncommitted is rolled back, whatever happened to the connection.
     throw error instanceof DatabaseAway && !committing ? new DatabaseAway(false, error.cause) : error
   } finally {
     client.release(broken)

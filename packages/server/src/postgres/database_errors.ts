@@ -1,6 +1,6 @@
 import { AnnalsError } from '../errors.js'
 
-/** SQLSTATE of an error that PostgreSQL sent, undefined for one that the driver or the socket raised. */
+/** SQLSTATE of an error that PostgreSQL sent; undefined for errors of the driver or the socket. */
 export function sqlStateOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)
@@ -8,23 +8,23 @@ export function sqlStateOf(error: unknown): string | undefined {
     : undefined
 }
 
-/** Serialization failure and deadlock: the transaction did nothing and may simply be run again. */
+/** Serialization failure and deadlock: the transaction did nothing and can be run again. */
 export function isTransient(error: unknown): boolean {
   const state = sqlStateOf(error)
   return state === '40001' || state === '40P01'
 }
 
-/** What Citus answers to a COMMIT that one of its machines did not prepare: nothing was committed. */
+/** Citus's answer to a COMMIT that one of its machines did not prepare: nothing was committed. */
 export function isRefusedCommit(error: unknown): boolean {
   return sqlStateOf(error) === 'XX000'
 }
 
-/** A unique constraint was hit; which one is not asked, since distributed tables rename constraints. */
+/** A unique violation. The constraint's name does not matter, because distributed tables rename constraints. */
 export function isUniqueViolation(error: unknown): boolean {
   return sqlStateOf(error) === '23505'
 }
 
-/** A row that this one refers to is gone, or one that refers to it is still there. */
+/** A foreign key violation: the referenced row is gone, or a referencing row still exists. */
 export function isForeignKeyViolation(error: unknown): boolean {
   return sqlStateOf(error) === '23503'
 }
@@ -35,8 +35,8 @@ export function isUndefinedTable(error: unknown): boolean {
 }
 
 /**
- * The value itself cannot be stored: class 22 (data exceptions: U+0000 and surrogates in jsonb, numbers out of
- * range) and 54 (program limits: nesting, size). Always the caller's doing.
+ * The value itself cannot be stored: class 22 (data exceptions: U+0000 and surrogates in jsonb, numbers out of range)
+ * and 54 (program limits: nesting, size). Always the caller's fault.
  */
 export function isUnstorable(error: unknown): boolean {
   const state = sqlStateOf(error)
@@ -46,7 +46,7 @@ export function isUnstorable(error: unknown): boolean {
 // 08: connection; 53: out of connections, memory or disk; 57P: shut down or starting; 25006: read-only.
 const AWAY = /^(08|53|57P|58)|^25006$|^57014$|^55P03$/
 
-/** The database is away, full, read-only or too slow: waiting may help, and the caller gets 503. */
+/** The database is unavailable, full, read-only or too slow: waiting may help, and the caller gets 503. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof AnnalsError) return error.error === 'unavailable'
   const state = sqlStateOf(error)
@@ -57,7 +57,7 @@ export function isUnavailable(error: unknown): boolean {
 const LOSS =
   /Connection terminated|connection error|timeout exceeded|Query read timeout|Client has encountered|has fallen silent/i
 
-/** The connection broke, or never came to be; what was sent on it may or may not have been carried out. */
+/** The connection broke or could not be made; what was sent on it may or may not have been executed. */
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = (error as { code?: unknown }).code
@@ -68,9 +68,9 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 /**
- * What the log keeps of an error. PostgreSQL's detail, where and query may quote what a caller stored, and so may
- * the message of a data error, so of its errors only the SQLSTATE, the severity and the statement's name are kept,
- * and the message where it cannot quote.
+ * The part of an error that is logged. PostgreSQL's detail, where and query may quote stored data, and so may the
+ * message of a data error. So only the SQLSTATE, the severity and the statement's name are kept, and the message if
+ * it cannot quote anything.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: String(error) }

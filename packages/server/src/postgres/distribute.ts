@@ -9,15 +9,15 @@ const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.ur
 // recheck: it reads our own migrations, which are short and not a caller's.
 const STEP = /PERFORM (create_(?:reference_table|distributed_table|distributed_function)\('(\w+)[^;]*\));/g
 
-/** What makes a table, or a function that statements call, known to all machines of a cluster. */
+/** A call that makes a table, or a function that statements call, known to all machines of a cluster. */
 export interface DistributionStep {
   kind: 'table' | 'function'
   name: string
-  /** The call, as it stands in a migration. */
+  /** The call, as written in a migration. */
   call: string
 }
 
-/** All steps in their order, read from the migrations, which take them by themselves where Citus is there. */
+/** All steps in order, read from the migrations, which run them by themselves if Citus is installed. */
 export function distributionSteps(): DistributionStep[] {
   return readdirSync(MIGRATIONS_DIR)
     .filter((name) => name.endsWith('.sql'))
@@ -31,10 +31,10 @@ export function distributionSteps(): DistributionStep[] {
 }
 
 /**
- * Spreads a migrated database, with what is in it, over the machines of its Citus cluster: what the migrations do
- * where the extension was there before them. All tables in one transaction, which holds off readers and writers; a
- * second run finds nothing to do. Gives the tables that it distributed.
- * @throws StartError when the database has no Citus
+ * Distributes a migrated database, with its data, over the machines of its Citus cluster, as the migrations do if the
+ * extension was there before them. All tables in one transaction, which blocks readers and writers; a second run
+ * finds nothing to do. Returns the tables that it distributed.
+ * @throws StartError if the database has no Citus
  */
 export async function distribute(
   target: ConnectionTarget,
@@ -67,8 +67,8 @@ async function distributeTables(
   await client.query('BEGIN')
   try {
     end = await cancelOnAbort(client, target, signal)
-    // No migration, and no other run of this, at the same time. Foreign keys that reach reference tables want
-    // one shard after the other.
+    // No migration, and no other run of this, at the same time. Foreign keys to reference tables require shards to be
+    // handled one after the other.
     await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
     await client.query("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
     const { rows } = await client.query<{ name: string }>(
@@ -79,7 +79,8 @@ async function distributeTables(
     const tables = steps.filter(({ kind, name }) => kind === 'table' && !distributed.has(name))
     const names = tables.map(({ name }) => name)
     if (names.length > 0) {
-      // A table cannot be moved while one that is not in its place yet refers to it: keys go first, and come back.
+      // A table cannot be moved while one that is not yet in place refers to it, so keys are dropped first and
+      // restored after.
       const keys = await foreignKeys(client, names)
       for (const { table, name } of keys) await client.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
       for (const { call, name, kind } of steps) {
@@ -113,7 +114,7 @@ ORDER BY c.oid`,
   return rows
 }
 
-/** What the coordinator still has of a table that is elsewhere now: only room on its disk. */
+/** The coordinator's leftovers of a table that was moved: they only take disk space. */
 async function emptyOldCopy(
   client: pg.Client,
   name: string,

@@ -4,7 +4,7 @@ import { migrationStatements } from './migration_statements.js'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
-/** An index or constraint that the migrations make, and the statement that makes it anew. */
+/** An index or constraint that the migrations create, and the statement that recreates it. */
 export interface ExpectedObject {
   name: string
   statement: string
@@ -23,8 +23,8 @@ const PRIMARY_KEY = /^CREATE TABLE (?:IF NOT EXISTS )?(\w+) \([\s\S]*?\bPRIMARY 
 const DROPPED_TABLE = /^DROP TABLE (?:IF EXISTS )?(\w+)/
 
 /**
- * The indexes and constraints that a schema of this version has, read from the migrations themselves: there is no
- * second list to keep. Statements inside DO blocks make none.
+ * The indexes and constraints of a schema of this version, read from the migrations, so that no second list must be
+ * kept. Statements inside DO blocks create none.
  */
 export function expectedObjects(): ExpectedObject[] {
   const objects = new Map<string, string>()

@@ -1,8 +1,8 @@
-/** What a semicolon may stand in without ending a statement: comments, strings, and texts between dollars. */
+/** What may contain a semicolon without ending a statement: comments, strings, and dollar-quoted texts. */
 // recheck: it reads our own migrations, which are short and not a caller's.
 const WHOLE = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|(\$\w*\$)[\s\S]*?\1|;/g
 
-/** The statements of a migration, with the comments before them. A cluster takes one of them a call. */
+/** The statements of a migration, with the comments before them. A cluster takes one per call. */
 export function migrationStatements(sql: string): string[] {
   const statements: string[] = []
   let start = 0

@@ -20,11 +20,11 @@ interface Migration {
 }
 
 /**
- * Brings the schema to the version of this binary. Forward only. Each migration is one transaction that
- * inserts its version row first: of two nodes that start at once, the second waits on that row, sees it taken
- * and goes on with the next. A migration that is killed half way, or by `signal`, leaves nothing.
+ * Migrates the schema to the version of this binary. Forward only. Each migration is one transaction that inserts its
+ * version row first: if two nodes start at once, the second waits on that row, sees it taken and goes on with the
+ * next. A migration that is killed, or aborted by `signal`, leaves nothing behind.
  *
- * @throws StartError when the schema is newer than this binary, the server too old, or out of reach.
+ * @throws StartError if the schema is newer than this binary, or the server too old or unreachable
  */
 export async function migrate(
   target: ConnectionTarget,
@@ -47,8 +47,8 @@ export async function migrate(
 }
 
 /**
- * Makes sure that the schema is of the version of this binary, and changes nothing.
- * @throws StartError when it is older or newer, the server too old, or out of reach.
+ * Checks that the schema has the version of this binary, and changes nothing.
+ * @throws StartError if it is older or newer, or the server too old or unreachable
  */
 export async function checkSchema(target: ConnectionTarget): Promise<void> {
   const client = await connect(target)
@@ -66,7 +66,7 @@ export async function checkSchema(target: ConnectionTarget): Promise<void> {
   }
 }
 
-/** A connection for what changes the schema. @throws StartError when there is none to be had */
+/** A connection for schema changes. @throws StartError if there is none */
 export async function connect(target: ConnectionTarget): Promise<pg.Client> {
   try {
     const client = new pg.Client({
@@ -85,8 +85,8 @@ export async function connect(target: ConnectionTarget): Promise<pg.Client> {
 }
 
 /**
- * Has PostgreSQL cancel the statement that this transaction is at when `signal` aborts, instead of finishing what
- * nobody waits for. Gives what ends that, before the transaction does.
+ * Makes PostgreSQL cancel this transaction's statement when `signal` aborts, instead of finishing what nobody waits
+ * for. Returns a function to call before the transaction ends.
  */
 export async function cancelOnAbort(
   client: pg.Client,
@@ -100,7 +100,7 @@ export async function cancelOnAbort(
   return () => signal?.removeEventListener('abort', onAbort)
 }
 
-/** The version that this binary brings a schema to. */
+/** The schema version of this binary. */
 export function schemaVersion(): number {
   newestVersion ??= readMigrations().at(-1)?.version ?? 0
   return newestVersion
@@ -137,14 +137,14 @@ async function createVersionTable(client: pg.Client): Promise<void> {
       )
       return
     } catch (error) {
-      // IF NOT EXISTS does not cover two creators at the same instant: the loser meets a catalogue's unique index.
+      // IF NOT EXISTS does not cover two concurrent creators: the loser violates a unique index of the catalogue.
       const raced = isUniqueViolation(error) || ['42P07', '42710'].includes(sqlStateOf(error) ?? '')
       if (!raced || attempt >= ATTEMPTS_MAX) throw explainRefusal(error)
     }
   }
 }
 
-/** Applies one migration unless it is there already. Gives whether it did. */
+/** Applies one migration unless it was applied already. Returns whether it did. */
 async function apply(
   client: pg.Client,
   migration: Migration,
@@ -175,7 +175,7 @@ async function apply(
   }
 }
 
-/** The newest migration that the database has seen; 0 where there is none. */
+/** The newest migration that was applied; 0 if none. */
 async function appliedVersion(client: pg.Client): Promise<number> {
   try {
     const { rows } = await client.query<{ version: number | null }>(

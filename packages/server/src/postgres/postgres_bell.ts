@@ -4,19 +4,19 @@ import type { ConnectionTarget } from './database.js'
 
 const CHANNEL = 'annals_log'
 const RECONNECT_MS = 1_000
-/** How long a node rings after it last heard that somebody listens, and how often a listener says so. */
+/** How long a node notifies after it last heard of a listener, and how often a listener announces itself. */
 const INTEREST_MS = 30_000
 const ANNOUNCE_MS = 10_000
-/** NOTIFY takes payloads up to 8,000 bytes; an id takes 37. */
+/** NOTIFY allows payloads of up to 8,000 bytes; an id takes 37. */
 const SESSIONS_A_RING_MAX = 150
 
 /**
  * A bell on a connection of its own.
  *
- *   disconnected ── connect, LISTEN ──▶ connected ── error ──▶ disconnected (tries again every second)
+ *   disconnected ── connect, LISTEN ──▶ connected ── error ──▶ disconnected (retries every second)
  *
- * A node that tails announces its interest; the others ring for a while after they heard that. So a service
- * without tails pays nothing for them: a NOTIFY is a commit of its own.
+ * A node with tails announces its interest; the others notify for a while after they heard that. So a service without
+ * tails pays nothing: a NOTIFY is a commit of its own.
  */
 export class PostgresBell implements Bell {
   private client: pg.Client | undefined
@@ -129,14 +129,14 @@ export class PostgresBell implements Bell {
 
   private async notify(payload: string): Promise<void> {
     try {
-      // A ring need not survive a crash, so its commit does not wait for the disk. Said for this transaction alone:
-      // behind a pooler, a setting of the session would be that of somebody's appends.
+      // A notification need not survive a crash, so its commit does not wait for the disk. Set for this transaction
+      // only: behind a pooler, a session setting would also apply to somebody's appends.
       await this.client?.query("SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", [
         CHANNEL,
         payload,
       ])
     } catch {
-      // The connection broke: its own error handler makes a new one, and polling covers what was missed.
+      // The connection broke: its error handler reconnects, and polling covers what was missed.
     }
   }
 }

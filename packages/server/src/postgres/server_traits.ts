@@ -1,20 +1,20 @@
 import pg from 'pg'
 import type { ConnectionTarget } from './database.js'
 
-/** What a server is, as far as statements must know of it. */
+/** Traits of a server that statements depend on. */
 export interface ServerTraits {
   /**
-   * A pooler such as PgBouncer stands between us and PostgreSQL. A server says at the start of a connection which of
-   * its processes serves it; a pooler makes that up, since this changes from one transaction to the next. So nothing
-   * then may be kept in the session: no prepared statements, no settings, no LISTEN. A pooler in session mode looks
-   * the same and is treated so as well.
+   * A pooler such as PgBouncer is between us and PostgreSQL. A server tells at the start of a connection which of its
+   * processes serves it; a pooler invents that, because it changes from one transaction to the next. So there is no
+   * session state: no prepared statements, no settings, no LISTEN. A pooler in session mode looks the same and is
+   * treated the same.
    */
   pooled: boolean
-  /** It spreads its tables over a Citus cluster. */
+  /** Its tables are distributed over a Citus cluster. */
   distributed: boolean
 }
 
-/** Asks a server what it is. Where nothing answers it is none of this: who connects next will say why. */
+/** Detects a server's traits. If nothing answers it has none: the next connection will report why. */
 export async function traitsOf(target: ConnectionTarget): Promise<ServerTraits> {
   const client = new pg.Client({
     ...target,

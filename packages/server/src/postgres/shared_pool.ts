@@ -2,9 +2,9 @@ import { FairSemaphore, type FairSemaphoreLimits } from '../fairness/fair_semaph
 import type { Database, DatabasePool, Parameter, Queryable, Row } from './database.js'
 import type { Statement } from './statement.js'
 
-/** A database that does nothing for nobody: who works on it says for whom, and gets no more than that owner's share. */
+/** A database whose users name an owner, and get no more than that owner's share. */
 export interface SharedDatabase {
-  /** @param owner the project, or what the service itself does, such as `feed`, which has a share of its own */
+  /** @param owner the project, or a part of the service, such as `feed`, which has its own share */
   of(owner: string): Database
 }
 
@@ -23,7 +23,9 @@ export class SharedPool implements SharedDatabase {
     return new Share(this.pool, this.shares, owner)
   }
 
-  /** As of a pool, and how many had to wait for a connection and how many were refused one, in all. */
+  /**
+   * A pool's figures, and how many requests had to wait for a connection, and how many were refused one, in total.
+   */
   usage() {
     const { waiting, ...connections } = this.pool.usage()
     return { ...connections, waiting: waiting + this.shares.waiting, ...this.shares.counts }

@@ -1,8 +1,8 @@
 /**
- * One SQL statement of the product. `name` shows in logs and metrics. `prepared` statements are parsed and planned
- * once a connection, for any parameters: they must be written so that one plan is good for all, which most are by
- * nature, and lists by their structure (see lists/keyset_queries.ts and lists/term_queries.ts). A statement whose best
- * plan depends on its parameters, or on how much a table holds by then, stays unprepared.
+ * One SQL statement of the product. `name` appears in logs and metrics. `prepared` statements are parsed and planned
+ * once per connection, for all parameters, so one plan must be good for all of them: most are so by nature, lists by
+ * their structure (see lists/keyset_queries.ts and lists/term_queries.ts). A statement whose best plan depends on its
+ * parameters, or on the size of a table, stays unprepared.
  */
 export interface Statement {
   readonly name: string
@@ -15,7 +15,7 @@ export function prepared(name: string, text: string): Statement {
   return { name, text, prepared: true }
 }
 
-/** A statement that is planned anew for each call, and for its parameters where the connection's settings let it. */
+/** A statement that is planned for each call, and for its parameters if the connection's settings allow that. */
 export function planned(name: string, text: string): Statement {
   return { name, text, prepared: false }
 }
@@ -23,8 +23,8 @@ export function planned(name: string, text: string): Statement {
 const WRITING = /\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!\bFOR\s|\bFOR\sNO\sKEY\s)UPDATE)\b/i
 
 /**
- * Whether a statement only reads, so that nothing can be in doubt when its answer is lost. A statement that begins
- * with WITH reads if none of its parts writes; anything else, such as COMMIT, counts as a write.
+ * Whether a statement only reads, so that nothing is in doubt if its answer is lost. A statement that begins with
+ * WITH reads if none of its parts writes; everything else, such as COMMIT, counts as a write.
  */
 export function isRead({ text }: Statement): boolean {
   return /^\s*(?:SELECT|WITH)\b/i.test(text) && !WRITING.test(text)

@@ -213,7 +213,7 @@ function expiryOf(text: string | null | undefined): string | undefined {
   if (text == null) return undefined
   const time = new Date(text)
   const year = time.getUTCFullYear()
-  // In UTC, since the database takes no offset of 16 hours and more.
+  // In UTC, because the database accepts no offset of 16 hours and more.
   if (year >= 1 && year <= 9_999) return time.toISOString()
   throw new AnnalsError(
     'invalid_request',

@@ -1,7 +1,7 @@
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 
-/** What an operator may set of a project, with its types. */
+/** What an operator may set for a project, with its types. */
 const SETTINGS = [
   ['retention_days', 'int'],
   ['rate_limit_per_second', 'int'],
@@ -17,9 +17,9 @@ function nullableTimestampText(expression: string): string {
   return `CASE WHEN ${expression} IS NOT NULL THEN ${timestampText(expression)} END`
 }
 
-// What is written is turned into JSON by a SELECT around it: Citus takes no function of times or of JSON in RETURNING.
+// The written row becomes JSON in a SELECT around it: Citus allows no function of times or JSON in RETURNING.
 
-/** A token as it is shown: never its hash, and its secret is not there to show. */
+/** A token as it is shown, without its hash; its secret is not stored. */
 const API_KEY_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 'name', k.name, 'scopes', k.scopes,
   'created_at', ${timestampText('k.created_at')}, 'expires_at', ${nullableTimestampText('k.expires_at')},
   'revoked_at', ${nullableTimestampText('k.revoked_at')})::text`
@@ -35,7 +35,7 @@ export const CREATE_PROJECT = prepared(
 SELECT p.id, ${PROJECT_JSON} AS json FROM p`,
 )
 
-/** Sets what the settings name; null takes a setting away. Parameters: $1 id, $2 settings as JSON. */
+/** Changes what the settings name; null removes a setting. Parameters: $1 id, $2 settings as JSON. */
 export const CHANGE_PROJECT = prepared(
   'change_project',
   `WITH p AS (
@@ -49,7 +49,7 @@ export const CHANGE_PROJECT = prepared(
 SELECT ${PROJECT_JSON} AS json FROM p`,
 )
 
-/** Projects whose sessions are deleted after a while. */
+/** Projects with a retention period. */
 export const FIND_PROJECTS_WITH_RETENTION = prepared(
   'find_projects_with_retention',
   'SELECT p.id, p.retention_days FROM projects p WHERE p.retention_days IS NOT NULL ORDER BY p.id',
@@ -86,14 +86,14 @@ export const CREATE_API_KEY = prepared(
 SELECT ${API_KEY_JSON} AS json FROM k`,
 )
 
-/** Codes to sign in with are no keys to whoever lists them. Parameters: $1 project. */
+/** Sign-in codes are not listed as keys. Parameters: $1 project. */
 export const LIST_API_KEYS = prepared(
   'list_api_keys',
   `SELECT ${API_KEY_JSON} AS json FROM api_keys k
 WHERE k.project_id = $1 AND k.origin <> 'sign_in_code' ORDER BY k.created_at, k.id`,
 )
 
-/** Revokes once: a key that is revoked keeps its time. Parameters: $1 project, $2 id. */
+/** A key that is already revoked keeps its time. Parameters: $1 project, $2 id. */
 export const REVOKE_API_KEY = prepared(
   'revoke_api_key',
   `WITH k AS (
@@ -103,8 +103,8 @@ SELECT ${API_KEY_JSON} AS json FROM k`,
 )
 
 /**
- * Revokes the keys that the service made for a project by itself, but for the one with a hash.
- * Parameters: $1 project, $2 hash to keep.
+ * Revokes the keys that the service created for a project by itself, except the one with the hash. Parameters: $1
+ * project, $2 hash to keep.
  */
 export const REVOKE_OTHER_OWN_API_KEYS = prepared(
   'revoke_other_own_api_keys',
@@ -112,7 +112,7 @@ export const REVOKE_OTHER_OWN_API_KEYS = prepared(
 WHERE k.project_id = $1 AND k.origin IN ('first_start', 'environment') AND k.token_hash <> $2 AND k.revoked_at IS NULL RETURNING k.id`,
 )
 
-/** Makes a key of the service's own valid again. Parameters: $1 project, $2 hash. Rows: those with the hash. */
+/** Makes a key that the service created valid again. Parameters: $1 project, $2 hash. Rows: those with the hash. */
 export const RESTORE_OWN_API_KEY = prepared(
   'restore_own_api_key',
   'UPDATE api_keys AS k SET revoked_at = NULL WHERE k.project_id = $1 AND k.token_hash = $2 RETURNING k.id',
@@ -125,9 +125,8 @@ export const HAS_API_KEY = prepared(
 )
 
 /**
- * The projects and rights of tokens that are valid now. Parameters: $1 SHA-256 of the tokens.
- * The only statement that starts from a token: everything behind it starts from a project. Both tables are on
- * every machine of a cluster.
+ * The projects and rights of tokens that are valid now. Parameters: $1 SHA-256 of the tokens. The only statement that
+ * starts from a token: all others start from a project. Both tables are on every machine of a cluster.
  */
 export const FIND_API_KEYS = prepared(
   'find_api_keys',

@@ -79,7 +79,7 @@ const ProjectSettings = {
 export const CreateProjectBody = Strict({ name: Name, ...ProjectSettings })
 export type CreateProjectBody = Static<typeof CreateProjectBody>
 
-/** What is left out stays as it is. */
+/** Omitted fields stay unchanged. */
 export const ChangeProjectBody = Strict(ProjectSettings)
 export type ChangeProjectBody = Static<typeof ChangeProjectBody>
 
@@ -98,7 +98,7 @@ export const TokenSecret = Type.String({
   examples: ['sk-annals-…'],
 })
 
-/** A token that has just been made: the only time that its secret is seen. */
+/** A new token: the only time that its secret is shown. */
 export const NewToken = Type.Object({
   token: TokenSecret,
   ...Token.properties,

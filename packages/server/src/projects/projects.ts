@@ -20,16 +20,16 @@ import { numberOf, type Quotas, quotasOf } from './quotas.js'
 import type { Scope } from './tokens/scope.js'
 import { hashToken, mintToken } from './tokens/token.js'
 
-/** A project as JSON, and the secret of its first token, which is nowhere else. */
+/** A project as JSON, and the secret of its first token, which is stored nowhere. */
 export interface NewProject {
   json: string
   token: string
 }
 
-/** Who made a token: an operator, or the service for its own first start. */
+/** Who created a token: an operator, or the service at its own first start. */
 export type Origin = 'issued' | 'first_start' | 'environment' | 'sign_in_code' | 'console'
 
-/** What a new token shall be. */
+/** The properties of a new token. */
 export interface TokenRequest {
   name: string
   scopes: readonly Scope[]
@@ -39,7 +39,7 @@ export interface TokenRequest {
 
 const ALL_SCOPES: readonly Scope[] = ['read', 'write']
 
-/** What an operator sets for a project. Null is the default: see the contract. */
+/** What an operator sets for a project. Null means the default: see the contract. */
 export interface ProjectSettings {
   retention_days?: number | null
   rate_limit_per_second?: number | null
@@ -64,7 +64,10 @@ export async function createProject(
   })
 }
 
-/** Sets what `settings` names and leaves the rest. Gives the project as JSON. @throws AnnalsError project_not_found */
+/**
+ * Changes what `settings` names and leaves the rest. Returns the project as JSON. @throws AnnalsError
+ * project_not_found
+ */
 export async function changeProject(
   database: Queryable,
   project_id: string,
@@ -75,7 +78,7 @@ export async function changeProject(
   return row.json!
 }
 
-/** What a project is limited to, as its keys know it. @throws AnnalsError project_not_found */
+/** A project's limits, as its keys carry them. @throws AnnalsError project_not_found */
 export async function readQuotas(
   database: Queryable,
   project_id: string,
@@ -90,20 +93,20 @@ export async function listProjects(database: Queryable): Promise<string[]> {
   return (await database.query(LIST_PROJECTS, [])).map((row) => row.json!)
 }
 
-/** The id of a project that is named by its name or its id. @throws AnnalsError project_not_found */
+/** The id of a project, given its name or id. @throws AnnalsError project_not_found */
 export async function findProject(database: Queryable, name_or_id: string): Promise<string> {
   const [row] = await database.query(FIND_PROJECT, [name_or_id])
   if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
   return row.id!
 }
 
-/** @throws AnnalsError project_not_found when no project has the id */
+/** @throws AnnalsError project_not_found if no project has the id */
 export async function checkProject(database: Queryable, project_id: string): Promise<void> {
   if ((await database.query(PROJECT_EXISTS, [project_id])).length === 0) throw notFound('project')
 }
 
 /**
- * Makes a token for a project. Gives it as JSON with its secret in `token`: this is the only time.
+ * Creates a token for a project. Returns it as JSON with its secret in `token`, which is shown only this time.
  * @throws AnnalsError project_not_found
  */
 export async function issueToken(
@@ -113,7 +116,7 @@ export async function issueToken(
 ): Promise<string> {
   const token = mintToken()
   const json = await storeToken(database, project_id, token, request, 'issued').catch((error: unknown) => {
-    // Not looked up before: it may be erased between the two.
+    // Not looked up before: the project may be erased in between.
     throw isForeignKeyViolation(error) ? notFound('project') : error
   })
   return `{"token":${JSON.stringify(token)},${json.slice(1)}`
@@ -136,15 +139,15 @@ export async function revokeToken(
 }
 
 /**
- * Makes sure that the project `default` is there and can be used. With a given key it accepts that one and no
- * other that the service had made by itself; without, its first start makes one, which is given back to be shown.
+ * Ensures that the project `default` exists and has a key. A configured key is accepted, and other keys that the
+ * service created by itself are revoked. Without one, the first start creates a key and returns it to be shown.
  */
 export async function ensureDefaultProject(
   database: Database,
   given: string | undefined,
 ): Promise<string | undefined> {
   return database.transaction(async (connection) => {
-    // Of two first starts at once one inserts the project; the other waits for it here and finds a key below.
+    // If two first starts run at once, one inserts the project; the other waits for it here and finds a key below.
     const [made] = await connection.query(CREATE_PROJECT, [newId(), 'default', '{}'])
     const project_id = made?.id ?? (await findProject(connection, 'default'))
     if (given === undefined) {
@@ -175,7 +178,7 @@ export async function ensureDefaultProject(
   })
 }
 
-/** Stores a token's hash. Gives the token as JSON, without its secret. */
+/** Stores a token's hash. Returns the token as JSON, without its secret. */
 export async function storeToken(
   database: Queryable,
   project_id: string,

@@ -1,6 +1,6 @@
 import type { Row } from '../postgres/database.js'
 
-/** What a project may have at most; undefined: as much as it likes. */
+/** A project's quotas; undefined: no limit. */
 export interface Quotas {
   max_sessions: number | undefined
   /** Of the entries of all sessions, as the JSON in which they were sent. */
@@ -18,7 +18,7 @@ export function quotasOf(row: Row): Quotas {
   }
 }
 
-/** A number that a row has or has not. */
+/** A nullable number of a row. */
 export function numberOf(value: string | null | undefined): number | undefined {
   return value == null ? undefined : Number(value)
 }

@@ -7,16 +7,16 @@ import type { SharedDatabase } from '../postgres/shared_pool.js'
 import type { Quotas } from './quotas.js'
 import { COUNT_BYTES, READ_BYTES, READ_USAGE } from './usage_queries.js'
 
-/** Sessions that one statement adds up: some ten milliseconds' work. */
+/** Most sessions that one statement adds up: some ten milliseconds of work. */
 const SESSIONS_AT_ONCE = 20_000
 const PROJECTS_REMEMBERED_MAX = 10_000
-/** How old a count may become in use, and how old where it would make a request fail or is asked for itself. */
+/** Largest age of a count in normal use, and if it would refuse a request or is requested itself. */
 const COUNT_AGE_MS_MAX = 5_000
 const COUNT_AGE_MS_MIN = 1_000
-/** Of the time, counting a project takes no more than a twentieth. */
+/** Counting a project takes at most a twentieth of the time. */
 const PAUSE_FACTOR = 20
 
-/** What a project has in the database, all nodes' doing, as it was counted. */
+/** A project's usage in the database, by all nodes, when it was counted. */
 export interface Usage {
   sessions: number
   entries: number
@@ -25,18 +25,18 @@ export interface Usage {
   counted_at: string
 }
 
-/** Room that was given and is not used yet. `settle` says how much of it was. */
+/** Room that was reserved and is not used yet. `settle` says how much of it was used. */
 export interface Reservation {
   settle(used: number): void
 }
 
 type Counted = 'sessions' | 'bytes'
 
-/** Gives room to what makes sessions; a quota that a project does not have gives none and needs none. */
+/** Reserves room for new sessions; a quota that a project does not have needs none. */
 export type Room = Partial<Record<Counted, (amount: number) => Promise<Reservation>>>
 
 /**
- * Runs what makes something, with the room that it takes; it gives undefined where it made nothing.
+ * Runs what creates something, with the room for it reserved; it returns undefined if it created nothing.
  * @throws AnnalsError quota_exceeded, unavailable
  */
 export async function withinRoom<T>(
@@ -59,12 +59,12 @@ export async function withinRoom<T>(
 }
 
 /**
- * What projects have, as far as quotas and whoever asks need to know. It is added up from the heads of a project's
- * sessions every now and then, and only for projects with a quota, or when somebody asks:
+ * The usage of projects, for quotas and for those who ask. It is added up from the heads of a project's sessions from
+ * time to time, only for projects with a quota, or on request:
  *
- *     unknown ──first need: waits──▶ counted ──5 s old, or 1 s where it refuses──▶ counted anew, in the background
+ *   unknown ──first need: waits──▶ counted ──5 s old, or 1 s if it refuses──▶ recounted in the background
  *
- * Between two counts, what this node admitted is added to it. So a node never lets a project pass its quota by itself;
+ * Between two counts, what this node admitted is added. So a node never lets a project exceed its quota by itself;
  * what other nodes store shows with the next count.
  */
 export class UsageDirectory {
@@ -72,7 +72,7 @@ export class UsageDirectory {
 
   constructor(private readonly database: SharedDatabase) {}
 
-  /** What a project has, no older than a second, or than twenty times what it takes to count. */
+  /** A project's usage, at most one second old, or twenty times as old as counting it takes. */
   async read(project_id: string): Promise<Usage> {
     const project = this.of(project_id)
     if (!project.counted || project.ageOver(COUNT_AGE_MS_MIN)) await project.count()
@@ -80,7 +80,7 @@ export class UsageDirectory {
   }
 
   /**
-   * Room for so many more sessions or bytes of a project, until they are stored or not.
+   * Reserves room for so many more sessions or bytes of a project, until they are stored or not.
    * @throws AnnalsError quota_exceeded, unavailable
    */
   async reserve(project_id: string, what: Counted, amount: number, max: number): Promise<Reservation> {
@@ -93,7 +93,7 @@ export class UsageDirectory {
   }
 
   /**
-   * Appends where there is room. At the limit, a retry of what was stored is still answered.
+   * Appends if there is room. At the limit, a retry of what was stored is still answered.
    * @throws AnnalsError quota_exceeded, and as Appender.append
    */
   async append(appender: Appender, request: AppendRequest, max_bytes: number): Promise<AppendOutcome> {
@@ -160,7 +160,7 @@ class ProjectUsage {
     return performance.now() - this.counted_at_ms > Math.max(age_ms, PAUSE_FACTOR * this.count_ms)
   }
 
-  /** Counts anew; whoever comes meanwhile waits for the same count. */
+  /** Recounts; callers that arrive meanwhile wait for the same count. */
   count(): Promise<void> {
     this.counting ??= this.addUp().finally(() => {
       this.counting = undefined
@@ -173,7 +173,8 @@ class ProjectUsage {
     const before = { ...this.added }
     const counted = await countUsage(this.database, this.project_id)
     this.counted = { ...counted, counted_at: new Date().toISOString().replace('Z', '000Z') }
-    // What was stored before the count began is in it; of what came during it, some may be counted twice until the next.
+    // What was stored before the count began is in it; of what was stored during it, some may be counted twice until
+    // the next.
     this.added.sessions -= before.sessions
     this.added.bytes -= before.bytes
     this.counted_at_ms = performance.now()
@@ -181,7 +182,7 @@ class ProjectUsage {
   }
 }
 
-/** The bytes of a session's entries, as its head knows them; 0 where there is no such session. */
+/** The bytes of a session's entries, from its head; 0 if there is no such session. */
 export async function readBytes(
   database: Queryable,
   project_id: string,
@@ -191,7 +192,7 @@ export async function readBytes(
   return Number(row?.bytes ?? 0)
 }
 
-/** Adds up the heads of a project, and first the logs of those that do not know their bytes. */
+/** Adds up the heads of a project, after the logs of those that do not know their bytes. */
 export async function countUsage(
   database: Queryable,
   project_id: string,
@@ -219,7 +220,7 @@ const MEANING: Record<keyof Quotas, string> = {
   max_tails: 'open tails at this node. Close tails',
 }
 
-/** The refusal of what would pass a quota. */
+/** The error for exceeding a quota. */
 export function quotaExceeded(quota: keyof Quotas, max: number): AnnalsError {
   return new AnnalsError(
     'quota_exceeded',

@@ -16,9 +16,9 @@ FROM (
 }
 
 /**
- * What some sessions of a project have together, in the order of their ids. Row: sessions, entries, bytes (without
- * those of sessions in `uncounted`, separated by commas, whose bytes no head knows), last_id.
- * Parameters: $1 project, $2 how many; of `next` $3 the id to begin behind.
+ * The totals of some sessions of a project, in order of their ids. Row: sessions, entries, bytes (without those of
+ * sessions in `uncounted`, separated by commas, whose heads do not know their bytes), last_id. Parameters: $1
+ * project, $2 how many; of `next` $3 the id to start after.
  */
 export const READ_USAGE = {
   first: slice('read_usage', ''),
@@ -26,8 +26,8 @@ export const READ_USAGE = {
 } as const
 
 /**
- * Adds up a log whose head does not know its bytes, because a node of an older version, or something other than Annals,
- * wrote it. Row: bytes; none where the log has grown meanwhile, or is gone. Parameters: $1 project, $2 session.
+ * Adds up a log whose head does not know its bytes, because an older version, or something other than Annals, wrote
+ * it. Row: bytes; none if the log has grown meanwhile, or is gone. Parameters: $1 project, $2 session.
  */
 export const COUNT_BYTES = prepared(
   'count_bytes',

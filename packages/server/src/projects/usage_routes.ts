@@ -10,7 +10,7 @@ import { readQuotas } from './projects.js'
 const DESCRIPTION =
   'Counted a moment ago: at most a second, or for a very large project twenty times what it takes to count it. Tails are those of the node that answers.'
 
-/** What the key's project has, and what it may have. */
+/** Usage and quotas of the key's project. */
 export function usageRoutes(app: AppServer, { usage, feed }: AppParts): void {
   app.get(
     '/usage',

@@ -7,7 +7,7 @@ function used(description: string) {
   return Type.Object({ used: Type.Integer({ minimum: 0, description }), max: Max })
 }
 
-/** What a project has, beside what it may have. More objects may come. */
+/** A project's usage beside its quotas. More objects may be added. */
 export const Usage = Type.Object(
   {
     counted_at: Timestamp('When sessions, entries and bytes were counted.'),

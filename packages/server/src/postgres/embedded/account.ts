@@ -13,8 +13,8 @@ export function isRoot(): boolean {
 }
 
 /**
- * The account under which PostgreSQL runs: our own (undefined), or, when we are root, the first of `owners`
- * that is not root (data stays with whom it belongs to), else the machine's `postgres`, else `nobody`.
+ * The account under which PostgreSQL runs: our own (undefined), or, if we are root, the first of `owners` that is not
+ * root (data stays with its owner), else the machine's `postgres`, else `nobody`.
  */
 export async function chooseAccount(owners: (Account | undefined)[]): Promise<Account | undefined> {
   if (!isRoot()) return undefined

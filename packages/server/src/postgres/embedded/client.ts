@@ -8,27 +8,27 @@ import { codeOf, type DataDirectory, handToOwner } from './data_directory.js'
 import { listenOn, someoneListensOn } from './presence.js'
 
 /**
- * Who uses the server of a data directory, and whose turn it is to start or stop it.
+ * Tracks who uses the server of a data directory, and who may start or stop it now.
  *
  * A client is a directory named by a unique id that contains one listening Unix socket of the same name:
  *
- *     clients/.new-<id>/<id>   joining: made, not yet counted
- *     clients/<id>/<id>        a client
- *     lock/<id>                a client that holds the lock
- *     (nothing)                has left
+ *   clients/.new-<id>/<id>   joining: created, not yet counted
+ *   clients/<id>/<id>        a client
+ *   lock/<id>                a client that holds the lock
+ *   (nothing)                has left
  *
- * Every arrow is one rename(2) or unlink(2), and so atomic:
- * - lock:   clients/<id> → lock. The rename succeeds if `lock` is missing or empty, and fails if it has a file.
+ * Every transition is one rename(2) or unlink(2), and so atomic:
+ * - lock: clients/<id> → lock. The rename succeeds if `lock` is missing or empty, and fails if it has a file.
  * - unlock: lock → clients/<id>.
- * - leave:  unlink lock/<id>, which ends the membership and frees the lock in one step. Nobody can arrive in
+ * - leave: unlink lock/<id>, which ends the membership and frees the lock in one step. So nobody can arrive in
  *   between and take the leaver for a client that would stop the server later.
  *
- * Whether a client lives is asked of the kernel: a socket whose process is gone refuses the connection, however
- * the process ended. Unlike a process id in a file this cannot be fooled by a reused number or a restarted
- * machine, and it holds between containers that share the directory. The remains of a dead client are removed
- * by its unique name, so the lock of one that has meanwhile taken its place cannot be broken by mistake.
+ * The kernel tells whether a client is alive: the socket of a process that is gone refuses connections, however the
+ * process ended. Unlike a process id in a file, this is safe against reused ids and restarted machines, and it works
+ * between containers that share the directory. The remains of a dead client are removed by its unique name, so the
+ * lock of a client that has meanwhile taken its place cannot be broken by mistake.
  *
- * Locking needs no space on the disk: on a full one the server can still be stopped.
+ * Locking needs no disk space: on a full disk the server can still be stopped.
  */
 export class Client {
   readonly #id: string
@@ -36,7 +36,7 @@ export class Client {
   /** A path to the data directory that is short enough for sockets. */
   readonly #reach: string
   readonly #listener: Server
-  /** The lock is per client, so what one process does with its client goes one after the other. */
+  /** The lock is per client, so one process's operations with its client run one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
   #left = false
 
@@ -47,7 +47,7 @@ export class Client {
     this.#listener = listener
   }
 
-  /** Becomes a client of the data directory; from here on nobody else stops its server. */
+  /** Becomes a client of the data directory; from now on nobody else stops its server. */
   static async join(directory: DataDirectory, reach: string): Promise<Client> {
     const id = `${process.pid}-${randomBytes(4).toString('hex')}`
     const fresh = join(directory.clients, `.new-${id}`)
@@ -57,7 +57,7 @@ export class Client {
       listener = await listenOn(join(reach, 'clients', `.new-${id}`, id))
       await handToOwner(join(fresh, id), directory)
       await handToOwner(fresh, directory)
-      // Only now, as the socket listens, may it be asked whether it lives.
+      // Only now that the socket listens may others ask whether it is alive.
       await rename(fresh, join(directory.clients, id))
     } catch (error) {
       listener?.close()
@@ -67,7 +67,7 @@ export class Client {
     return new Client(id, directory, reach, listener)
   }
 
-  /** Does `work` while no other client of the directory does such work; says so when it must wait. */
+  /** Runs `work` while no other client of the directory does such work; reports if it has to wait. */
   whileLocked<T>(work: () => Promise<T>, say: (sentence: string) => void): Promise<T> {
     return this.#inTurn(async () => {
       await this.#lock(say)
@@ -79,7 +79,7 @@ export class Client {
     })
   }
 
-  /** Ends the membership; `last` is called, under the lock, if no other client is left. */
+  /** Ends the membership; calls `last`, under the lock, if no other client is left. */
   leave(last: () => Promise<void>, say: (sentence: string) => void): Promise<void> {
     return this.#inTurn(async () => {
       this.#left = true
@@ -87,12 +87,12 @@ export class Client {
         await this.#lock(say)
         if (!(await this.#hasCompany())) await last()
       } catch (error) {
-        // The data directory was deleted under us: then PostgreSQL notices and ends by itself.
+        // The data directory was deleted: PostgreSQL notices that and ends by itself.
         unlessGone(error)
       } finally {
         await unlink(join(this.#directory.lock, this.#id)).catch(() => {})
         await rmdir(this.#directory.lock).catch(() => {})
-        // Only there if the lock could not be had.
+        // Only there if the lock could not be acquired.
         await rm(join(this.#directory.clients, this.#id), { recursive: true, force: true }).catch(() => {})
         this.#listener.close()
       }
@@ -131,12 +131,12 @@ export class Client {
         said = true
         say(`${sentence}; waiting for it`)
       }
-      // Slower with time: probes queue up unanswered at a holder that is stopped, and macOS refuses the 129th.
+      // Slower with time: probes queue up unanswered at a stopped holder, and macOS refuses the 129th.
       await sleep((0.5 + Math.random()) * Math.min(10 + waited / 20, 400))
     }
   }
 
-  /** The id of the client that holds the lock; a dead holder's file is removed, which frees the lock. */
+  /** The id of the client that holds the lock. A dead holder's file is removed, which frees the lock. */
   async #liveHolder(): Promise<string | undefined> {
     for (const id of await readdir(this.#directory.lock).catch(() => [])) {
       if (await someoneListensOn(join(this.#reach, 'lock', id))) return id
@@ -145,12 +145,12 @@ export class Client {
     return undefined
   }
 
-  /** Whether another client lives; what dead ones left behind is removed. Only under the lock. */
+  /** Whether another client is alive; removes the remains of dead ones. Only under the lock. */
   async #hasCompany(): Promise<boolean> {
     for (const id of await readdir(this.#directory.clients)) {
       const home = join(this.#directory.clients, id)
       if (id.startsWith('.new-')) {
-        // Not yet a client: it will wait for the lock and then see for itself whether the server runs.
+        // Not yet a client: it will wait for the lock and then check by itself whether the server runs.
         const made = (await stat(home).catch(() => undefined))?.mtimeMs
         if (made !== undefined && Date.now() - made > JOINING_MS)
           await rm(home, { recursive: true, force: true })
@@ -163,9 +163,9 @@ export class Client {
   }
 }
 
-// A start takes a second; recovery after a crash of the machine may take long, and says so in the log.
+// A start takes a second; recovery after a machine crash may take long, and says so in the log.
 const LOCK_PATIENCE_MS = 300_000
-// Joining is three system calls; what is still at it after this was killed in between.
+// Joining is three system calls; a process still in it after this time was killed in between.
 const JOINING_MS = 60_000
 
 function unlessGone(error: unknown): void {

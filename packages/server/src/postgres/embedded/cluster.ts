@@ -21,19 +21,19 @@ import { runProgram } from './run_program.js'
 import { reasonIn } from './server_log.js'
 import { DATABASE_NAME, SETTINGS } from './settings.js'
 
-// What PGDATA is called while it is made. Only the holder of the lock makes one, so any other is a leftover.
+// PGDATA's name while it is created. Only the holder of the lock creates one, so any other is a leftover.
 const UNFINISHED = 'creating-'
 
 /**
- * How PGDATA is named to PostgreSQL. For root on Linux it is the working directory, which spawn enters while it
- * is still root: so the account that runs PostgreSQL need not be able to pass the directories above it, and
+ * The path of PGDATA as given to PostgreSQL. For root on Linux it is the working directory, which spawn enters while
+ * it is still root. So the account that runs PostgreSQL need not have access to the directories above it, and
  * /root/project/.annals works although /root is closed to everybody else.
  */
 export function nameForServer(cluster: string): string {
   return isRoot() && process.platform === 'linux' ? '/proc/self/cwd' : cluster
 }
 
-/** Whether PGDATA exists. A damaged one, or one of another major version or user, is a StartError. */
+/** Whether PGDATA exists. If it is damaged, or of another major version or user, this throws a StartError. */
 export async function clusterExists(directory: DataDirectory, major: number): Promise<boolean> {
   const { cluster } = directory
   const names = await readdir(cluster).catch((error: unknown) => {
@@ -60,8 +60,8 @@ export async function clusterExists(directory: DataDirectory, major: number): Pr
 }
 
 /**
- * Creates PGDATA. It is complete and on the disk (initdb syncs it) before it gets its name, so whatever
- * interrupts this leaves either all of it or nothing that a later start would take for it.
+ * Creates PGDATA. It is complete and durable (initdb syncs it) before it gets its name, so an interruption leaves
+ * either all of it or nothing that a later start would take for it.
  */
 export async function createCluster(
   directory: DataDirectory,
@@ -70,7 +70,7 @@ export async function createCluster(
 ): Promise<void> {
   for (const name of await readdir(directory.path)) {
     if (!name.startsWith(UNFINISHED)) continue
-    // An initdb whose parent was killed may still be writing to it; then it goes the next time.
+    // An initdb whose parent was killed may still be writing to it; then the next start removes it.
     await rm(join(directory.path, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
   }
   const fresh = join(directory.path, `${UNFINISHED}${process.pid}-${Date.now()}`)
@@ -91,7 +91,7 @@ export async function createCluster(
   }
 }
 
-// Whoever can reach the socket is its owner or root, so there is nothing left to authenticate.
+// Only its owner and root can reach the socket, so there is nothing left to authenticate.
 const INITDB_OPTIONS = [
   `--username=${DATABASE_NAME}`,
   '--auth-local=trust',
@@ -116,7 +116,7 @@ function failedInitdb(directory: DataDirectory, output: string): StartError {
   )
 }
 
-/** Brings permissions and settings of PGDATA to what this version starts it with. */
+/** Sets the permissions and settings of PGDATA that this version needs. */
 export async function prepareCluster(cluster: string, account: Account | undefined): Promise<void> {
   const { uid } = await lstat(cluster)
   // Data that root copied or restored belongs to root, and PostgreSQL would refuse it.
@@ -124,7 +124,7 @@ export async function prepareCluster(cluster: string, account: Account | undefin
   await chmod(cluster, 0o700)
   const fresh = join(cluster, 'postgresql.conf.new')
   await rm(fresh, { force: true })
-  // Exclusive, and the owner set by handle: a link that was put in the way is not followed as root.
+  // Exclusive, and the owner is set by handle, so that root does not follow a link that was put in the way.
   const file = await open(fresh, 'wx', 0o600)
   try {
     await file.writeFile(SETTINGS)

@@ -3,30 +3,30 @@ import { dirname, join, resolve } from 'node:path'
 import { isRoot } from './account.js'
 
 /**
- * Where the parts of one embedded PostgreSQL live. Everything is below one directory, so that it can be moved,
- * copied (while stopped) and deleted as one thing.
+ * The paths of one embedded PostgreSQL. Everything is below one directory, so that it can be moved, copied (while
+ * stopped) and deleted as a whole.
  */
 export interface DataDirectory {
-  /** The real path, so that two spellings of one directory are one server. */
+  /** The real path, so that two spellings of one directory mean one server. */
   readonly path: string
   /** PGDATA; the server's socket lies in it too. */
   readonly cluster: string
   readonly log: string
-  /** One directory a live process; see `postgres/embedded/client.ts`. */
+  /** One directory per live process; see `postgres/embedded/client.ts`. */
   readonly clients: string
   /** Held by the process that starts or stops PostgreSQL; see `postgres/embedded/client.ts`. */
   readonly lock: string
-  /** Who owns the directory: what root creates in it is handed to this user. */
+  /** The directory's owner: what root creates in it is handed to this user. */
   readonly uid: number
   readonly gid: number
 }
 
-/** Creates the data directory if it is missing and describes it; errors are those of the file system. */
+/** Creates the data directory if it is missing and describes it; throws file system errors. */
 export async function openDataDirectory(dataDir: string): Promise<DataDirectory> {
   const wanted = resolve(dataDir)
   const created = await mkdir(wanted, { recursive: true, mode: 0o700 })
   if (created !== undefined) {
-    // The account that runs PostgreSQL for root must be able to pass through; all that lies inside is 0700.
+    // The account that runs PostgreSQL for root must be able to enter; everything inside is 0700.
     if (isRoot()) await chmod(wanted, 0o711)
     await syncDirectory(dirname(created))
   }
@@ -46,7 +46,7 @@ export async function openDataDirectory(dataDir: string): Promise<DataDirectory>
   }
 }
 
-/** Gives what root created in another user's data directory to that user, who must be able to remove it. */
+/** Hands what root created in another user's data directory to that user, who must be able to remove it. */
 export async function handToOwner(path: string, owner: { uid: number; gid: number }): Promise<void> {
   if (!isRoot() || owner.uid === 0) return
   await lchown(path, owner.uid, owner.gid)

@@ -20,22 +20,22 @@ import { DATABASE_NAME, SOCKET_PORT } from './settings.js'
 import { shortPathTo } from './short_path.js'
 
 /**
- * PostgreSQL as a part of Annals: one private server a data directory, shared by the processes that use it.
+ * PostgreSQL as a part of Annals: one private server per data directory, shared by the processes that use it.
  *
- *     nothing ──createCluster──▶ stopped ──bringUp──▶ running ──takeDown──▶ stopped
- *                                   ▲                    │
- *                                   └── dead ◀──killed───┘    (the next bringUp recovers)
+ *   nothing ──createCluster──▶ stopped ──bringUp──▶ running ──takeDown──▶ stopped
+ *                                 ▲                    │
+ *                                 └── dead ◀──killed───┘    (the next bringUp recovers)
  *
- * Each arrow to the right is taken by one process at a time, the holder of the lock (`postgres/embedded/client.ts`). Each process
- * first becomes a client and then takes the lock, so the one that stops the server as the last client sees
- * every other that counts on it. Nothing is remembered about the server but what PostgreSQL itself keeps in
- * PGDATA (`postgres/embedded/postmaster_file.ts`): a server whose starter was killed is found and used again. A process that ends in
- * any other way without having left, such as by an error that nobody caught, has another one leave for it.
+ * Each arrow to the right is taken by one process at a time, the holder of the lock (`postgres/embedded/client.ts`).
+ * Each process first becomes a client and then takes the lock, so the last client, which stops the server, sees every
+ * other one that relies on it. All state of the server is what PostgreSQL itself keeps in PGDATA
+ * (`postgres/embedded/postmaster_file.ts`): a server whose starter was killed is found and used again. A process that
+ * ends without having left, such as by an uncaught error, starts another one that leaves for it.
  */
 export interface EmbeddedPostgres {
   /** What `pg` needs: directory of the Unix socket as host, database, user. */
   readonly connection: Connection
-  /** Leaves the server; the last process out stops it. Idempotent. */
+  /** Leaves the server; the last process stops it. Idempotent. */
   release(): Promise<void>
 }
 
@@ -54,7 +54,7 @@ export async function startEmbeddedPostgres(options: {
 
 /** Stops the server of a data directory if nobody uses it. */
 export async function stopUnused(dataDir: string): Promise<void> {
-  // Nothing is made where the data was deleted meanwhile.
+  // Creates nothing if the data was deleted meanwhile.
   if (!existsSync(dataDir)) return
   const place = await openPlace(dataDir, () => {})
   const client = await Client.join(place.directory, place.reach)
@@ -97,7 +97,7 @@ async function joinServer(place: Place): Promise<EmbeddedPostgres> {
   }
 }
 
-/** Has another process stop the server for this one, which ends now without having left it: it cannot wait any more. */
+/** Starts another process that stops the server for this one, which is ending without having left and cannot wait. */
 function leaveToAnother(dataDir: string): void {
   const program = fileURLToPath(new URL('./stop_unused.js', import.meta.url))
   const options = { cwd: '/', env: programEnvironment(), detached: true, stdio: 'ignore' } as const
@@ -106,7 +106,7 @@ function leaveToAnother(dataDir: string): void {
     .unref()
 }
 
-/** Sees to it that the server runs and has the database; returns its process id. Only under the lock. */
+/** Ensures that the server runs and has the database; returns its process id. Only under the lock. */
 async function serve(place: Place, connection: Connection, { create } = { create: true }): Promise<number> {
   const { directory, reach, account, say } = place
   const began = performance.now()
@@ -128,10 +128,10 @@ async function serve(place: Place, connection: Connection, { create } = { create
     if (performance.now() - began > CONNECT_MS) {
       throw new StartError(`PostgreSQL runs but takes no connections: see ${directory.log}, and start again.`)
     }
-    // It went away between the look and the connection.
+    // It went away between the check and the connection.
     await sleep(100)
   }
 }
 
-// Counted with the start before it; only a server that is stuck, or that somebody else is stopping, needs more.
+// Including the start before it; only a stuck server, or one that somebody else is stopping, needs more.
 const CONNECT_MS = 30_000

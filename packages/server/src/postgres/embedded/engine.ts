@@ -15,17 +15,17 @@ export interface Engine {
   readonly major: number
 }
 
-/** Why PostgreSQL does not run from a place; `final` if it would run from no other either. */
+/** Why PostgreSQL does not run from a place; `final` if it would not run from any other either. */
 interface Problem {
   readonly problem: string
   readonly final?: boolean
 }
 
 /**
- * Finds PostgreSQL in the npm package for this platform. Where it cannot be used in place, a copy of it is
- * made once and used from then on. That happens when
- * - npm ran without install scripts, so that the libraries' symbolic links are missing, and the package is not
- *   ours to write to; or
+ * Finds PostgreSQL in the npm package for this platform. If it cannot be used in place, it is copied once, and the
+ * copy is used from then on. That happens if
+ * - npm ran without install scripts, so that the libraries' symbolic links are missing, and we may not write to the
+ *   package; or
  * - we are root and the account that runs PostgreSQL cannot reach the package, as below /root.
  */
 export async function findEngine(
@@ -59,7 +59,7 @@ async function packageRoot(name: string): Promise<string> {
   }
 }
 
-/** Runs the server as far as its version: shows that it can be reached, executed and linked. */
+/** Runs the server to print its version, which shows that it can be reached, executed and linked. */
 async function attempt(root: string, account: Account | undefined): Promise<Engine | Problem> {
   const bin = join(root, 'native', 'bin')
   const postgres = join(bin, 'postgres')
@@ -75,7 +75,7 @@ async function attempt(root: string, account: Account | undefined): Promise<Engi
       const problem = `it refuses to run as root, and root may not run it as user ${account.uid} here`
       return { problem, final: true }
     }
-    // The kernel says ENOENT, too, when the program is there and its loader is not.
+    // The kernel also reports ENOENT if the program is there but its loader is not.
     if (code === 'ENOENT') return { problem: `${postgres}, or the C library that it needs, is missing` }
     return { problem: code === 'EACCES' ? `no permission to execute ${postgres}` : String(error) }
   }
@@ -122,8 +122,8 @@ async function attemptCopy(
 }
 
 /**
- * Makes the symbolic links that the package's install script would have made: npm packages cannot contain
- * any, and npm may run without scripts. False when one is missing and cannot be made.
+ * Creates the symbolic links that the package's install script would have created: npm packages cannot contain links,
+ * and npm may run without scripts. False if one is missing and cannot be created.
  */
 async function linkLibraries(root: string): Promise<boolean> {
   const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')
@@ -132,7 +132,7 @@ async function linkLibraries(root: string): Promise<boolean> {
     try {
       await symlink(relative(dirname(link), join(root, source)), link)
     } catch {
-      // It exists, or another process was faster, or the directory is not ours: what counts is that it is there.
+      // It exists, or another process was faster, or the directory is not ours: all that matters is that it is there.
       if (!(await lstat(link).catch(() => undefined))) return false
     }
   }

@@ -13,14 +13,14 @@ const UNFINISHED_MAX_AGE_MS = 3_600_000
 const CACHE = '/var/cache/annals'
 
 /**
- * Where a copy of PostgreSQL may lie: with the data, or, for root, in the cache of the machine, which the
- * account that runs PostgreSQL reaches also when the data is below /root.
+ * Where a copy of PostgreSQL may be: with the data, or, for root, in the machine's cache, which the account that runs
+ * PostgreSQL can reach even if the data is below /root.
  */
 export function homesForCopy(directory: DataDirectory): string[] {
   return isRoot() ? [directory.path, CACHE] : [directory.path]
 }
 
-/** Whether `account` can reach what is in `home`; the cache of the machine is created if it is missing. */
+/** Whether `account` can reach the files in `home`; creates the machine's cache if it is missing. */
 export async function isFitForCopy(home: string, account: Account | undefined): Promise<boolean> {
   if (home === CACHE) {
     const created = await mkdir(CACHE, { recursive: true })
@@ -36,7 +36,7 @@ export function copyIn(home: string, version: string): string {
   return join(home, `${COPY}${version}`)
 }
 
-/** Removes, if it may, what a start that was killed left unfinished, and, where nobody else can use them, older copies. */
+/** Removes, if permitted, leftovers of killed starts, and, if nobody else can use them, older copies. */
 export async function removeOldCopies(home: string, keep: string, alone: boolean): Promise<void> {
   for (const name of await readdir(home)) {
     const path = join(home, name)
@@ -48,9 +48,9 @@ export async function removeOldCopies(home: string, keep: string, alone: boolean
 }
 
 /**
- * Copies the programs, their libraries and files to `destination`, readable for everybody whatever the umask
- * was at installation, `finish` makes what cannot be copied. The copy gets its name when it is complete and on
- * the disk; two processes may do this at once, and then the second one's is dropped.
+ * Copies the programs, their libraries and files to `destination`, readable for everybody whatever the umask was at
+ * installation; `finish` creates what cannot be copied. The copy gets its name when it is complete and durable. Two
+ * processes may do this at once; then the second one's copy is dropped.
  */
 export async function copyPackage(
   source: string,
@@ -79,7 +79,7 @@ async function copyTree(source: string, destination: string): Promise<void> {
     const from = join(source, entry.name)
     const to = join(destination, entry.name)
     if (entry.isDirectory()) await copyTree(from, to)
-    // Static libraries are for compiling; links are made by `finish`.
+    // Static libraries are for compiling; `finish` creates the links.
     else if (entry.isFile() && !entry.name.endsWith('.a')) await copyDurably(from, to)
   }
   await syncDirectory(destination)

@@ -13,12 +13,12 @@ const TOO_MANY_CONNECTIONS = '53300'
 const GOING_DOWN = ['57P01', '57P02', '57P03']
 
 /**
- * Connects once and creates the database if it is missing. False: the server does not take connections now,
- * because it is stopping or has just gone. Only under the lock.
+ * Connects once and creates the database if it is missing. False: the server does not accept connections now, because
+ * it is stopping or has just stopped. Only under the lock.
  */
 export async function ensureDatabase(connection: Connection): Promise<boolean> {
   const client = new pg.Client({ ...connection, database: 'postgres', connectionTimeoutMillis: 10_000 })
-  // A connection that breaks fails the query; without a listener it would, on top, end the process.
+  // A broken connection fails the query; without a listener it would also end the process.
   client.on('error', () => {})
   try {
     await client.connect()
@@ -26,9 +26,9 @@ export async function ensureDatabase(connection: Connection): Promise<boolean> {
     if (found.rowCount === 0) await client.query(`CREATE DATABASE "${connection.database}"`)
     return true
   } catch (error) {
-    // What the server did not say itself came from a connection that was refused or broke.
+    // An error that the server did not send comes from a refused or broken connection.
     if (!(error instanceof pg.DatabaseError) || GOING_DOWN.includes(error.code ?? '')) return false
-    // Then it is up, and has the database: others are using it.
+    // Then it is up and has the database: others are using it.
     if (error.code === TOO_MANY_CONNECTIONS) return true
     throw error
   } finally {

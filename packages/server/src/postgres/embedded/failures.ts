@@ -4,7 +4,7 @@ import { StartError } from '../../errors.js'
 import { isRoot, nameOf } from './account.js'
 import { codeOf } from './data_directory.js'
 
-/** What a full disk or an exhausted quota is called by the programs that we run. */
+/** Messages of the programs that we run for a full disk or an exhausted quota. */
 export const FULL_DISK = /No space left on device|Disk quota exceeded/
 
 // The SQLSTATE with which PostgreSQL reports it.
@@ -18,7 +18,7 @@ export function fullDisk(dataDir: string, cause?: unknown): StartError {
   )
 }
 
-/** Turns what the file system refused into a sentence for the operator; a StartError passes as it is. */
+/** Turns a file system error into a sentence for the operator; passes a StartError unchanged. */
 export async function asStartError(error: unknown, dataDir: string): Promise<StartError> {
   if (error instanceof StartError) return error
   const code = codeOf(error)

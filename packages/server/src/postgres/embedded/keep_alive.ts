@@ -8,10 +8,10 @@ const RETRY_MS = 5000
 const UPKEEP_MS = 3_600_000
 
 /**
- * Starts the server again when it dies under its clients, as when the system runs out of memory and kills it:
+ * Restarts the server if it dies under its clients, for example when the system runs out of memory and kills it:
  *
- *     watching ──server gone──▶ reviving ──▶ watching, or, if that failed, waiting ──▶ reviving
- *        └──────────stop───────────┴──────────────────────────┴──▶ stopped
+ *   watching ──server gone──▶ reviving ──▶ watching, or, if that failed, waiting ──▶ reviving
+ *      └──────────stop───────────┴──────────────────────────┴──▶ stopped
  *
  * All clients do this at once; the lock lets the first one start it, and the others find it running.
  */
@@ -36,7 +36,7 @@ export function keepAlive(
       if (performance.now() > upkeepAt) {
         upkeepAt += UPKEEP_MS
         await boundLog(place.directory.log)
-        // A cleaner of /tmp may have taken the link to the socket.
+        // A cleaner of /tmp may have removed the link to the socket.
         await shortPathTo(place.directory.path)
       }
     } catch (error) {

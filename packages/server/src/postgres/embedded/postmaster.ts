@@ -13,19 +13,19 @@ import { serverOptions } from './settings.js'
 
 const POLL_MS = 10
 const HELD_POLL_MS = 100
-/** A start that shows no sign of life for this long has failed; recovery may take longer, and logs. */
+/** A start without a sign of life for this long has failed; recovery may take longer, and logs. */
 const SILENCE_MS = 30_000
-/** How long processes that a killed server left behind are waited for. */
+/** How long to wait for processes that a killed server left behind. */
 const ORPHANS_MS = 30_000
-/** A server that is killed while it starts is started again, but one that always is has too little memory. */
+/** A server that is killed during its start is started again, but if that repeats, there is too little memory. */
 const MOST_KILLS = 3
 const FAST_STOP_MS = 60_000
 const IMMEDIATE_STOP_MS = 10_000
 
-// What PostgreSQL says while another one, or what is left of it, holds PGDATA.
+// PostgreSQL's messages while another server, or what is left of one, holds PGDATA.
 const STILL_HELD = /lock file "[^"]*" already exists|pre-existing shared memory block/
 
-/** The server of one data directory, as those that start and stop it see it. */
+/** The server of one data directory, for those that start and stop it. */
 export interface Place {
   readonly directory: DataDirectory
   /** A path to the data directory that is short enough for sockets. */
@@ -35,8 +35,8 @@ export interface Place {
 }
 
 /**
- * Brings the server up and returns its process id. Only under the lock, but it must expect to meet a server
- * that it did not start: one whose starter was killed, or that is still stopping.
+ * Starts the server and returns its process id. Only under the lock, but it may find a server that it did not start:
+ * one whose starter was killed, or that is still stopping.
  */
 export async function bringUp(place: Place, engine: Engine, silenceMs = SILENCE_MS): Promise<number> {
   const { directory, reach, say } = place
@@ -145,7 +145,7 @@ async function silentStart(
   )
 }
 
-/** Ends a server that we launched and that does not come up; nobody has used it. */
+/** Ends a server that we launched and that failed to start; nobody has used it. */
 async function giveUp(launch: Launch | undefined): Promise<void> {
   if (!launch || launch.ended) return
   launch.child.kill('SIGQUIT')
@@ -153,8 +153,8 @@ async function giveUp(launch: Launch | undefined): Promise<void> {
 }
 
 /**
- * Stops the server and returns when its last process is gone. First fast: transactions are aborted, everything
- * is written. If that takes too long, immediately: the next start recovers. Only under the lock.
+ * Stops the server and returns when its last process is gone. First fast: transactions are aborted, everything is
+ * written. If that takes too long, immediately: the next start recovers. Only under the lock.
  */
 export async function takeDown({ directory, reach }: Place): Promise<void> {
   for (const [signal, patience] of [
@@ -163,8 +163,8 @@ export async function takeDown({ directory, reach }: Place): Promise<void> {
   ] as const) {
     const seen = await observe(directory, reach)
     if (seen.state === 'absent' || seen.state === 'dead' || seen.pid === undefined) return
-    // A server in another container answers on the socket too, but its process id means nothing here, and
-    // here it may be anybody's.
+    // A server in another container also answers on the socket, but its process id means nothing here, where it may
+    // be any other process's.
     if (!(await isServerOf(directory, seen.pid))) return
     try {
       process.kill(seen.pid, signal)

@@ -8,14 +8,14 @@ import { OWNER_OPTION, SOCKET_NAME } from './settings.js'
 /**
  * What PGDATA tells about its server:
  *
- *     absent  no postmaster.pid: it never ran, or stopped cleanly
- *     busy    a server lives and does not answer: it starts, recovers or stops
- *     ready   a server lives and answers
- *     dead    postmaster.pid is of a server that is gone; `misleading` if PostgreSQL would take it for one that
- *             runs, because its process id is in use by something else or the file is not readable
+ *   absent  no postmaster.pid: it never ran, or stopped cleanly
+ *   busy    a server is alive and does not answer: it is starting, recovering or stopping
+ *   ready   a server is alive and answers
+ *   dead    postmaster.pid belongs to a server that is gone; `misleading` if PostgreSQL would take it for a running
+ *           one, because its process id is in use by something else or the file is not readable
  *
- * The file has one fact a line: process id, directory, start, port, socket directory, TCP address, shared
- * memory, status (src/include/utils/pidfile.h of PostgreSQL).
+ * The file has one fact per line: process id, directory, start, port, socket directory, TCP address, shared memory,
+ * status (src/include/utils/pidfile.h of PostgreSQL).
  */
 export type Sighting =
   | { state: 'absent' }
@@ -25,10 +25,10 @@ export type Sighting =
 
 const FILE = 'postmaster.pid'
 const STATUS_LINE = 7
-// A postmaster writes its file at once; one that is empty for longer was cut off by a crash of the machine.
+// A postmaster writes its file at once; if one stays empty for longer, a crash of the machine cut it off.
 const HALF_WRITTEN_MS = 2000
 
-/** Looks for the server of a data directory; `reach` is a path to it that is short enough for sockets. */
+/** Looks for the server of a data directory. `reach` is a path to it that is short enough for sockets. */
 export async function observe(directory: DataDirectory, reach: string): Promise<Sighting> {
   const file = join(directory.cluster, FILE)
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
@@ -43,7 +43,7 @@ export async function observe(directory: DataDirectory, reach: string): Promise<
     if (Math.abs(Date.now() - written) < HALF_WRITTEN_MS) return { state: 'busy', pid: undefined }
     return { state: 'dead', misleading: true }
   }
-  // A socket of a dead server refuses. So one that answers proves more than any process id.
+  // A dead server's socket refuses connections, so one that answers proves more than any process id.
   if (await someoneListensOn(join(reach, 'postgres', SOCKET_NAME))) {
     return lines[STATUS_LINE]?.startsWith('ready') ? { state: 'ready', pid } : { state: 'busy', pid }
   }
@@ -53,17 +53,17 @@ export async function observe(directory: DataDirectory, reach: string): Promise<
 }
 
 /**
- * Removes what would keep PostgreSQL from starting after its server died. The rest it clears away itself; and
- * where backends of the dead server still live, it finds their shared memory by PGDATA and refuses to start.
+ * Removes what would keep PostgreSQL from starting after its server died. It clears away the rest itself, and if
+ * backends of the dead server are still alive, it finds their shared memory by PGDATA and refuses to start.
  */
 export async function clearRemains(directory: DataDirectory, sighting: Sighting): Promise<void> {
   if (sighting.state === 'dead' && sighting.misleading)
     await rm(join(directory.cluster, FILE), { force: true })
-  // It carries the same process id; nobody listens on the socket that it guards.
+  // It has the same process id; nobody listens on the socket that it guards.
   await rm(join(directory.cluster, `${SOCKET_NAME}.lock`), { force: true })
 }
 
-/** Whether a process exists, be it one of another user. */
+/** Whether a process exists, even if it belongs to another user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -74,8 +74,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Whether a process is a running server of this data directory, by its working directory or, where the system
- * does not tell, its command line. A zombie has neither.
+ * Whether a process is a running server of this data directory, by its working directory or, if the system does not
+ * tell that, its command line. A zombie has neither.
  */
 export async function isServerOf(directory: DataDirectory, pid: number): Promise<boolean> {
   const option = `${OWNER_OPTION}=${directory.path}`
@@ -92,8 +92,8 @@ export async function isServerOf(directory: DataDirectory, pid: number): Promise
 }
 
 /**
- * Whether the process of a server is gone. A zombie is: it waits for a parent that may be blocked. A process
- * that is just exiting is not: it has lost its directory and its command line, but it still exists.
+ * Whether a server's process is gone. A zombie is: it waits for a parent that may be blocked. A process that is just
+ * exiting is not: it has lost its directory and command line, but still exists.
  */
 export async function hasEnded(directory: DataDirectory, pid: number): Promise<boolean> {
   if (!isAlive(pid)) return true

@@ -2,10 +2,10 @@ import { connect, createServer, type Server } from 'node:net'
 import { StartError } from '../../errors.js'
 import { codeOf } from './data_directory.js'
 
-/** Listens on a Unix socket for as long as this process lives, without keeping it alive. */
+/** Listens on a Unix socket as long as this process lives, without keeping it alive. */
 export function listenOn(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
-    // Who connects learns all there is to learn from being accepted by the kernel.
+    // Being accepted by the kernel is all that a caller needs to know.
     const server = createServer((socket) => socket.destroy())
     server.on('error', (error) => {
       const unsupported = ['ENOTSUP', 'EOPNOTSUPP', 'EINVAL', 'ENOSYS'].includes(codeOf(error) ?? '')
@@ -20,8 +20,8 @@ export function listenOn(path: string): Promise<Server> {
 }
 
 /**
- * Whether a living process listens on a Unix socket. The kernel answers, not the process: it may be busy or
- * stopped. Any failure but "nobody there" counts as a yes, so that nothing in use is taken for abandoned.
+ * Whether a living process listens on a Unix socket. The kernel answers, not the process, which may be busy or
+ * stopped. Any failure except "nobody there" counts as yes, so that nothing in use is taken for abandoned.
  */
 export function someoneListensOn(path: string): Promise<boolean> {
   return new Promise((resolve) => {

@@ -4,7 +4,7 @@ import { observe } from './postmaster_file.js'
 import { someoneListensOn } from './presence.js'
 import { shortPathTo } from './short_path.js'
 
-/** What killed processes left in a data directory, a sentence each. Looks, and changes nothing. */
+/** What killed processes left behind in a data directory, one sentence each. Read-only. */
 export async function describeRemains(dataDir: string): Promise<string[]> {
   const path = await realpath(dataDir)
   const reach = await shortPathTo(path)

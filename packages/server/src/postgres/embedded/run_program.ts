@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process'
 import type { Account } from './account.js'
 
-/** How a program ended, and all that it printed. */
+/** How a program ended, and all of its output. */
 export interface Outcome {
   readonly code: number | null
   readonly output: string
 }
 
 /**
- * The environment of everything that we run. A short list of what may pass, not all of ours: PGOPTIONS and
- * the like would change the server, our secrets do not belong in it, and its messages, some of which we
- * recognise, must be English.
+ * The environment of all programs that we run: a short allowlist. PGOPTIONS and the like would change the server, our
+ * secrets do not belong in it, and its messages, some of which we recognize, must be English.
  */
 export function programEnvironment(): Record<string, string> {
   const environment: Record<string, string> = { LC_ALL: 'C', TZ: 'UTC' }
@@ -21,7 +20,7 @@ export function programEnvironment(): Record<string, string> {
   return environment
 }
 
-/** Runs a program to its end, under another account if one is given. Rejects when it cannot be executed. */
+/** Runs a program to its end, under another account if one is given. Rejects if it cannot be executed. */
 export function runProgram(
   file: string,
   args: string[],

@@ -5,17 +5,17 @@ import type { DataDirectory } from './data_directory.js'
 
 const LARGE_BYTES = 10 * 1024 * 1024
 
-/** Opens the server's log to append to it; a large one becomes `.1` first, and the `.1` before it is dropped. */
+/** Opens the server's log for appending. A large one is renamed to `.1` first, replacing the previous `.1`. */
 export async function openLog({ log, uid, gid }: DataDirectory): Promise<FileHandle> {
   if ((await logSize(log)) > LARGE_BYTES) await rename(log, `${log}.1`)
-  // No link is followed: root may be writing into a directory of another user.
+  // No link is followed: root may be writing into another user's directory.
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
   const handle = await open(log, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600)
   if (isRoot()) await handle.chown(uid, gid)
   return handle
 }
 
-/** Empties the log of a server that is running if it has grown large; the server goes on appending to it. */
+/** Truncates the log of a running server if it has grown large; the server goes on appending to it. */
 export async function boundLog(path: string): Promise<void> {
   if ((await logSize(path)) <= LARGE_BYTES) return
   const { O_NOFOLLOW, O_WRONLY } = constants
@@ -47,10 +47,10 @@ export async function readLog(path: string, offset: number): Promise<string> {
   }
 }
 
-/** The line that says why a program of PostgreSQL gave up: the last fatal one, else the last one. */
+/** The line that tells why a PostgreSQL program gave up: the last fatal one, else the last one. */
 export function reasonIn(output: string): string {
   const lines = output.split('\n').filter((line) => line.trim() !== '')
-  // What clients are told while the server is not ready is fatal for them, not for it.
+  // Errors sent to clients while the server is not ready are fatal for them, not for the server.
   const fatal = lines.filter(
     (line) => /\b(FATAL|PANIC|error):/.test(line) && !/database system is/.test(line),
   )

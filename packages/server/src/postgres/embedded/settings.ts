@@ -1,14 +1,13 @@
 const CONNECTIONS_MAX = 200
 
-/** Connections that the embedded server has for us: the default reserves three for emergencies. */
+/** Connections of the embedded server that we can use: by default it reserves three for emergencies. */
 export const EMBEDDED_CONNECTIONS_MAX = CONNECTIONS_MAX - 3
 
 /**
- * The settings of the embedded server, as `postgresql.conf`. Written anew at each start, so that an upgrade
- * can change them; what an operator sets with ALTER SYSTEM lies in another file, wins, and stays.
+ * The settings of the embedded server, as `postgresql.conf`. Rewritten at each start, so that an upgrade can change
+ * them. What an operator sets with ALTER SYSTEM is in another file, takes precedence, and stays.
  *
- * Sized for the small machine on which somebody tries Annals or runs it for a few agents: about 20 MB idle,
- * few processes, quick to start.
+ * Sized for a small machine, for a first try or a few agents: about 20 MB idle, few processes, quick to start.
  */
 export const SETTINGS = `# Written by Annals at each start: changes are lost. Use ALTER SYSTEM for settings of your own.
 
@@ -47,9 +46,9 @@ lc_time = 'C'
 `
 
 /**
- * The options that define the server as ours, on its command line, where ALTER SYSTEM cannot change them: no
- * TCP, and one socket in PGDATA, the working directory, which only the account that runs it can enter. The
- * last one means nothing to PostgreSQL: it tells the reader of a process list, and us, whose server this is.
+ * Options on the server's command line, where ALTER SYSTEM cannot change them: no TCP, and one socket in PGDATA, the
+ * working directory, which only the account that runs it can enter. The last one means nothing to PostgreSQL: it
+ * tells readers of a process list, and us, whose server this is.
  */
 export function serverOptions(dataDir: string): string[] {
   const options = {

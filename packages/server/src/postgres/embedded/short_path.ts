@@ -5,16 +5,16 @@ import { join } from 'node:path'
 import { StartError } from '../../errors.js'
 import { codeOf } from './data_directory.js'
 
-// A socket's path may have 107 bytes on Linux and 103 on macOS; the longest name that we put below the data
-// directory is `/clients/.new-<id>/<id>` with ids of up to 16.
+// A socket's path may have 107 bytes on Linux and 103 on macOS; the longest name that we append to the data directory
+// is `/clients/.new-<id>/<id>` with ids of up to 16.
 const LONGEST_PATH = 103
 const LONGEST_NAME_BELOW = 48
 
 /**
- * A path to `directory` that is short enough for the sockets below it: the directory itself, or a symbolic link
- * to it in a private directory under the temporary one. The limit is on the string, not on what it leads to,
- * so the sockets stay where the data is, which matters: whoever finds the data finds its server, and a cleaner
- * of /tmp takes away no more than a link that the next call makes anew.
+ * A path to `directory` that is short enough for the sockets below it: the directory itself, or a symbolic link to it
+ * in a private directory under the temporary one. The limit applies to the string, not to its target, so the sockets
+ * stay with the data. That matters: whoever finds the data finds its server, and a cleaner of /tmp only removes a
+ * link, which the next call creates again.
  */
 export async function shortPathTo(directory: string): Promise<string> {
   if (fits(directory)) return directory
@@ -34,7 +34,7 @@ function fits(path: string): boolean {
   return Buffer.byteLength(path) + LONGEST_NAME_BELOW <= LONGEST_PATH
 }
 
-/** Everybody can write to /tmp: only a directory that is ours, and ours alone, may lead to our sockets. */
+/** Everybody can write to /tmp: only a directory that belongs to us alone may lead to our sockets. */
 async function makePrivate(home: string, directory: string): Promise<void> {
   await mkdir(home, { mode: 0o700 }).catch((error: unknown) => {
     if (codeOf(error) !== 'EEXIST') throw error
@@ -57,7 +57,7 @@ async function pointTo(link: string, directory: string): Promise<void> {
     try {
       await symlink(directory, link)
     } catch (error) {
-      // Another process makes the same link, or a link of an older directory is in the way.
+      // Another process created the same link, or a link of an older directory is in the way.
       if (codeOf(error) !== 'EEXIST') throw error
       if ((await readlink(link).catch(() => undefined)) !== directory) await rm(link, { force: true })
     }

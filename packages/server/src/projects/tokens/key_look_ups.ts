@@ -4,7 +4,7 @@ import type { Queryable, Row } from '../../postgres/database.js'
 import { FIND_API_KEYS } from '../project_queries.js'
 import { numberOf, type Quotas, quotasOf } from '../quotas.js'
 
-/** What a valid token opens. */
+/** The grant of a valid token. */
 export interface Grant {
   key_id: string
   project_id: string
@@ -15,14 +15,14 @@ export interface Grant {
   quotas: Quotas
 }
 
-/** What the database said of a key, undefined when it opens nothing, and when it was asked. */
+/** A key's grant in the database, undefined if it has none, and when that was read. */
 export interface LookUp {
   grant: Grant | undefined
   looked_up_at: number
 }
 
 interface Question {
-  /** As the database writes it. */
+  /** As PostgreSQL writes it. */
   hash: string
   resolve: (found: LookUp) => void
   reject: (error: unknown) => void
@@ -30,12 +30,12 @@ interface Question {
 
 /** Keys that one statement looks up at most. */
 const KEYS_AT_ONCE_MAX = 100
-/** Keys that may wait, over all who ask. One of them has room for half, so that others always have some. */
+/** Most keys that may wait, over all callers. One caller may have half, so that others always find room. */
 const WAITING_MAX = 10_000
 
 /**
- * Looks keys up by their hashes, in one statement at a time for all that came meanwhile: however many keys are
- * guessed, they take one connection. Those who ask take turns in it.
+ * Looks keys up by their hashes, one statement at a time for all that arrived meanwhile. However many keys are
+ * guessed, they take one connection, and callers take turns.
  */
 export class KeyLookUps {
   private readonly waiting = new FairQueue<Question>()
@@ -43,7 +43,7 @@ export class KeyLookUps {
 
   constructor(private readonly database: Queryable) {}
 
-  /** @throws AnnalsError overloaded (too many keys of the asker wait), unavailable */
+  /** @throws AnnalsError overloaded (too many keys of this caller wait), unavailable */
   find(hash: Buffer, asker: string): Promise<LookUp> {
     if (this.waiting.waitingOf(asker) >= WAITING_MAX - this.waiting.size) {
       const sentence = 'Too many unknown API keys are being looked up. Nothing was done; retry shortly.'
@@ -64,7 +64,7 @@ export class KeyLookUps {
   private async askSome(): Promise<void> {
     const questions: Question[] = []
     while (questions.length < KEYS_AT_ONCE_MAX && this.waiting.size > 0) questions.push(this.waiting.next()!)
-    // Taken before the question: a revocation during it counts as later.
+    // Taken before the query: a revocation during it counts as later.
     const looked_up_at = performance.now()
     try {
       const rows = await this.database.query(FIND_API_KEYS, [questions.map(({ hash }) => `\\x${hash}`)])

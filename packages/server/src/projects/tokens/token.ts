@@ -1,27 +1,27 @@
 import { createHash, hash, randomBytes } from 'node:crypto'
 
-// sk-annals-<43 characters: 256 random bits>-<6 characters: checksum of what stands before>
+// sk-annals-<43 characters: 256 random bits>-<6 characters: checksum of the part before>
 const OURS = /^sk-annals-[\w-]{43}-[\w-]{6}$/
 const RANDOM_BYTES = 32
 const CHECKSUM_LENGTH = 6
 
-/** A new secret token: 256 random bits with a checksum, so that a typing error is told from a revocation. */
+/** A new secret token: 256 random bits with a checksum, which distinguishes a typing error from a revocation. */
 export function mintToken(): string {
   const body = `sk-annals-${randomBytes(RANDOM_BYTES).toString('base64url')}`
   return `${body}-${checksum(body)}`
 }
 
-/** Whether a token has the form of ours but was mistyped. Tokens of another form are the operator's own. */
+/** Whether a token has our form but was mistyped. Tokens of another form are the operator's own. */
 export function isMistyped(token: string): boolean {
   return OURS.test(token) && checksum(token.slice(0, -CHECKSUM_LENGTH - 1)) !== token.slice(-CHECKSUM_LENGTH)
 }
 
-/** What is stored and looked up in a token's place. Its comparison tells nothing about the token. */
+/** The hash that is stored and looked up instead of a token. Comparing it reveals nothing about the token. */
 export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** Whether two tokens are the same, in a time that depends on their length alone: a proxy's callers share connections. */
+/** Whether two tokens are equal, in time that depends only on their length: a proxy's callers share connections. */
 export function isSameToken(one: string, other: string): boolean {
   if (one.length !== other.length) return false
   let difference = 0

@@ -11,21 +11,21 @@ interface HashedToken {
 }
 
 const TOKENS_REMEMBERED_MAX = 10_000
-/** An unknown token is asked for again soon: it may be about to be created. */
+/** An unknown token is looked up again soon: it may be about to be created. */
 const UNKNOWN_KEPT_MS = 1_000
 
 /**
- * Which project a token opens, remembered for a short time, so that a request costs no query and a revocation
- * is still seen by every node within `kept_ms`. From half that age on, an entry in use is renewed in the
- * background. What is remembered are hashes. Of a token itself, the last one of each open connection is, which is likely
- * to be the next one's: its hash would otherwise be one of the dearest parts of a small append.
+ * Caches for a short time which project a token belongs to, so that a request costs no query and every node notices a
+ * revocation within `kept_ms`. From half that age on, an entry in use is refreshed in the background. The cache holds
+ * hashes. Of tokens themselves, only the last one of each open connection is kept, because the next request probably
+ * uses it, and hashing it would be one of the most expensive parts of a small append.
  *
- * Tokens that open nothing are remembered apart and looked up apart, so that guesses push no valid token out, and
- * delay no valid token's renewal.
+ * Invalid tokens are cached and looked up separately, so that guesses evict no valid token, and delay no valid
+ * token's refresh.
  */
 export class TokenDirectory {
   private readonly valid = new LRUCache<string, LookUp & { grant: Grant }>({ max: TOKENS_REMEMBERED_MAX })
-  /** When tokens were found to open nothing. */
+  /** When tokens were found to be invalid. */
   private readonly refused = new LRUCache<string, number>({ max: TOKENS_REMEMBERED_MAX })
   private readonly hashes = new WeakMap<object, HashedToken>()
   private readonly pending = new Map<string, { since: number; lookUp: Promise<LookUp> }>()
@@ -41,9 +41,9 @@ export class TokenDirectory {
   }
 
   /**
-   * The grant of a token, undefined when it is unknown, revoked or expired; at once where it is remembered.
+   * The grant of a token, undefined if it is unknown, revoked or expired; synchronously if it is cached.
    * @param connection that it came over, if any
-   * @param caller whose address has a share of the look-ups of tokens that are not remembered
+   * @param caller whose address has a share of the look-ups of uncached tokens
    * @throws AnnalsError unavailable, overloaded
    */
   find(
@@ -59,12 +59,12 @@ export class TokenDirectory {
     }
     const age = performance.now() - known.looked_up_at
     if (age >= this.kept_ms) return this.lookUp(id, hash).then(({ grant }) => stillValid(grant))
-    // A failure here is not the caller's: when the entry is too old, the next caller meets it.
+    // A failure here is not this caller's: once the entry is too old, the next caller gets the error.
     if (age >= this.kept_ms / 2) this.lookUp(id, hash).catch(() => {})
     return stillValid(known.grant)
   }
 
-  /** The project of a token that is remembered, however long ago it was looked up: good for nothing but counting. */
+  /** The project of a cached token, however old the entry: only good for counting. */
   projectOf(token: string, connection: object): string | undefined {
     return this.valid.peek(this.hashed(token, connection).id)?.grant.project_id
   }
@@ -86,7 +86,7 @@ export class TokenDirectory {
 
   private lookUp(id: string, hash: Buffer, caller?: { readonly address: string }): Promise<LookUp> {
     const under_way = this.pending.get(id)
-    // One that a slow database has kept for too long may bring an answer from before a revocation.
+    // A look-up that took too long may return a grant from before a revocation.
     if (under_way && performance.now() - under_way.since < this.kept_ms) return under_way.lookUp
     const asked = this.valid.has(id)
       ? this.renewals.find(hash, '')
