@@ -72,6 +72,20 @@ describe.skipIf(!CHROMIUM)(
       await state.filter({ hasText: 'failed' }).waitFor()
       expect(await onTheCommandLine(id)).toEqual([{ number: 1, name: 'find', seq: 1, verdict: 'failed' }])
     })
+
+    it('stand as items of their own beside what was said, in the format that has them so', async () => {
+      const id = await commands.newSession()
+      const called = { name: 'find', arguments: '{}' }
+      const tool_calls = [{ id: 'call_77', type: 'function', function: called }]
+      expectOk(
+        await sessionLog(commands.api, id).add({ role: 'assistant', content: 'One moment', tool_calls }),
+        201,
+      )
+      await tab.page.goto(`${service.node.url}/console/sessions/${id}?format=responses`)
+      const entry = tab.page.getByRole('article', { name: 'Entry 1', exact: true })
+      for (const text of ['One moment', 'function_call', 'call_77']) await entry.getByText(text).waitFor()
+      expect(tab.complaints).toEqual([])
+    })
   },
 )
 

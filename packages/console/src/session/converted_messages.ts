@@ -25,12 +25,18 @@ export function useConverted(session_id: string, format: Format | undefined, las
     staleTime: Number.POSITIVE_INFINITY,
     placeholderData: (before) => before,
     queryFn: async ({ signal }) => {
-      const messages = new Map<string, Json>()
+      const messages = new Map<string, Json[]>()
       for await (const page of annals.sessions.messages(session_id, { format }, { signal }).pages()) {
-        for (const [index, id] of page.ids.entries()) messages.set(id, page.items[index] as Json)
+        for (const [index, id] of page.ids.entries()) {
+          const item = page.items[index] as Json
+          const before = messages.get(id)
+          if (before) before.push(item)
+          else messages.set(id, [item])
+        }
         if (messages.size >= MESSAGES_MAX) break
       }
-      return messages
+      // A message that became several items is shown as the list of them.
+      return new Map([...messages].map(([id, items]) => [id, items.length === 1 ? items[0]! : items]))
     },
   })
 }

@@ -86,7 +86,7 @@ export const MessagePage = Type.Object({
   items: Type.Array(
     JsonObject('A message in the format that was asked for.', { role: 'user', content: 'Hello' }),
   ),
-  ids: Type.Array(Uuid('The message that the item at the same place comes from.')),
+  ids: Type.Array(Uuid('The message that the item at the same place comes from, or begins with.')),
   metas: Type.Array(MessageMeta),
   has_more: Type.Boolean(),
   next_cursor: Type.String(),

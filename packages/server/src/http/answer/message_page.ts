@@ -1,9 +1,10 @@
-import type { MessageFormat, StoredText } from '@annals/messages'
+import type { MessageFormat } from '@annals/messages'
 import { type ReadEntry, readLog } from '../../log/read/read_log.js'
 import type { EntryPage, EntryView } from '../../log/read/read_queries.js'
 import type { Queryable } from '../../postgres/database.js'
 import type { Cursors } from '../request/cursor.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
+import { MessageTurns, storedTurn } from './message_turns.js'
 import { PageRenderer } from './page_renderer.js'
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER
@@ -30,7 +31,7 @@ export interface MessagePageRequest {
 interface Kept {
   id: string
   meta: string
-  /** Items that the message became: one, or more if the format has one message per tool result. */
+  /** Items that the message became: one, more if the format has one message per tool result, none if it joined another. */
   items: number
 }
 
@@ -83,6 +84,7 @@ class MessageWalk {
   private readonly severalItems = new Map<number, number>()
   /** The renderer has seen the messages before the next ones. */
   private following = false
+  private separator = ''
 
   constructor(
     private readonly database: Queryable,
@@ -92,18 +94,32 @@ class MessageWalk {
   ) {}
 
   async *items(): AsyncGenerator<string> {
-    const { limit = UNLIMITED } = this.request
+    const { limit = UNLIMITED, format } = this.request
+    const turns = new MessageTurns(format)
     let shown = 0
     const probe = Math.min(limit + 1, UNLIMITED)
     for await (const messages of this.walk('message', { kind: 'message', limit: probe })) {
       const fitting = messages.slice(0, limit - shown)
-      if (fitting.length < messages.length) this.next_seq = messages[fitting.length]!.seq
-      const rendered = await this.render(fitting)
-      const text = rendered.flat().join(',')
-      if (text !== '') yield (shown > 0 ? ',' : '') + text
-      for (const [index, message] of fitting.entries()) this.note(message, rendered[index]!.length)
       shown += fitting.length
-      if (this.next_seq !== undefined) return
+      yield* this.write(turns.add(fitting))
+      const next = messages[fitting.length]
+      if (!next) continue
+      this.next_seq = (turns.takeCut(next, shown)?.[0] ?? next).seq
+      break
+    }
+    yield* this.write(turns.end())
+  }
+
+  private async *write(turns: ReadEntry[][]): AsyncGenerator<string> {
+    if (turns.length === 0) return
+    const rendered = await this.render(turns)
+    yield this.separator + rendered.flat().join(',')
+    this.separator = ','
+    for (const [index, turn] of turns.entries()) {
+      // The items of a turn are those of its oldest message.
+      const oldest = this.request.time_desc ? turn.length - 1 : 0
+      for (const [at, message] of turn.entries())
+        this.note(message, at === oldest ? rendered[index]!.length : 0)
     }
   }
 
@@ -146,7 +162,8 @@ class MessageWalk {
   ): AsyncGenerator<string> {
     const times = (items: number, text: string) => Array<string>(items).fill(write(text)).join(',')
     if (this.kept) {
-      yield this.kept.map((message) => times(message.items, of(message))).join(',')
+      const texts = this.kept.map((message) => times(message.items, of(message)))
+      yield texts.filter((text) => text !== '').join(',')
       return
     }
     const pieces = this.walk(view, { kind: 'message', ...this.ownBounds() })
@@ -154,16 +171,16 @@ class MessageWalk {
   }
 
   /**
-   * The items that each message becomes. A conversion links tool calls to their results, so it reads the session in
+   * The items that each turn becomes. A conversion links tool calls to their results, so it reads the session in
    * log order, starting some messages before the page.
    */
-  private async render(messages: ReadEntry[]): Promise<string[][]> {
+  private async render(turns: ReadEntry[][]): Promise<string[][]> {
     const { project_id, session_id, format, time_desc } = this.request
-    if (messages.every((message) => message.format === format)) {
+    if (turns.every((turn) => turn.every((message) => message.format === format))) {
       this.following = false
-      return messages.map(({ json }) => [json])
+      return turns.map((turn) => turn.map(({ json }) => json))
     }
-    const chronological = time_desc ? messages.toReversed() : messages
+    const chronological = time_desc ? turns.toReversed().map((turn) => turn.toReversed()) : turns
     if (!this.following || time_desc) {
       const page = {
         project_id,
@@ -175,20 +192,16 @@ class MessageWalk {
       }
       for await (const before of readLog(
         this.database,
-        { ...page, below_seq: chronological[0]!.seq },
+        { ...page, below_seq: chronological[0]![0]!.seq },
         'message',
       )) {
-        await this.renderer.render(before.toReversed().map(toStored))
+        await this.renderer.render(before.toReversed().map((message) => storedTurn([message])))
       }
     }
     this.following = true
-    const rendered = await this.renderer.render(chronological.map(toStored))
+    const rendered = await this.renderer.render(chronological.map(storedTurn))
     return time_desc ? rendered.toReversed() : rendered
   }
-}
-
-function toStored({ id, parent_id, format, json }: ReadEntry): StoredText {
-  return { id: id!, parent_id: parent_id ?? null, format: format as MessageFormat, blob: json }
 }
 
 async function* joined(
@@ -197,7 +210,9 @@ async function* joined(
 ): AsyncGenerator<string> {
   let separator = ''
   for await (const entries of pieces) {
-    yield separator + entries.map(write).join(',')
+    const texts = entries.map(write).filter((text) => text !== '')
+    if (texts.length === 0) continue
+    yield separator + texts.join(',')
     separator = ','
   }
 }

@@ -21,6 +21,7 @@ export interface ReadEntry {
   id?: string
   parent_id?: string | null
   format?: string
+  role?: string
   meta?: string
   tokens?: number
 }
@@ -88,6 +89,7 @@ function toEntry(row: Row, view: EntryView): ReadEntry {
       id: row.id!,
       parent_id: row.parent_id!,
       format: row.format!,
+      role: row.role!,
       meta: row.meta!,
       tokens: Number(row.tokens),
     }),

@@ -21,7 +21,7 @@ export interface EntryPage {
  * How a page writes its entries. Every row has seq and json, where json depends on the view:
  * - event: a SessionEvent;
  * - item: an item of the timeline, with the column kind;
- * - message: the blob as it was written, with the columns id, parent_id, format, meta (JSON text) and tokens;
+ * - message: the blob as it was written, with the columns id, parent_id, format, role, meta (JSON text) and tokens;
  * - message_id, message_meta: only that value.
  */
 export type EntryView = 'event' | 'item' | 'message' | 'message_id' | 'message_meta'
@@ -30,7 +30,7 @@ const COLUMNS: Record<EntryView, string> = {
   event: `${eventJson('e')} AS json`,
   item: `${entryItemJson('e', 's')} AS json, e.kind`,
   message:
-    'e.data::text AS json, e.id, e.parent_id, e.format, coalesce(e.patched_meta, e.meta)::text AS meta, e.tokens',
+    'e.data::text AS json, e.id, e.parent_id, e.format, e.role, coalesce(e.patched_meta, e.meta)::text AS meta, e.tokens',
   message_id: 'e.id AS json',
   message_meta: 'coalesce(e.patched_meta, e.meta)::text AS json',
 }
