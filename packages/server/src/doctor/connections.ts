@@ -4,7 +4,7 @@ import type { Database } from '../postgres/database.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 import { READ_CONNECTIONS } from './doctor_queries.js'
 
-/** Compares the connections that a node of so many processes may open with those that the server has. */
+/** Compares the connections that a node of so many processes may open with those that the server allows. */
 export async function checkConnections(
   database: Database,
   config: Config,

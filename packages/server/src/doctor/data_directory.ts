@@ -6,10 +6,10 @@ import { type Diagnosis, well, wrong } from './diagnosis.js'
 const GIGABYTE = 1_000_000_000
 const FREE_LOW = 2 * GIGABYTE
 const FREE_CRITICAL = GIGABYTE / 4
-/** Of all that a file system can hold, the part that should be free: of bytes, and of files. */
+/** The share of the file system that should be free, in bytes and in files. */
 const FREE_PART = 0.05
 
-/** File systems by the number that statfs gives them (Linux), where an answered append would not be safe. */
+/** File systems, by statfs number (Linux), on which acknowledged appends would not be durable. */
 const UNSAFE: Record<number, string> = {
   16914836: 'tmpfs, which is memory',
   2240043254: 'ramfs, which is memory',
@@ -17,7 +17,7 @@ const UNSAFE: Record<number, string> = {
   26985: 'NFS, whose server may confirm what it has not stored',
 }
 
-/** Looks at the directory of the embedded PostgreSQL, without touching it. */
+/** Checks the directory of the embedded PostgreSQL, without touching it. */
 export async function checkDataDirectory(dataDir: string): Promise<Diagnosis[]> {
   const path = resolve(dataDir)
   const cluster = join(path, 'postgres')

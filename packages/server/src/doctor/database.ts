@@ -11,13 +11,13 @@ const LATENCY_MS_HIGH = 10
 const CLOCK_MS_OFF = 1_000
 const ROUNDS = 5
 
-/** Looks at a database that answers. */
+/** Checks a database that answers. */
 export async function checkDatabase(
   database: Database,
   config: Config,
   workers: number,
 ): Promise<Diagnosis[]> {
-  // Without a connection none of what follows can be looked at: the caller says so.
+  // Without a connection nothing below can be checked; the caller reports that.
   await database.query(PING, [])
   return [
     well('connection', 'the database answers'),
@@ -88,7 +88,7 @@ async function checkServer(database: Database): Promise<Diagnosis[]> {
   return checks
 }
 
-/** Settings on which "an answered append is on the disk" rests, and what each being off means. */
+/** Settings that durability depends on, and what it means if each is off. */
 const DURABLE: Record<string, { todo: string; state: 'failure' | 'warning' }> = {
   fsync: {
     state: 'failure',
@@ -118,7 +118,7 @@ async function checkDurability(database: Database): Promise<Diagnosis[]> {
   })
 }
 
-/** Compares clocks; the true difference lies within half the time that asking took. */
+/** Compares clocks; the true difference is within half of the query's duration. */
 async function checkClock(database: Database): Promise<Diagnosis> {
   const asked = Date.now()
   const [row] = await database.query(READ_CLOCK, [])

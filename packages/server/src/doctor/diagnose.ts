@@ -6,15 +6,15 @@ import { checkDatabase } from './database.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
 import { checkExposure, checkNode, checkVariables } from './machine.js'
 
-/** Opens the configured database for `work`, as it is: without migrating it. */
+/** Opens the configured database for `work`, without migrating it. */
 export type OpenDatabase = (
   config: Config,
   work: (database: Database) => Promise<Diagnosis[]>,
 ) => Promise<Diagnosis[]>
 
 /**
- * Looks at all that Annals stands on, and changes nothing: machine, settings, data directory, database. `workers`: the
- * processes that a node is to have.
+ * Checks everything that Annals depends on, and changes nothing: machine, settings, data directory, database.
+ * `workers`: the number of processes of a node.
  */
 export async function diagnose(
   environment: Record<string, string | undefined>,
@@ -33,7 +33,7 @@ export async function diagnose(
   if (config.database_url === undefined) {
     const directory = await attempt('data directory', () => checkDataDirectory(config.data_dir))
     checks.push(...directory)
-    // Nothing would be there to look at, and starting it would make it.
+    // There is nothing to check yet, and starting the server would create it.
     if (directory.some(({ check }) => check === 'data directory')) return checks
   }
   return [...checks, ...(await checkConnection(config, open, workers))]

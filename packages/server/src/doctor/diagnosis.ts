@@ -1,7 +1,10 @@
-/** `failure`: data or service are in danger, or it cannot run. `warning`: it runs, and could do so better. */
+/**
+ * `failure`: data or service are in danger, or the service cannot run. `warning`: it runs, but not as well as it
+ * could.
+ */
 export type State = 'ok' | 'warning' | 'failure' | 'skipped'
 
-/** What one look at the set-up showed. `todo` is there unless all is well. */
+/** The result of one check. `todo` is set unless all is well. */
 export interface Diagnosis {
   check: string
   state: State
@@ -9,17 +12,17 @@ export interface Diagnosis {
   todo?: string
 }
 
-/** Says that all is well. */
+/** Reports that all is well. */
 export function well(check: string, found: string): Diagnosis {
   return { check, state: 'ok', found }
 }
 
-/** Says what is wrong and what to do about it. */
+/** Reports what is wrong and what to do about it. */
 export function wrong(check: string, state: 'warning' | 'failure', found: string, todo: string): Diagnosis {
   return { check, state, found, todo }
 }
 
-/** Runs one check; one that cannot be made is told, and keeps none of the others from being made. */
+/** Runs one check. If it fails with an error, that is reported, and the other checks still run. */
 export async function attempt(
   check: string,
   look: () => Promise<Diagnosis | Diagnosis[]>,

@@ -1,6 +1,6 @@
 import { planned } from '../postgres/statement.js'
 
-/** What PostgreSQL tells about itself to whoever asks for a diagnosis. Nothing here names tenant data. */
+/** What PostgreSQL tells about itself. Nothing here names tenant data. */
 
 export const PING = planned('doctor_ping', 'SELECT 1 AS one')
 
@@ -10,7 +10,7 @@ export const READ_CLOCK = planned(
   'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms',
 )
 
-/** Row: version, null where no migration has run. Fails where there is no such table. */
+/** Row: version, null if no migration has run. Fails if there is no such table. */
 export const READ_SCHEMA_VERSION = planned(
   'doctor_schema_version',
   'SELECT max(m.version) AS version FROM schema_migrations m',

@@ -3,10 +3,10 @@ import { exposureWarnings } from '../configuration/exposure.js'
 import { NODE_MIN } from '../version.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 
-/** Variables that begin like ours and are read by other parts than the service. */
+/** Variables with our prefix that are read by other parts than the service. */
 const OTHER_VARIABLES = ['ANNALS_URL', 'ANNALS_TOKEN', 'ANNALS_PROFILE']
 
-/** Whether this Node is one that Annals runs on. */
+/** Whether Annals supports this version of Node. */
 export function checkNode(version: string): Diagnosis {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
   const [majorMin = 0, minorMin = 0] = NODE_MIN.split('.').map(Number)
@@ -16,7 +16,7 @@ export function checkNode(version: string): Diagnosis {
     : wrong('node', 'failure', `Node ${version}`, `Install Node ${NODE_MIN} or newer.`)
 }
 
-/** Whether every variable that begins with ANNALS_ is one that somebody reads. */
+/** Whether every variable that begins with ANNALS_ is known. */
 export function checkVariables(environment: Record<string, string | undefined>): Diagnosis {
   const known = [...describeSettings().map(({ variable }) => variable), ...OTHER_VARIABLES]
   const unknown = Object.keys(environment).filter((name) => /^ANNALS_/i.test(name) && !known.includes(name))
@@ -29,7 +29,7 @@ export function checkVariables(environment: Record<string, string | undefined>):
   return wrong('variables', 'warning', found, `${hints.join(' ')} The README lists all settings.`)
 }
 
-/** How far the service is open: what its start warns of. */
+/** How far the service is exposed, as at its start. */
 export function checkExposure(config: Config): Diagnosis[] {
   const warnings = exposureWarnings(config)
   if (warnings.length === 0) return [well('exposure', `listens on ${config.host}`)]
@@ -41,7 +41,7 @@ export function checkExposure(config: Config): Diagnosis[] {
 
 const SIMILAR = 0.6
 
-/** The name that shares most pairs of neighbouring letters, if it shares many. */
+/** The name that shares most pairs of adjacent letters, if it shares many. */
 function nearestTo(name: string, candidates: string[]): string | undefined {
   const pairs = pairsOf(name)
   const rated = candidates.map((candidate) => {

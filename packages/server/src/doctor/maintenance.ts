@@ -2,11 +2,11 @@ import type { Database } from '../postgres/database.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 import { LIST_HOLDERS, READ_SETTINGS, READ_VACUUM } from './doctor_queries.js'
 
-/** Of the 2,000 million transaction ids that there are. */
+/** Out of the 2,000 million transaction ids that exist. */
 const XID_AGE_HIGH = 1_000_000_000
 const LONG_S = 300
 
-/** Whether dead rows are cleared away: each append leaves one behind in session_heads. */
+/** Whether vacuum keeps up: each append leaves a dead row in session_heads. */
 export async function checkVacuum(database: Database): Promise<Diagnosis[]> {
   const settings = await database.query(READ_SETTINGS, [['autovacuum', 'track_counts']])
   const [row] = await database.query(READ_VACUUM, [])
@@ -32,7 +32,7 @@ export async function checkVacuum(database: Database): Promise<Diagnosis[]> {
   return checks.length > 0 ? checks : [well('vacuum', 'autovacuum is on')]
 }
 
-/** What keeps PostgreSQL from clearing away dead rows or old WAL, for longer than anything of Annals does. */
+/** What keeps PostgreSQL from removing dead rows or old WAL, for longer than anything in Annals does. */
 export async function checkHolders(database: Database, long_s = LONG_S): Promise<Diagnosis[]> {
   const rows = await database.query(LIST_HOLDERS, [long_s])
   if (rows.length === 0) return [well('transactions', `none is older than ${LONG_S / 60} minutes`)]

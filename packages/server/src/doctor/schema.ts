@@ -5,7 +5,7 @@ import { schemaVersion } from '../postgres/migrator.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 import { LIST_OBJECTS, READ_SCHEMA_VERSION } from './doctor_queries.js'
 
-/** Whether the schema is this version's, and every index and constraint of it is there and valid. */
+/** Whether the schema has this version, and all its indexes and constraints exist and are valid. */
 export async function checkSchema(database: Database): Promise<Diagnosis[]> {
   const applied = await appliedVersion(database)
   const needed = schemaVersion()

@@ -2,11 +2,11 @@ import { insertTerms } from '../lists/term_queries.js'
 import { prepared } from '../postgres/statement.js'
 
 /**
- * Copying a session with its log, inside the database. Entries keep seq and times; ids are derived from the old ones
- * and the new session, so that parent_id can be as well.
+ * Copies a session with its log, inside the database. Entries keep seqs and times. Ids are derived from the old ones
+ * and the new session, so that parent_id can be derived too.
  */
 
-/** Columns of a copied entry, and what they are copied from. Of the new session's id, `copy` is the parameter. */
+/** Columns of a copied entry, and their values. `copy` is the parameter with the new session's id. */
 const ENTRY_COLUMNS = `project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
     role, format, data, meta, patched_meta`
 
@@ -25,10 +25,9 @@ function answerJson(source: string, copy: string): string {
 }
 
 /**
- * Copies a session whose log is short: one statement, one snapshot. Row: the answer as JSON; none where there is no
- * such session, or its log is longer.
- * Parameters: $1 project, $2 session, $3 id of the copy, $4 idempotency key or null, $5 request hash, $6 entries and
- * $7 bytes of them that are copied at most.
+ * Copies a session with a short log: one statement, one snapshot. Row: the answer as JSON; none if there is no such
+ * session, or its log is longer. Parameters: $1 project, $2 session, $3 id of the copy, $4 idempotency key or null,
+ * $5 request hash, $6 most entries and $7 most bytes to copy.
  */
 export const COPY_SHORT_SESSION = prepared(
   'copy_short_session',
@@ -63,18 +62,18 @@ WITH source AS MATERIALIZED (
 SELECT json FROM answer`,
 )
 
-/** Seconds that a copy stays its writer's after each slice: many times what a slice takes. */
+/** How long a copy's lease lasts after each slice, in seconds: many times as long as a slice takes. */
 const LEASE_S = 30
 const LEASED_UNTIL = `now() + make_interval(secs => ${LEASE_S})`
 
-/** Beginning the copy of a long session, in one transaction. Parameters of each: $1 project, $2 session. */
+/** Begins the copy of a long session, in one transaction. Parameters of each: $1 project, $2 session. */
 export const BEGIN_COPY = {
-  /** Who deletes the session comes before this transaction, or behind it and finds the copy. */
+  /** A deletion of the session comes before this transaction, or after it and then finds the copy. */
   lock: prepared(
     'lock_copied_session',
     'SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR KEY SHARE',
   ),
-  /** The session as it is to be copied. */
+  /** The session to copy. */
   source: prepared(
     'read_copied_session',
     `
@@ -90,7 +89,7 @@ WHERE s.project_id = $1 AND s.id = $2`,
 INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at, source_id, leased_until)
 VALUES ($1, $3, 0, now(), $2, ${LEASED_UNTIL})`,
   ),
-  /** The key without an answer: the copy is being made. $2 key, $3 request hash, $4 id of the copy. */
+  /** The key without an answer: the copy is in progress. $2 key, $3 request hash, $4 id of the copy. */
   key: prepared(
     'keep_key_of_copy',
     `
@@ -99,11 +98,11 @@ VALUES ($1, $2, $3, $4, now())`,
   ),
 } as const
 
-/** Copying the next slice, in one transaction. */
+/** Copies the next slice, in one transaction. */
 export const COPY_SLICE = {
   /**
-   * Rows: the seqs that were copied. Parameters: $1 project, $2 session, $3 id of the copy, $4 seq to begin behind,
-   * $5 last seq, $6 bytes after which the slice ends.
+   * Rows: the copied seqs. Parameters: $1 project, $2 session, $3 id of the copy, $4 seq to start after, $5 last seq,
+   * $6 bytes after which the slice ends.
    */
   entries: prepared(
     'copy_slice_of_entries',
@@ -117,7 +116,10 @@ FROM (
 WHERE o.bytes_before < $6
 RETURNING e.seq`,
   ),
-  /** Row: one if the copy still belongs to its writer. Parameters: $1 project, $2 id of the copy, $3 seq up to which it was copied, $4 the new one. */
+  /**
+   * Row: one if the writer still has the lease. Parameters: $1 project, $2 id of the copy, $3 seq up to which it was
+   * copied, $4 the new one.
+   */
   move: prepared(
     'move_copy',
     `
@@ -127,14 +129,17 @@ RETURNING x.session_id`,
   ),
 } as const
 
-/** Making a copy whose entries are all there a session, in one transaction and in this order. */
+/** Makes a copy with all its entries a session, in one transaction and in this order. */
 export const FINISH_COPY = {
-  /** Waits for who erases the user, in that one's order. Parameters: $1 project, $2 user. */
+  /** Waits for an erasure of the user, in the same lock order. Parameters: $1 project, $2 user. */
   user: prepared(
     'share_user',
     'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.id = $2 FOR KEY SHARE',
   ),
-  /** The copied session if it is there still, and no other under its id. Parameters: $1 project, $2 session, $3 its created_at. */
+  /**
+   * The original session if it still exists, and was not replaced by another one with its id. Parameters: $1 project,
+   * $2 session, $3 its created_at.
+   */
   source: prepared(
     'find_copied_session',
     `
@@ -142,7 +147,7 @@ SELECT h.updated_at::text AS updated_at
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2 AND s.created_at = $3::timestamptz`,
   ),
-  /** Row: one if the copy still belongs to its writer. Parameters: $1 project, $2 id of the copy, $3 last seq. */
+  /** Row: one if the writer still has the lease. Parameters: $1 project, $2 id of the copy, $3 last seq. */
   release: prepared(
     'release_copy',
     `
@@ -151,9 +156,9 @@ WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = $3 AND x.leased_u
 RETURNING x.session_id`,
   ),
   /**
-   * Row: the answer as JSON. Parameters: $1 project, $2 copied session, $3 id of the copy, $4 user or null, $5 configs,
-   * $6 disable_task_tracking, $7 last seq, $8 total tokens, $9 last message of the copied session, $10 when that one
-   * was last touched, $11 its bytes and $12 how many entries these are of.
+   * Row: the answer as JSON. Parameters: $1 project, $2 original session, $3 id of the copy, $4 user or null, $5
+   * configs, $6 disable_task_tracking, $7 last seq, $8 total tokens, and of the original: $9 last message, $10 time
+   * of the last change, $11 bytes and $12 how many entries these cover.
    */
   session: prepared(
     'make_copied_session',
@@ -178,15 +183,15 @@ SELECT ${answerJson('$2', 'm.id')} AS json FROM made m`,
 } as const
 
 /**
- * Takes copies from their writers, with their keys: what was written of them is then remains of sessions, see
- * ERASE_REMAINS, and whoever sends the same request again begins anew. Rows: id (of each). Parameters: $1 project.
+ * Ends the leases of copies, and deletes their keys: their entries become remains of sessions (see ERASE_REMAINS),
+ * and a repeat of the request starts again. Rows: id (of each). Parameters: $1 project.
  */
 export const END_COPIES = {
   /** $2 id of the copy. */
   own: endCopies('end_copy', 'x.session_id = $2'),
-  /** The same if its writer has not been heard of for long. */
+  /** The same if its lease has expired. */
   abandoned: endCopies('end_abandoned_copy', 'x.session_id = $2 AND x.leased_until < now()'),
-  /** $2 sessions that are copied. */
+  /** $2 sessions that are being copied. */
   of_sources: endCopies('end_copies_of_sessions', 'x.source_id = ANY ($2::uuid[])'),
 } as const
 

@@ -10,46 +10,48 @@ import { type Database, DatabaseAway, type Queryable, type Row } from '../postgr
 import { type Room, readBytes, withinRoom } from '../projects/usage.js'
 import { BEGIN_COPY, COPY_SHORT_SESSION, COPY_SLICE, END_COPIES, FINISH_COPY } from './copy_queries.js'
 
-/** Entries, and bytes of their JSON, that one statement copies at most: some hundred milliseconds' work. */
+/** Most entries, and bytes of their JSON, that one statement copies: some hundred milliseconds of work. */
 const SLICE = { entries: 2_000, bytes: 4 * 1024 * 1024 }
-/** How long a step is taken again, in ms: the lease lasts longer. */
+/** How long a step is retried, in ms: the lease lasts longer. */
 const PATIENCE_MS = 15_000
 const PAUSE_MS = 200
 
-/** Who asks for a copy of which session. */
+/** A request for a copy. */
 export interface CopyRequest {
   project_id: string
   session_id: string
   idempotency: IdempotencyKey | undefined
-  /** Where the copy must find room. */
+  /** The quota that the copy must fit into. */
   room: Room
-  /** Whether the caller is still there: without a key, nobody else could ever learn of the copy. */
+  /** Whether the caller is still connected: without a key, nobody else could ever learn of the copy. */
   isWanted: () => boolean
-  /** Whether this process goes on. */
+  /** Whether this process keeps running. */
   isServing: () => boolean
 }
 
-/** Where a long copy stands. */
+/** The progress of a long copy. */
 interface Copy extends CopyRequest {
   /** The new session. */
   id: string
-  /** The copied session as it was at the beginning. */
+  /** The original session as it was at the beginning. */
   source: Row
   last_seq: number
-  /** Entries up to this one are copied. */
+  /** Entries up to this seq are copied. */
   copied_seq: number
 }
 
 /**
- * Copies a session with its log. Gives `{ old_session_id, new_session_id }` as JSON.
+ * Copies a session with its log. Returns `{ old_session_id, new_session_id }` as JSON.
  *
  * A short session is copied by one statement. A longer one is copied in slices, a short transaction each:
- *   begun: the copy has a lease, a row of erased_sessions, and a key without an answer, if the caller sent one;
- *   under way: each slice adds entries and renews the lease, nobody sees any of it;
- *   finished: one transaction makes the session and its head, answers the key, and removes the lease.
- * Whatever ends it before ends the lease as well, or lets it run out, and what was written is deleted as the remains
- * of a session. The log is copied as far as it went at the beginning; entries are never changed, but the meta of a
- * message, which is copied as its slice finds it.
+ * - begun: the copy has a lease, which is a row of erased_sessions, and a key without an answer, if the caller sent
+ *   one;
+ * - in progress: each slice adds entries and renews the lease, and nobody sees any of it;
+ * - finished: one transaction creates the session and its head, answers the key, and removes the lease.
+ *
+ * If the copy ends before, the lease is removed or expires, and what was written is deleted like the remains of a
+ * session. The log is copied up to its end at the beginning. Entries never change, except the meta of a message,
+ * which is copied as its slice finds it.
  * @throws AnnalsError session_not_found, idempotency_key_reused, overloaded, unavailable
  */
 export function copySession(
@@ -88,13 +90,16 @@ async function copyInSlices(database: Database, request: CopyRequest): Promise<s
     return await patiently(() => database.transaction((connection) => finish(connection, copy)))
   } catch (error) {
     await removeRemains(database, copy).catch(() => {
-      // The lease runs out, and housekeeping does the rest.
+      // The lease expires, and housekeeping does the rest.
     })
     throw error
   }
 }
 
-/** Takes a step again that found no connection, or lost it before its commit: a minute's work is not lost for that. */
+/**
+ * Retries a step that found no connection, or lost it before its commit, so that a minute's work is not lost for
+ * that.
+ */
 async function patiently<T>(step: () => Promise<T>): Promise<T> {
   for (const since = performance.now(); ; ) {
     try {
@@ -110,7 +115,7 @@ async function patiently<T>(step: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Nobody sees a copy before its last step: it does not matter whether a commit before that took effect. */
+/** Nobody sees a copy before its last step, so it does not matter whether an earlier commit took effect. */
 function invisible(error: unknown): never {
   throw error instanceof DatabaseAway ? new DatabaseAway(false, error.cause) : error
 }
@@ -130,7 +135,7 @@ async function begin(connection: Queryable, request: CopyRequest): Promise<Copy>
   return { ...request, id, source, last_seq: Number(source.last_seq), copied_seq: 0 }
 }
 
-/** Gives the seq up to which entries are copied then. */
+/** Returns the seq up to which entries are then copied. */
 async function copySlice(connection: Queryable, copy: Copy): Promise<number> {
   const { project_id, session_id, id, copied_seq, last_seq } = copy
   const until = Math.min(copied_seq + SLICE.entries, last_seq)
@@ -146,12 +151,12 @@ async function copySlice(connection: Queryable, copy: Copy): Promise<number> {
   return copied_seq + entries.length
 }
 
-/** Gives the answer as JSON. */
+/** Returns the answer as JSON. */
 async function finish(connection: Queryable, copy: Copy): Promise<string> {
   const { project_id, session_id, id, source, last_seq, idempotency } = copy
   const { user_id, configs, disable_task_tracking, total_tokens, last_message_id, bytes, counted } = source
   if (user_id !== null) await connection.query(FINISH_COPY.user, [project_id, user_id!])
-  // Still there, so it was there at each slice, and none of these lacks what was being deleted.
+  // The original still exists, so it existed during each slice, and no slice misses entries that were being deleted.
   const updated_at = await lastTouched(connection, copy)
   const [released] = await connection.query(FINISH_COPY.release, [project_id, id, last_seq])
   if (!released) throw brokenOff()
@@ -171,7 +176,7 @@ async function lastTouched(connection: Queryable, copy: Copy): Promise<string> {
   return row.updated_at!
 }
 
-/** Why a copy no longer belongs to this process. */
+/** The copy no longer belongs to this process. */
 async function reasonOfEnd(connection: Queryable, copy: Copy): Promise<Error> {
   return lastTouched(connection, copy).then(brokenOff, (error) => error)
 }
@@ -183,9 +188,10 @@ function brokenOff(): AnnalsError {
   )
 }
 
-/** Deletes what was written of a copy that will not be finished, as long as this process goes on. */
+/** Deletes what was written of a copy that will not be finished, while this process keeps running. */
 async function removeRemains(database: Database, { project_id, id, isServing }: Copy): Promise<void> {
-  // None: it was finished after all, though nobody could tell, or another has ended it and deletes what remains.
+  // No row: the copy was finished after all, although nobody could tell, or another process ended it and deletes the
+  // rest.
   const [ended] = await database.query(END_COPIES.own, [project_id, id])
   if (!ended) return
   await eraseRemains(database, project_id, id, () => {

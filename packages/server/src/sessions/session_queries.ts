@@ -13,10 +13,9 @@ import { prepared } from '../postgres/statement.js'
 import { ofUser, withUser } from '../users/user_queries.js'
 
 /**
- * A session with its head, and its user if need be, and the memory of its idempotency key.
- * No row: see withUser.
- * Parameters: $1 project, $2 session id, $3 user identifier or null, $4 id for a new user, $5 the body as JSON,
- * $6 idempotency key or null, $7 request hash.
+ * Creates a session with its head, its user if new, and its idempotency key. No row: see withUser. Parameters: $1
+ * project, $2 session id, $3 user identifier or null, $4 id for a new user, $5 the body as JSON, $6 idempotency key
+ * or null, $7 request hash.
  */
 export const CREATE_SESSION = prepared(
   'create_session',
@@ -49,15 +48,15 @@ FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.i
 WHERE s.project_id = $1 AND s.id = $2`,
 )
 
-/** Where a session's log stands. Parameters: $1 project, $2 session. */
+/** The last seq of a session. Parameters: $1 project, $2 session. */
 export const READ_HEAD = prepared(
   'read_head',
   'SELECT h.last_seq FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
 )
 
 /**
- * A session if what was sent with use_uuid agrees with it: `agrees` is true or false.
- * Parameters: $1 project, $2 session, $3 user identifier or null (not sent), $4 the body as JSON.
+ * A session, and whether it agrees with a request that has its id as use_uuid: `agrees` is true or false. Parameters:
+ * $1 project, $2 session, $3 user identifier or null (not sent), $4 the body as JSON.
  */
 export const COMPARE_SESSION = prepared(
   'compare_session',
@@ -73,16 +72,15 @@ WHERE s.project_id = $1 AND s.id = $2`,
 )
 
 /**
- * Keeps a session as it is until the transaction ends, appends aside that wait for it. Every change of a session
- * begins so, in a statement of its own: what comes after it then sees what the change before it has written.
- * Parameters: $1 project, $2 session.
+ * Locks a session until the transaction ends; appends to it wait. Every change of a session begins like this, in a
+ * separate statement, so that the next one sees what the previous change wrote. Parameters: $1 project, $2 session.
  */
 export const LOCK_SESSION = prepared(
   'lock_session',
   'SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR UPDATE',
 )
 
-/** Replaces the configs of a session that is locked. Parameters: $1 project, $2 session, $3 the body as JSON. */
+/** Replaces the configs of a locked session. Parameters: $1 project, $2 session, $3 the body as JSON. */
 export const REPLACE_CONFIGS = prepared(
   'replace_configs',
   `
@@ -98,9 +96,8 @@ RETURNING s.id`,
 const MERGED_CONFIGS = mergedJson('o.configs', "($3::jsonb -> 'configs')")
 
 /**
- * Merges into the configs of a session that is locked, unless the result takes more than the bytes allowed. Rows:
- * configs after the merge, and whether they were stored.
- * Parameters: $1 project, $2 session, $3 the body as JSON, $4 bytes allowed.
+ * Merges into the configs of a locked session, unless the result exceeds the bytes allowed. Rows: the merged configs,
+ * and whether they were stored. Parameters: $1 project, $2 session, $3 the body as JSON, $4 bytes allowed.
  */
 export const MERGE_CONFIGS = prepared(
   'merge_configs',

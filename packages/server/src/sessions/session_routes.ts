@@ -175,7 +175,7 @@ function copyRoute(app: AppServer, parts: AppParts): void {
   )
 }
 
-/** A session that was there already, as the request would have created it. */
+/** The answer for an existing session, as if the request had created it. */
 function asSent(request: FastifyRequest, session: string): string {
   return withFields(session, {
     configs: sentField(request, 'configs', '{}'),

@@ -61,7 +61,7 @@ export const CopiedSession = Type.Object({
   new_session_id: Uuid('The copy.'),
 })
 
-/** The body of a change of configs. */
+/** The body of a request that changes configs. */
 export const ConfigsBody = Strict({ configs: Configs('Any JSON object, up to 64 KiB.') })
 export type ConfigsBody = Static<typeof ConfigsBody>
 

@@ -18,19 +18,19 @@ import {
   REPLACE_CONFIGS,
 } from './session_queries.js'
 
-/** What a caller asks for when creating a session. `body` is the JSON as sent: configs are taken from it. */
+/** A request to create a session. `body` is the JSON as sent; configs are taken from it. */
 export interface SessionRequest {
   project_id: string
   user: string | undefined
   use_uuid: string | undefined
   body: string
   idempotency: IdempotencyKey | undefined
-  /** Where a new session must find room; by default there is. */
+  /** The quota that a new session must fit into; unlimited by default. */
   room?: Room
 }
 
 /**
- * Creates a session. With `use_uuid` of a session that exists already and agrees, gives that one.
+ * Creates a session. If `use_uuid` is an existing session with the same values, returns that one.
  * @throws AnnalsError session_exists, idempotency_key_reused, quota_exceeded
  */
 export async function createSession(
@@ -82,7 +82,7 @@ async function findAgreeing(
   return row?.json ?? undefined
 }
 
-/** An id whose old log is still being deleted cannot have a new one yet. @throws AnnalsError unavailable */
+/** While an id's old log is being deleted, the id cannot have a new session. @throws AnnalsError unavailable */
 async function refuseWhileErased(database: Queryable, project_id: string, use_uuid: string): Promise<void> {
   if ((await database.query(FIND_REMAINS_OF, [project_id, [use_uuid]])).length > 0) {
     throw new AnnalsError(
@@ -117,7 +117,7 @@ export async function replaceConfigs(
 }
 
 /**
- * Merges the body's configs into a session's: the top level, null deletes a key. Gives them after the merge.
+ * Merges the body's configs into a session's, at the top level; null deletes a key. Returns the merged configs.
  * @throws AnnalsError session_not_found, payload_too_large
  */
 export async function mergeConfigs(
@@ -139,7 +139,7 @@ async function lockSession(connection: Queryable, project_id: string, session_id
   if (!row) throw notFound('session')
 }
 
-/** What a merge would make is larger than may be stored. */
+/** The result of a merge would be too large. */
 export function mergedTooLarge(field: string): AnnalsError {
   return new AnnalsError(
     'payload_too_large',

@@ -2,31 +2,31 @@ import type { Database, Queryable } from '../../postgres/database.js'
 import { END_COPIES } from '../../sessions/copy_queries.js'
 import { ERASE_REMAINS, ERASE_SESSIONS, FIND_PROJECTS_WITH_REMAINS, FIND_REMAINS } from './erasure_queries.js'
 
-/** Sessions that one transaction takes out at most. */
+/** Most sessions that one transaction removes. */
 export const SESSIONS_AT_ONCE_MAX = 100
-/** Entries, and keys, that one statement deletes at most: some ten milliseconds' work. */
+/** Most entries, and keys, that one statement deletes: some ten milliseconds of work. */
 const ROWS_AT_ONCE_MAX = 2_000
 
-/** What was deleted. A log is numbered without gaps, so its last seq says how many entries it had. */
+/** What was deleted. A log has no gaps, so its last seq is its number of entries. */
 export interface ErasedSessions {
   sessions: number
   entries: number
 }
 
-/** What one transaction did. */
+/** The result of one transaction. */
 export interface ErasedStep extends ErasedSessions {
-  /** Of these, and of copies of them that were being made, those with entries that `eraseRemains` has to delete. */
+  /** Those of these, and of unfinished copies of them, that have entries left for `eraseRemains` to delete. */
   remains: string[]
-  /** Sessions that had no room in this transaction and are as they were. */
+  /** Sessions that did not fit into this transaction and are unchanged. */
   left: string[]
 }
 
 /**
- * Deletes sessions with their logs: the one place where a session is deleted. Each is there or gone as a whole for
- * everybody, in short transactions of a bounded number of rows, so that appends to other sessions wait for none
- * and those to these wait briefly and are then refused. With `untouched_since`, a session that was touched at or
- * after that time, though it be while this runs, stays. `onStep` is told what went with each transaction, `onSlice`
- * of each slice of a long log behind that; what they throw ends the work, and a later run goes on with it.
+ * Deletes sessions with their logs; the only place where sessions are deleted. For everybody else, each is either
+ * there or gone as a whole. It uses short transactions of a bounded number of rows: appends to other sessions do not
+ * wait, and appends to these wait briefly and are then refused. With `untouched_since`, a session that was touched at
+ * or after that time is kept, even if touched meanwhile. `onStep` is called with what each transaction deleted,
+ * `onSlice` for each slice of a long log after that; what they throw ends the work, and a later run continues it.
  */
 export async function eraseSessions(
   database: Database,
@@ -57,8 +57,8 @@ export async function eraseSessions(
 }
 
 /**
- * One transaction's part of deleting sessions, SESSIONS_AT_ONCE_MAX at most; the caller goes on with what is left
- * once it is committed.
+ * One transaction's part of deleting sessions, SESSIONS_AT_ONCE_MAX at most; after the commit, the caller continues
+ * with the rest.
  */
 export async function eraseSome(
   connection: Queryable,
@@ -94,14 +94,14 @@ export async function eraseSome(
     }
     await connection.query(ERASE_SESSIONS.terms, [project_id, gone])
     await connection.query(ERASE_SESSIONS.sessions, [project_id, gone])
-    // What goes must not live on in a copy that is made of it.
+    // Deleted data must not survive in a copy that is being made of it.
     copies.push(...(await connection.query(END_COPIES.of_sources, [project_id, gone])))
   }
   const entries = [...short, ...long].reduce((sum, { last_seq }) => sum + last_seq, 0)
   return { sessions: gone.length, entries, remains: [...remains, ...copies.map(({ id }) => id!)], left }
 }
 
-/** Deletes the entries of a session that is gone, in slices. Any number of processes may do it at once. */
+/** Deletes the entries of a deleted session, in slices. Any number of processes may do this at once. */
 export async function eraseRemains(
   database: Queryable,
   project_id: string,
@@ -121,7 +121,7 @@ export async function eraseRemains(
   await database.query(ERASE_REMAINS.done, session)
 }
 
-/** Deletes what others have left of a project's deleted sessions, because they were killed or stopped. */
+/** Deletes what killed or stopped processes left of a project's deleted sessions. */
 export async function eraseRemainsOf(
   database: Queryable,
   project_id: string,
@@ -135,7 +135,7 @@ export async function eraseRemainsOf(
   }
 }
 
-/** The projects where others have left something of deleted sessions. */
+/** The projects with such remains. */
 export async function findProjectsWithRemains(database: Queryable): Promise<string[]> {
   return (await database.query(FIND_PROJECTS_WITH_REMAINS, [])).map((row) => row.id!)
 }

@@ -19,9 +19,9 @@ export interface Erased {
   learning_spaces: number
 }
 
-/** Users, and keys, that one statement deletes at most. */
+/** Most users, and keys, that one statement deletes. */
 const ROWS_AT_ONCE_MAX = 1_000
-/** Learning spaces that one transaction deletes at most: each may have 256 terms. */
+/** Most learning spaces that one transaction deletes: each may have 256 terms. */
 const SPACES_AT_ONCE_MAX = 100
 const ATTEMPTS_MAX = 10
 
@@ -48,8 +48,8 @@ export async function deleteLearningSpace(
 }
 
 /**
- * Erases a user and everything of the user's, in short transactions; the user goes with the last one. When it
- * breaks off, what is left is still the user's, and erasing again goes on. @throws AnnalsError user_not_found
+ * Erases a user with all its data, in short transactions; the last one deletes the user itself. If it is interrupted,
+ * the rest still belongs to the user, and erasing again continues. @throws AnnalsError user_not_found
  */
 export async function eraseUser(database: Database, project_id: string, identifier: string): Promise<Erased> {
   const erased = { sessions: 0, entries: 0, learning_spaces: 0 }
@@ -57,7 +57,7 @@ export async function eraseUser(database: Database, project_id: string, identifi
     const step = await database.transaction((connection) =>
       eraseSomeOfUser(connection, project_id, identifier),
     )
-    // Whoever erases the same user at the same time may have had the last word.
+    // A concurrent erasure of the same user may have deleted the last of it.
     if (!step && isFirst) throw notFound('user')
     if (!step) return erased
     for (const key of ['sessions', 'entries', 'learning_spaces'] as const) erased[key] += step[key]
@@ -67,8 +67,9 @@ export async function eraseUser(database: Database, project_id: string, identifi
 }
 
 /**
- * A bounded piece of a user, and the user if that was all. While it holds the user's row, nobody can make anything
- * new for the user: each round so finds less than the one before. Undefined: there is no such user.
+ * Erases a bounded piece of a user's data, and the user itself after the last piece. While it holds the user's row,
+ * nothing new can be created for the user, so each round finds less than the one before. Undefined: there is no such
+ * user.
  */
 async function eraseSomeOfUser(connection: Queryable, project_id: string, identifier: string) {
   const [user] = await connection.query(LOCK_USER, [project_id, identifier])
@@ -87,8 +88,8 @@ async function eraseSomeOfUser(connection: Queryable, project_id: string, identi
 }
 
 /**
- * Erases a project. Its tokens go first, so that no new request gets in; then its data, in bounded pieces; what
- * requests under way add meanwhile keeps the project's row from going, and is removed in another round.
+ * Erases a project. Its tokens are deleted first, so that no new request gets in; then its data, in bounded pieces.
+ * What requests in flight add meanwhile prevents the deletion of the project's row, and is removed in another round.
  * @throws AnnalsError project_not_found
  */
 export async function eraseProject(database: Database, project_id: string): Promise<void> {

@@ -2,13 +2,13 @@ import { dropTerms } from '../../lists/term_queries.js'
 import { prepared } from '../../postgres/statement.js'
 
 /**
- * Deleting sessions with their logs, in one transaction and in this order. `lock` waits for appends under way, in
- * the appender's order, or the two could deadlock; behind it nothing of these sessions changes. `heads` are what
- * an append needs: without them it finds no session. `remains` keeps in mind those whose entries are too many for
- * this transaction. Parameters of each: $1 project, $2 session ids, and what it names itself.
+ * Deletes sessions with their logs, in one transaction and in this order. `lock` waits for appends in flight, in the
+ * appender's order, to avoid deadlocks; after it, nothing in these sessions changes. `heads` are what an append
+ * needs: without them it finds no session. `remains` records sessions with too many entries for this transaction.
+ * Parameters of each: $1 project, $2 session ids, and what it names itself.
  */
 export const ERASE_SESSIONS = {
-  /** Those that exist, and with $3 (else null) only those last touched before it. Rows: id, last_seq. */
+  /** Those that exist, and with $3 (otherwise null) only those last touched before it. Rows: id, last_seq. */
   lock: prepared(
     'lock_sessions_to_erase',
     `
@@ -36,7 +36,7 @@ INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at)
 SELECT $1::uuid, r.session_id, r.last_seq, now() FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, last_seq)
 ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_seq, excluded.last_seq)`,
   ),
-  /** Found by the configs of the sessions, and so before these go. */
+  /** Found by the sessions' configs, and so before these are deleted. */
   terms: prepared('erase_session_terms', dropTerms('sessions')),
   sessions: prepared(
     'erase_sessions',
@@ -44,15 +44,18 @@ ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_se
   ),
 } as const
 
-/** A log without a session that is no copy under way: what remains of a session, or a copy whose writer is gone. */
+/**
+ * Entries without a session, except those of a copy in progress: remains of a session, or of a copy with an expired
+ * lease.
+ */
 const NOT_LEASED = '(x.leased_until IS NULL OR x.leased_until < now())'
 
 /**
- * Deleting what is left of a session, a statement a slice, from the highest seq down. Each holds the row of
- * erased_sessions while it works, so that two who do it take turns. Parameters of each: $1 project, $2 session.
+ * Deletes the remains of a session, one slice per statement, from the highest seq down. Each holds the row of
+ * erased_sessions, so that concurrent runs take turns. Parameters of each: $1 project, $2 session.
  */
 export const ERASE_REMAINS = {
-  /** $3 how many. Row: the last seq that is left; none when another did the rest, or it is a copy that is being made. */
+  /** $3 how many. Row: the last remaining seq; none if another run deleted the rest, or it is a copy in progress. */
   entries: prepared(
     'erase_slice_of_entries',
     `
@@ -83,13 +86,13 @@ WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = 0 AND x.leased_un
   ),
 } as const
 
-/** Sessions of a project whose entries are not all deleted yet. Parameters: $1 project, $2 how many. */
+/** Sessions of a project with entries still to be deleted. Parameters: $1 project, $2 how many. */
 export const FIND_REMAINS = prepared(
   'find_remains',
   `SELECT x.session_id AS id FROM erased_sessions x WHERE x.project_id = $1 AND ${NOT_LEASED} ORDER BY x.session_id LIMIT $2`,
 )
 
-/** The same for ids that somebody wants to give to new sessions. Parameters: $1 project, $2 ids. */
+/** The same for ids requested for new sessions. Parameters: $1 project, $2 ids. */
 export const FIND_REMAINS_OF = prepared(
   'find_remains_of',
   'SELECT x.session_id AS id FROM erased_sessions x WHERE x.project_id = $1 AND x.session_id = ANY ($2::uuid[])',
@@ -107,7 +110,7 @@ export const ERASE_LEARNING_SPACES = {
     'lock_learning_spaces',
     'SELECT l.id FROM learning_spaces l WHERE l.project_id = $1 AND l.id = ANY ($2::uuid[]) ORDER BY l.id FOR UPDATE',
   ),
-  /** Found by the meta of the spaces, and so before these go. */
+  /** Found by the spaces' meta, and so before these are deleted. */
   terms: prepared('erase_learning_space_terms', dropTerms('learning_spaces')),
   spaces: prepared(
     'erase_learning_spaces',
@@ -116,7 +119,7 @@ export const ERASE_LEARNING_SPACES = {
   keys: ERASE_SESSIONS.keys,
 } as const
 
-/** What a user has, some of it. Parameters of each: $1 project, $2 user, $3 how many. */
+/** Some of a user's rows. Parameters of each: $1 project, $2 user, $3 how many. */
 export const FIND_OWNED = {
   sessions: prepared(
     'find_owned_sessions',
@@ -128,7 +131,7 @@ export const FIND_OWNED = {
   ),
 } as const
 
-/** Taking a project apart, piece by piece. Parameters: $1 project, and $2 how many where it is used. */
+/** Deletes a project, piece by piece. Parameters: $1 project, and $2 how many where it is used. */
 export const ERASE_PROJECT = {
   api_keys: prepared('erase_project_api_keys', 'DELETE FROM api_keys WHERE project_id = $1'),
   some_sessions: prepared(

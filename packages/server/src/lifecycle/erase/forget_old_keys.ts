@@ -9,8 +9,8 @@ const EVERY_MS = 60 * 60 * 1000
 const KEYS_AT_ONCE_MAX = 1_000
 
 /**
- * Drops idempotency keys past their time, every hour, a project and a bounded batch at a time, so that it never
- * holds locks for long. Every node does it; that two do it at once is harmless.
+ * Deletes expired idempotency keys every hour, one project and one bounded batch at a time, so that locks are short.
+ * Every node does it; doing it twice is harmless.
  */
 export function forgetOldKeys(database: Database, logger: Logger): { stop(): Promise<void> } {
   let stopped = false

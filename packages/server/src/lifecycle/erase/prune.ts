@@ -8,35 +8,35 @@ import {
   TIME_BEFORE,
 } from './prune_queries.js'
 
-/** Sessions that one statement looks at. */
+/** Most sessions that one statement reads. */
 const LOOKED_AT_ONCE_MAX = 500
 
-/** How far pruning has come. */
+/** The progress of pruning. */
 export interface Pruned {
   looked_at: number
   sessions: number
   entries: number
 }
 
-/** How to prune. */
+/** Options of pruning. */
 export interface PruneOptions {
-  /** Deletes nothing, and counts what would be deleted. */
+  /** Deletes nothing, only counts what would be deleted. */
   dry_run?: boolean
-  /** Goes on behind this session. */
+  /** Continues after this session. */
   after?: PrunePosition | undefined
-  /** Stops when so many have been looked at. */
+  /** Stops after reading so many. */
   looked_at_max?: number
   signal: AbortSignal
   onProgress?: (pruned: Pruned) => void
 }
 
-/** The time that lies so many seconds back, for `untouched_since`. */
+/** The time so many seconds ago, for `untouched_since`. */
 export async function timeBefore(database: Queryable, seconds: number): Promise<string> {
   const [row] = await database.query(TIME_BEFORE, [seconds])
   return row!.time!
 }
 
-/** How many sessions `prune` would look at. */
+/** How many sessions `prune` would read. */
 export async function countCandidates(database: Queryable, old: OldSessions): Promise<number> {
   const { statement, parameters } = countOldSessions(old)
   const [row] = await database.query(statement, parameters)
@@ -44,10 +44,10 @@ export async function countCandidates(database: Queryable, old: OldSessions): Pr
 }
 
 /**
- * Deletes the sessions of a project that nobody has touched since a time, oldest first: a slice is looked at, and
- * what goes of it is deleted as any session is, in short transactions that look again under the lock. A session
- * that is touched meanwhile stays. Two who prune at once do no harm. When it is stopped, what is done is done, and
- * another run goes on. Gives where it stopped, undefined at the end.
+ * Deletes the sessions of a project that have not been touched since a time, oldest first. It reads a slice, and
+ * deletes as for any deletion, in short transactions that check again under the lock: a session that is touched
+ * meanwhile is kept. Concurrent runs are harmless. If it is stopped, what is done stays done, and another run
+ * continues. Returns the position where it stopped; undefined at the end.
  */
 export async function prune(
   database: Database,

@@ -3,7 +3,10 @@ import { composed, type ListStatement } from '../../lists/keyset_queries.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
 
-/** Which sessions of a project may go: those last touched before a time, perhaps of one user or with certain configs. */
+/**
+ * Which sessions of a project may be deleted: those last touched before a time, possibly only of one user or with
+ * certain configs.
+ */
 export interface OldSessions {
   project_id: string
   /** A timestamp as PostgreSQL writes it. */
@@ -13,23 +16,23 @@ export interface OldSessions {
   configs?: string | undefined
 }
 
-/** Where a walk stands: behind this session. */
+/** The position of a walk: after this session. */
 export interface PrunePosition {
   created_at: string
   id: string
 }
 
-/** A time that lies some seconds back, by the database's clock. Parameters: $1 seconds. */
+/** The time so many seconds ago, by the database's clock. Parameters: $1 seconds. */
 export const TIME_BEFORE = prepared(
   'time_before',
   `SELECT ${timestampText('(now() - make_interval(secs => $1::double precision))')} AS time`,
 )
 
 /**
- * The next sessions of a walk in the order of creation, and for each whether it may go. When it was last touched
- * stands in its head and in no index, so each is looked at: no session was touched before it was created, so the
- * walk ends where the younger ones begin. The slice is cut before configs are compared: so each statement has one
- * plan and a bounded cost, whatever the filter. Rows: id, created_at, last_seq, goes.
+ * The next sessions of a walk in order of creation, and whether each may be deleted. The time of the last change is
+ * in the head and in no index, so every session is read. No session was touched before it was created, so the walk
+ * ends at the first one created too late. The slice is cut before configs are compared, so that the statement has one
+ * plan and bounded cost, whatever the filter. Rows: id, created_at, last_seq, goes.
  */
 export function findOldSessions(
   old: OldSessions,
@@ -58,7 +61,7 @@ ORDER BY t.created_at, t.id`,
   )
 }
 
-/** How many sessions a walk will look at. Row: sessions. */
+/** The number of sessions that a walk will read. Row: sessions. */
 export function countOldSessions(old: OldSessions): ListStatement {
   return composed(
     'count_old_sessions',

@@ -8,13 +8,13 @@ import { prune, timeBefore } from './prune.js'
 import type { PrunePosition } from './prune_queries.js'
 
 const SECONDS_A_DAY = 86_400
-/** Sessions of a project that one round looks at: what is left waits for the next one. */
+/** Most sessions of a project that one round reads: the rest waits for the next one. */
 const LOOKED_AT_A_ROUND_MAX = 20_000
 
 /**
- * Deletes, every now and then, what projects no longer keep, and what processes that were killed left of deleted
- * sessions. Every node does it, each in its own rhythm; that two do it at once is harmless. A round is bounded; the
- * next goes on where it stopped, and begins anew behind the last session. Nothing to do costs two short statements.
+ * Periodically deletes sessions whose retention has expired, and what killed processes left of deleted sessions.
+ * Every node does it, at its own pace; doing it twice is harmless. A round is bounded; the next one continues where
+ * it stopped, and starts over after the last session. If there is nothing to do, it costs two short statements.
  */
 export function applyRetention(
   database: Database,
@@ -35,7 +35,7 @@ async function run(database: Database, logger: Logger, every_ms: number, signal:
   const positions = new Map<string, PrunePosition>()
   for (;;) {
     try {
-      // Not all nodes at the same time, not even those that were started together.
+      // Spreads the nodes over time, even those that were started together.
       await sleep(every_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
       await applyOnce(database, logger, positions, signal)
     } catch (error) {

@@ -4,12 +4,12 @@ import { isJsonObject, isRefusal, readJson } from '../../json/read_json.js'
 import { USER_IDENTIFIER_LENGTH_MAX } from '../../limits.js'
 
 /**
- * The format of an export: JSON lines, each an object that says in `kind` what it is, between a header and a
- * last line with the checksum. docs/export-format.md describes it for others; this file is what is checked.
+ * The format of an export: JSON lines, each an object with its `kind`, between a header and a last line with the
+ * checksum. docs/export-format.md describes it for others; this file checks it.
  */
 export const FORMAT_VERSION = 1
 
-/** The first line. `user` or `session_id` is there when no more was exported. */
+/** The first line. `user` or `session_id` is set if only that was exported. */
 export interface ExportHeader {
   annals_export: number
   what: 'project' | 'user' | 'session'
@@ -22,7 +22,7 @@ export interface ExportHeader {
   schema_version: number
 }
 
-/** What a line's checks need of a session; the rest of it goes to the database as text. */
+/** The fields of a session that are checked; the rest goes to the database as text. */
 export interface SessionRecord {
   id: string
   user: string | null
@@ -54,7 +54,7 @@ export interface EndRecord {
   sha256: string
 }
 
-/** A line of an export that has the form of its kind. `text` is the line itself. */
+/** A valid line of its kind. `text` is the line itself. */
 export type CheckedLine = { number: number; text: string } & (
   | { kind: 'user'; record: OwnRecord }
   | { kind: 'learning_space'; record: OwnRecord }
@@ -63,7 +63,7 @@ export type CheckedLine = { number: number; text: string } & (
   | { kind: 'end'; record: EndRecord }
 )
 
-/** Something that is wrong with a line of a file, in words that follow "Line 7: ". */
+/** An error in a line of a file, in words that follow "Line 7: ". */
 export function wrongLine(number: number, reason: string): StartError {
   return new StartError(`Line ${number}: ${reason}`)
 }
@@ -147,7 +147,7 @@ const KINDS: Record<CheckedLine['kind'], Record<string, Check>> = {
   end: { lines: integer(1, Number.MAX_SAFE_INTEGER), sha256: { ...text, takes: 'a SHA-256 in hex' } },
 }
 
-/** Reads the first line. @throws StartError when it is no header, or one of a format that is not known here. */
+/** Reads the first line. @throws StartError if it is not a header, or has an unknown format version */
 export function readHeader(source: Buffer): ExportHeader {
   const { value } = readLine(source, 1)
   if (!('annals_export' in value)) {
@@ -163,7 +163,7 @@ export function readHeader(source: Buffer): ExportHeader {
   return value as unknown as ExportHeader
 }
 
-/** Reads a line behind the header. @throws StartError with what is wrong */
+/** Reads a line after the header. @throws StartError with what is wrong */
 export function readExportLine(source: Buffer, number: number): CheckedLine {
   const { text, value } = readLine(source, number)
   const { kind, ...members } = value
@@ -188,7 +188,7 @@ export function readExportLine(source: Buffer, number: number): CheckedLine {
   return { number, text, kind, record } as unknown as CheckedLine
 }
 
-/** A line of any file of JSON lines. @throws StartError when it is no JSON object that can be stored */
+/** A line of any file of JSON lines. @throws StartError if it is not a JSON object that can be stored */
 export function readLine(source: Buffer, number: number): { text: string; value: Record<string, unknown> } {
   const json = readJson(source)
   if (isRefusal(json)) {
@@ -207,6 +207,6 @@ export function readLine(source: Buffer, number: number): { text: string; value:
 function isTime(value: unknown): boolean {
   if (typeof value !== 'string' || !TIME.test(value)) return false
   const time = new Date(`${value.slice(0, 23)}Z`)
-  // A day that its month does not have would be taken for one of the next month.
+  // Otherwise a day that its month does not have would count as one of the next month.
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 23) === value.slice(0, 23)
 }

@@ -1,24 +1,24 @@
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { StartError } from '../../errors.js'
 
-/** Where an export is written to. */
+/** The destination of an export. */
 export interface ExportOutput {
   /** Resolves when more may be written. */
   write(bytes: Buffer): Promise<void>
-  /** The export is whole. */
+  /** The export is complete. */
   finish(): Promise<void>
-  /** The export failed: what was written of it goes, where it can. */
+  /** The export failed: deletes what was written, if possible. */
   abandon(): Promise<void>
 }
 
-/** The reader of a pipe has seen enough and is gone, as `head` does. */
+/** The reader of a pipe has closed it, as `head` does. */
 export class OutputClosed extends Error {
   override readonly name = 'OutputClosed'
 }
 
 /** Writes to a stream such as stdout, never faster than it is read. @throws OutputClosed */
 export function streamOutput(stream: NodeJS.WritableStream): ExportOutput {
-  // Without a listener a closed pipe would be an uncaught exception; write's own callback tells of it.
+  // Without a listener a closed pipe would be an uncaught exception; write's own callback reports it.
   stream.on('error', () => {})
   return {
     write: (bytes) =>
@@ -34,9 +34,9 @@ export function streamOutput(stream: NodeJS.WritableStream): ExportOutput {
 }
 
 /**
- * Writes to a file under another name and renames it at the end, so that nobody takes half an export for a whole
- * one, and an earlier export stays until the new one is whole. What is no regular file (a device, a named pipe)
- * is written to as it is. @throws StartError when it cannot be written
+ * Writes to a temporary file and renames it at the end, so that nobody takes half an export for a complete one, and
+ * an earlier export stays until the new one is complete. Anything but a regular file (a device, a named pipe) is
+ * written to directly. @throws StartError if it cannot be written
  */
 export async function fileOutput(path: string): Promise<ExportOutput> {
   const existing = await stat(path).catch(() => undefined)
@@ -44,7 +44,7 @@ export async function fileOutput(path: string): Promise<ExportOutput> {
     const file = await openFile(path, 'w', path)
     return { write: writer(file, path), finish: () => file.close(), abandon: () => file.close() }
   }
-  // A link stays a link: what it points at is replaced.
+  // A link stays a link: its target is replaced.
   const target = existing ? await realpath(path) : path
   const partial = `${target}.${process.pid}.partial`
   const file = await openFile(partial, 'wx', path)
@@ -64,7 +64,7 @@ export async function fileOutput(path: string): Promise<ExportOutput> {
 
 async function openFile(name: string, flags: string, path: string): Promise<FileHandle> {
   try {
-    // What callers stored is nobody else's business.
+    // Stored data is only for the file's owner.
     return await open(name, flags, 0o600)
   } catch (error) {
     throw cannotWrite(path, error)

@@ -2,9 +2,9 @@ import { AnnalsError } from '../../errors.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { EXPORT_ENTRIES } from './export_queries.js'
 
-/** Entries that one statement reads at most. */
+/** Most entries that one statement reads. */
 const PIECE_ENTRIES_MAX = 2_000
-/** Bytes of JSON that one statement reads at most (one entry more): what an export holds in memory at a time. */
+/** Most bytes of JSON that one statement reads (plus one entry): what an export holds in memory. */
 const PIECE_BYTES_MAX = 4 * 1024 * 1024
 
 /** A session whose head was read: its log is exported up to `last_seq`, whatever is appended meanwhile. */
@@ -27,7 +27,7 @@ interface Reading {
   behind: number
 }
 
-/** A part of a log that one statement is asked for. */
+/** A range of a log for one statement. */
 interface Range {
   reading: Reading
   behind: number
@@ -36,10 +36,10 @@ interface Range {
 
 /**
  * The lines of sessions, each followed by its entries in order, in pieces of bounded size: small sessions share a
- * statement, large ones take several. Entries never change place, so pieces fit together without a snapshot.
+ * statement, large ones take several. Entries never move, so pieces fit together without a snapshot.
  *
- * A session that is deleted meanwhile is left out. When it goes while its own entries are being written, what is
- * written already cannot be taken back: then the export fails, rather than hold half of what was to be gone.
+ * A session that is deleted meanwhile is left out. If it is deleted while its own entries are being written, the
+ * export fails, because keeping half of what was meant to be deleted would be wrong.
  */
 export async function* exportSessions(
   database: Queryable,
@@ -62,7 +62,7 @@ export async function* exportSessions(
   }
 }
 
-/** Puts rows to the sessions that they belong to; `finished` counts those at the front that need no more. */
+/** Assigns rows to their sessions; `finished` counts the complete ones at the front. */
 function takeRows(ranges: Range[], rows: Row[]): { piece: ExportPiece; finished: number } {
   const piece: ExportPiece = { lines: [], sessions: 0, entries: rows.length }
   let at = 0
@@ -80,7 +80,7 @@ function takeRows(ranges: Range[], rows: Row[]): { piece: ExportPiece; finished:
     if (own.length > 0 && Number(own.at(-1)!.seq) !== reading.behind) {
       throw new Error(`the log of session ${session.id} has a gap before seq ${own.at(-1)!.seq}`)
     }
-    // The first range always gives something, and so does each before one that gave something.
+    // The first range always returns something, and so does each before one that returned something.
     const isGone = reading.behind < until && (at < rows.length || rows.length === 0)
     if (isGone && reading.behind > 0) throw deletedMeanwhile(session.id)
     if (!isGone && reading.behind < session.last_seq) return { piece, finished: index }
@@ -88,7 +88,7 @@ function takeRows(ranges: Range[], rows: Row[]): { piece: ExportPiece; finished:
   return { piece, finished: ranges.length }
 }
 
-/** What the next statement is asked for: the logs of as many sessions as it may read entries of. */
+/** The ranges of the next statement: the logs of as many sessions as it may read entries of. */
 function cutRanges(open: Reading[]): Range[] {
   const ranges: Range[] = []
   let room = PIECE_ENTRIES_MAX

@@ -16,10 +16,10 @@ import {
 } from './export_queries.js'
 
 const USERS_AT_ONCE_MAX = 500
-/** Rows of sessions and learning spaces in a page: each may have some 100 KB of configs or meta. */
+/** Sessions or learning spaces per page: each may have some 100 KB of configs or meta. */
 const OWNED_AT_ONCE_MAX = 100
 
-/** What is exported: a whole project, or what belongs to one user in it, or one session. */
+/** What to export: a whole project, one of its users with all data, or one session. */
 export interface ExportScope {
   project: { id: string; name: string }
   user?: string | undefined
@@ -39,12 +39,12 @@ export interface ExportOptions {
   schema_version: number
   exported_at: string
   signal: AbortSignal
-  /** Told after each piece what was written so far. */
+  /** Called after each piece with what was written so far. */
   onProgress: (counts: Readonly<ExportCounts>) => void
 }
 
 /**
- * How many entries an export will have, more or less: its project lives on.
+ * The approximate number of entries of an export: its project is in use.
  * @throws AnnalsError user_not_found, session_not_found
  */
 export async function measureExport(database: Queryable, scope: ExportScope): Promise<number> {
@@ -60,8 +60,8 @@ export async function measureExport(database: Queryable, scope: ExportScope): Pr
 /**
  * Writes an export, from its header to the line with the checksum.
  *
- * There is no one transaction around it, which would keep PostgreSQL from cleaning up for as long as it takes.
- * What is promised is what a log promises: each session as it was at one of its seqs, whole up to there.
+ * It is not one transaction, which would keep PostgreSQL from cleaning up all that time. The guarantee is that of a
+ * log: each session as it was at one of its seqs, complete up to there.
  */
 export async function writeExport(
   database: Queryable,
@@ -108,7 +108,7 @@ function headerOf(scope: ExportScope, { exported_at, schema_version }: ExportOpt
 
 type Piece = { lines: string[] } & Partial<ExportPiece> & { users?: number; learning_spaces?: number }
 
-/** Every line between header and end, each behind what it refers to. */
+/** Every line between header and end, each after what it refers to. */
 async function* walk(database: Queryable, scope: ExportScope): AsyncGenerator<Piece> {
   const project_id = scope.project.id
   if (scope.session_id !== undefined) {
@@ -144,7 +144,7 @@ async function* usersOnly(
   }
 }
 
-/** Users by id, so that what they own lies in one range of an index. */
+/** Users by id, so that what they own is in one range of an index. */
 async function* userPages(
   database: Queryable,
   project_id: string,
@@ -181,7 +181,7 @@ async function* ownedPages(
   users: Row[] | undefined,
 ): AsyncGenerator<Row[]> {
   const range = users && { first: users[0]!.id!, last: users.at(-1)!.id! }
-  // A user made since the page of users was read may lie in its range, and has no line of its own.
+  // A user created since the page of users was read may be in its range, and has no line.
   const exported = users && new Set<string | null>(users.map((row) => row.id!))
   let after: OwnedPosition | undefined
   for (;;) {

@@ -4,11 +4,11 @@ import { timestampText } from '../../lists/resource_json.js'
 import { planned, prepared } from '../../postgres/statement.js'
 
 /**
- * Reading a project for an export. Each row's column `line` is the line of the export as PostgreSQL writes it:
- * JSON that callers stored goes from jsonb to the file as text, so that no digit is lost on the way.
+ * Reads a project for an export. Each row's column `line` is the line of the export as PostgreSQL writes it: callers'
+ * JSON goes from jsonb to the file as text, so no digit is lost.
  */
 
-/** The members of a line, each an SQL expression that gives JSON or null. */
+/** The members of a line, each an SQL expression that returns JSON or null. */
 function line(members: Record<string, string>): string {
   const pieces = Object.entries(members).map(
     ([name, json], index) => `'${index === 0 ? '{' : ','}"${name}":', coalesce((${json})::text, 'null')`,
@@ -61,7 +61,7 @@ const OWNED_LINES = {
   }),
 } as const
 
-/** Everything in a row of entries but its project: what is null there is null here. */
+/** Everything in a row of entries except its project; nulls stay null. */
 const ENTRY_LINE = line({
   kind: text('e.kind'),
   session_id: quoted('e.session_id'),
@@ -80,11 +80,11 @@ const ENTRY_LINE = line({
   data: 'e.data',
 })
 
-/** A page of a project's users in the order of their ids; of one user where `identifier` is given. Rows: id, line. */
+/** A page of a project's users in order of their ids; only one user if `identifier` is given. Rows: id, line. */
 export function exportUsers(page: {
   project_id: string
   identifier: string | undefined
-  /** The last id of the page before. */
+  /** The last id of the previous page. */
   after: string | undefined
   limit: number
 }): ListStatement {
@@ -96,7 +96,7 @@ SELECT t.id, ${raw(USER_LINE)} AS line FROM users t WHERE ${join(conditions, ' A
   return { statement: planned('export_users', query.text), parameters: query.values as string[] }
 }
 
-/** Where a row of a page stands in the page's order. */
+/** A row's position in the page's order. */
 export interface OwnedPosition {
   user_id: string | null
   created_at: string
@@ -104,7 +104,7 @@ export interface OwnedPosition {
 }
 
 /**
- * A page of what users whose ids lie in a range own, or of what has no user (`range` undefined), in the order of
+ * A page of what the users in a range of ids own, or of what has no user (`range` undefined), in the order of
  * (user_id, created_at, id), which is that of an index. Rows: user_id, created_at, id, last_seq (sessions), line.
  */
 export function exportOwned(
@@ -154,9 +154,9 @@ WHERE t.project_id = $1 AND t.id = $2`,
 )
 
 /**
- * Entries of several sessions, each from one seq to another, in that order, cut off where their JSON passes a
- * number of bytes, but never before the first. Rows: ord (of the session, from 1), seq, line.
- * Parameters: $1 project; one element a session: $2 session, $3 seq to begin behind, $4 last seq; $5 bytes.
+ * Entries of several sessions, each from one seq to another, in that order. They end before the entry with which
+ * their JSON would exceed a number of bytes, but there is at least one. Rows: ord (of the session, from 1), seq,
+ * line. Parameters: $1 project; one element per session: $2 session, $3 seq to start after, $4 last seq; $5 bytes.
  */
 export const EXPORT_ENTRIES = planned(
   'export_entries',
@@ -172,7 +172,7 @@ WHERE e.bytes_before < $5
 ORDER BY e.ord, e.seq`,
 )
 
-/** How much an export will hold, for its progress. Parameters: $1 project, $2 user's id. Row: sessions, entries. */
+/** The expected size of an export, for its progress. Parameters: $1 project, $2 user's id. Row: sessions, entries. */
 export const MEASURE_EXPORT = {
   project: prepared(
     'measure_project_export',

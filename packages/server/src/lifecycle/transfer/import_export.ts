@@ -11,12 +11,12 @@ import {
   type Tally,
 } from './restore_batch.js'
 
-/** Bounds of one transaction: past these a larger one is no faster, and an interruption loses more. */
+/** Limits of one transaction: a larger one is no faster, and an interruption would lose more. */
 const BATCH_LINES_MAX = 2_000
 const BATCH_CHARACTERS_MAX = 4 * 1024 * 1024
 const ATTEMPTS_MAX = 5
 
-/** What an import stored, and what it found to be there. */
+/** What an import stored, and what already existed. */
 export interface ImportTotals {
   users: Tally
   learning_spaces: Tally
@@ -29,12 +29,12 @@ export interface ImportOptions {
   project_id: string
   dry_run: boolean
   signal: AbortSignal
-  /** Told after each transaction up to which byte of the file everything is stored. */
+  /** Called after each transaction with the byte of the file up to which everything is stored. */
   onProgress: (bytes: number) => void
   onConflict: (conflict: Conflict) => void
 }
 
-/** Reads an export to its end and stores nothing. @throws StartError that names the line and what is wrong with it */
+/** Reads a whole export and stores nothing. @throws StartError that names the line and what is wrong with it */
 export async function checkExport(
   reader: ExportReader,
   signal: AbortSignal,
@@ -47,8 +47,8 @@ export async function checkExport(
 }
 
 /**
- * Restores an export, a bounded batch a transaction. Interrupted anywhere, it has stored the front of the export,
- * each log without gaps, and run again it stores the rest. While a batch is being stored the next one is read.
+ * Restores an export, one bounded batch per transaction. If it is interrupted, it has stored the beginning of the
+ * export, each log without gaps; run again, it stores the rest. While one batch is stored, the next one is read.
  * @throws StartError that names the line and what is wrong with it; the lines before it may be stored by then
  */
 export async function importExport(
@@ -78,7 +78,7 @@ export async function importExport(
   return restoring.totals
 }
 
-/** Lines that wait until there are enough of them. */
+/** Collects lines until there are enough of them. */
 class OpenBatch implements RestoreBatch {
   readonly users: RestoreBatch['users'] = []
   readonly learning_spaces: RestoreBatch['learning_spaces'] = []
@@ -92,7 +92,7 @@ class OpenBatch implements RestoreBatch {
 
   fits(line: ExportLine): boolean {
     if (this.lines === 0) return true
-    // A line that stands twice meets itself in the database, and is the same or a conflict like any other.
+    // A repeated line finds itself in the database, and is equal or a conflict like any other.
     if (this.ids.has(idOf(line))) return false
     return this.lines < BATCH_LINES_MAX && this.characters + line.text.length <= BATCH_CHARACTERS_MAX
   }
@@ -133,7 +133,7 @@ class Restoring {
     conflicts: 0,
   }
   private running: Promise<void> = Promise.resolve()
-  /** A session that is in conflict and whose entries go on in the next batch. */
+  /** A session in conflict whose entries continue in the next batch. */
   private refused: SessionRecord | undefined
 
   constructor(
@@ -141,11 +141,11 @@ class Restoring {
     private readonly options: ImportOptions,
   ) {}
 
-  /** Resolves when the batch before is stored and this one is under way. @throws what the batch before met */
+  /** Resolves when the previous batch is stored and this one is in progress. @throws the previous batch's error */
   async take(batch: OpenBatch): Promise<void> {
     await this.running
     this.running = this.store(batch)
-    // It is thrown to whoever waits for it next.
+    // It is thrown to the next caller that waits.
     this.running.catch(() => {})
   }
 
@@ -170,7 +170,7 @@ class Restoring {
     this.options.onProgress(last.end_offset)
   }
 
-  /** Runs a transaction again when somebody else made the same user or session in the same instant. */
+  /** Retries a transaction if another one created the same user or session at the same moment. */
   private async restore(batch: RestoreBatch, { first_line, last }: OpenBatch): Promise<RestoreOutcome> {
     const { project_id, dry_run } = this.options
     for (let attempt = 1; ; attempt++) {

@@ -12,10 +12,10 @@ import { type OpenAiRun, type RunMessage, readOpenAiRun } from './openai_run.js'
 import type { Tally } from './restore_batch.js'
 import { FIND_KNOWN_ENTRIES } from './restore_queries.js'
 
-/** Runs that are stored at once: the appender puts them into one commit. */
+/** Runs stored at once: the appender puts them into one commit. */
 const RUNS_AT_ONCE_MAX = 16
 const CHARACTERS_AT_ONCE_MAX = 4 * 1024 * 1024
-/** Characters of one append; a longer message goes alone. */
+/** Most characters of one append; a longer message goes alone. */
 const APPEND_CHARACTERS_MAX = 1024 * 1024
 const SPACE = /^\s*$/
 
@@ -31,13 +31,13 @@ export interface RunImportOptions {
   onProgress: (bytes: number) => void
 }
 
-/** What runs are stored with: through the same doors as a caller's requests. */
+/** Stores runs the same way as a caller's requests. */
 export interface RunStore {
   database: Queryable
   appender: Appender
 }
 
-/** Reads a file of runs to its end and stores nothing. @throws StartError that names the line and what is wrong */
+/** Reads a whole file of runs and stores nothing. @throws StartError that names the line and what is wrong */
 export async function checkOpenAiRuns(
   source: AsyncIterable<Buffer>,
   signal: AbortSignal,
@@ -50,8 +50,8 @@ export async function checkOpenAiRuns(
 }
 
 /**
- * Stores each run as a session of its own: its user, its configs, its messages as entries of the log, appended as
- * any other. Ids are derived from the file, so that what an earlier import stored is found and not stored again.
+ * Stores each run as a session: its user, its configs, its messages as entries of the log, appended as usual. Ids are
+ * derived from the file, so that what an earlier import stored is found and not stored again.
  */
 export async function importOpenAiRuns(
   store: RunStore,
@@ -142,7 +142,7 @@ async function findKnown(database: Queryable, project_id: string, run: OpenAiRun
   return new Set(rows.map((row) => row.id!))
 }
 
-/** Cuts messages into appends that are neither too many nor too long. */
+/** Splits messages into appends of limited number and length. */
 function cutAppends(messages: RunMessage[]): RunMessage[][] {
   const appends: RunMessage[][] = []
   let characters = 0

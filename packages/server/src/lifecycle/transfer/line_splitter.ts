@@ -1,13 +1,13 @@
 import { StartError } from '../../errors.js'
 
 /**
- * Bytes of one line at most. jsonb itself holds no more than 256 MB, so nothing that was ever stored is refused;
- * a file without line feeds is, before it fills the memory.
+ * Most bytes of one line. jsonb itself holds at most 256 MB, so nothing that was ever stored is refused, but a file
+ * without line feeds is, before it fills the memory.
  */
 export const LINE_BYTES_MAX = 256 * 1024 * 1024
 const LINE_FEED = 0x0a
 
-/** Cuts a stream of bytes into lines, without their line feeds. */
+/** Splits a stream of bytes into lines, without their line feeds. */
 export class LineSplitter {
   private pieces: Buffer[] = []
   private pieceBytes = 0
@@ -25,7 +25,7 @@ export class LineSplitter {
     return complete
   }
 
-  /** What stands behind the last line feed. */
+  /** The rest after the last line feed. */
   rest(): Buffer {
     return this.finish(Buffer.alloc(0))
   }

@@ -26,8 +26,8 @@ export interface RunMessage {
 const MEMBERS = ['user', 'configs', 'messages']
 
 /**
- * Reads a line. Its ids are made from the line and its number, so that the same file gives the same ids: what an
- * earlier import stored is known again. @throws StartError that says what is wrong with it
+ * Reads a line. Its ids are derived from the line and its number, so the same file gives the same ids, and what an
+ * earlier import stored is recognized. @throws StartError that says what is wrong with it
  */
 export function readOpenAiRun(source: Buffer, number: number): OpenAiRun {
   const { text, value } = readLine(source, number)
@@ -79,7 +79,7 @@ function isIdentifier(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && [...value].length <= USER_IDENTIFIER_LENGTH_MAX
 }
 
-/** A UUID of version 8 (RFC 9562: the bits are the application's own): the first bits of a name's SHA-256. */
+/** A UUID of version 8 (RFC 9562: its bits are application-defined): the first bits of a name's SHA-256. */
 export function derivedId(name: string): string {
   const bytes = createHash('sha256').update(`annals openai-runs ${name}`).digest().subarray(0, 16)
   bytes[6] = (bytes[6]! & 0x0f) | 0x80

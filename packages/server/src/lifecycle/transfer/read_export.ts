@@ -12,28 +12,28 @@ import {
 } from './export_format.js'
 import { LineSplitter } from './line_splitter.js'
 
-/** A line of an export that was checked, what it belongs to, and where it ends in the file. */
+/** A checked line of an export, its session, and where it ends in the file. */
 export type ExportLine = Exclude<CheckedLine, { kind: 'end' }> & {
-  /** The session that an entry belongs to, and a session's line itself. */
+  /** The session of an entry, and of a session's own line. */
   session: SessionRecord | undefined
   /** Bytes of the file up to the line's end. */
   end_offset: number
 }
 
-/** What was read when an export had been read to its end. */
+/** The totals of a completely read export. */
 export interface ExportTotals {
   lines: number
   bytes: number
 }
 
 /**
- * Reads an export and checks all that can be checked without a database: the form of each line, that each
- * session's log is whole and agrees with its head, the count of lines and the checksum.
+ * Reads an export and checks everything that needs no database: the form of each line, that each session's log is
+ * complete and agrees with its head, the number of lines and the checksum.
  *
  *   header ──▶ lines: users, learning spaces, sessions each followed by their entries ──▶ end ──▶ nothing more
  *
- * Lines are given as they are read, so what was given is good line by line, and the export as a whole only when
- * the reader has come to its end without an error.
+ * Lines are returned as they are read, so each returned line is valid, but the export as a whole only once its end
+ * was reached without an error.
  * @throws StartError that names the line and what is wrong with it
  */
 export class ExportReader {
@@ -62,7 +62,7 @@ export class ExportReader {
   private take(source: Buffer, lineFeedBytes: number, into: ExportLine[]): void {
     const number = this.lines + 1
     if (this.ended) throw wrongLine(number + 1, 'there is something behind the last line of the export.')
-    // Only the last line may lack its line feed; another one was cut off in the middle, whatever it looks like.
+    // Only the last line may lack its line feed; any other was cut off in the middle, whatever it looks like.
     if (lineFeedBytes === 0 && !source.includes('"kind":"end"')) throw this.cutOff()
     this.bytes += source.length + lineFeedBytes
     if (!this.header) {
@@ -95,12 +95,12 @@ export class ExportReader {
   }
 }
 
-/** Follows the entries of one session after the other, and holds them against what the session's line says. */
+/** Follows the entries of one session after the other, and compares them with the session's line. */
 class LogCheck {
   private session: SessionRecord | undefined
   private last: { seq: number; tokens: number; created_at: string; message_id: string | null } = NOTHING_YET
 
-  /** The session that the line belongs to. @throws StartError when the line cannot stand where it stands */
+  /** The session that the line belongs to. @throws StartError if the line is out of place */
   follow(line: Exclude<CheckedLine, { kind: 'end' }>): SessionRecord | undefined {
     switch (line.kind) {
       case 'event':
@@ -117,7 +117,7 @@ class LogCheck {
     }
   }
 
-  /** Nothing more comes for the session that was followed last. @throws StartError when its log is not whole */
+  /** Ends the last followed session. @throws StartError if its log is incomplete */
   finish(number: number): void {
     const { session, last } = this
     this.session = undefined

@@ -18,7 +18,7 @@ import {
 type LineOf<Kind extends ExportLine['kind']> = Extract<ExportLine, { kind: Kind }>
 type EntryLine = LineOf<'event' | 'message'>
 
-/** Lines that are restored in one transaction. Entries stand behind one another without gaps, a session's together. */
+/** Lines restored in one transaction. Entries follow one another without gaps, a session's together. */
 export interface RestoreBatch {
   users: LineOf<'user'>[]
   learning_spaces: LineOf<'learning_space'>[]
@@ -26,13 +26,13 @@ export interface RestoreBatch {
   entries: EntryLine[]
 }
 
-/** How many lines of a kind were stored, and how many were there already. */
+/** How many lines of a kind were stored, and how many already existed. */
 export interface Tally {
   stored: number
   known: number
 }
 
-/** A session or learning space that the target has otherwise. It is left as it is. */
+/** A session or learning space that exists in the target with different content. It is left unchanged. */
 export interface Conflict {
   kind: 'session' | 'learning_space'
   id: string
@@ -47,18 +47,18 @@ export interface RestoreOutcome {
   conflicts: Conflict[]
 }
 
-/** A session of the batch as it stands in the target. */
+/** A session of the batch, as it is in the target. */
 interface Target {
   row: Row
   last_seq: number
 }
 
 /**
- * Restores a batch inside a transaction. What the target has already is compared and left as it is; what it has
- * otherwise is a conflict, and nothing of it is stored. With `dry_run` nothing at all is stored.
+ * Restores a batch inside a transaction. What already exists in the target is compared and left unchanged; if it
+ * differs, that is a conflict, and nothing of it is stored. With `dry_run` nothing at all is stored.
  *
- * Entries are stored only behind the last seq of a log whose every entry was found to be the same before, be it
- * by this batch or by those before it. So a conflict is known before the first write to its session.
+ * Entries are only stored after the last seq of a log, and only if all its existing entries were found to be equal,
+ * by this batch or earlier ones. So a conflict is known before the first write to its session.
  */
 export async function restoreBatch(
   connection: Queryable,
@@ -134,7 +134,7 @@ async function restoreSpaces(
   return { stored: fresh.length, known }
 }
 
-/** The batch's sessions that exist, by id; their heads are locked, unless nothing will be stored. */
+/** The batch's sessions that exist, by id; their heads are locked unless nothing will be stored. */
 async function findTargets(
   connection: Queryable,
   project_id: string,
@@ -147,7 +147,7 @@ async function findTargets(
   return new Map(rows.map((row) => [row.id!, { row, last_seq: Number(row.last_seq) }]))
 }
 
-/** Sessions that exist as others, and why they are. */
+/** Sessions that exist with different content, and how they differ. */
 function refuseSessions(
   batch: RestoreBatch,
   targets: Map<string, Target>,
@@ -221,7 +221,7 @@ async function restoreEntries(
   if (moved.length !== sessions.length) throw new Error('a head was not where its log ended')
 }
 
-/** @throws StartError for the first line that was not stored, which is for one reason only */
+/** @throws StartError for the first line that was not stored; there is only one possible reason */
 function requireAll(
   lines: ReadonlyArray<LineOf<'session' | 'learning_space'>>,
   stored: ReadonlySet<string>,

@@ -3,18 +3,17 @@ import { insertTerms } from '../../lists/term_queries.js'
 import { planned } from '../../postgres/statement.js'
 
 /**
- * Writing an import. An import restores a log that was appended to elsewhere: its ids, seqs and times are given
- * and must come out as they went in, which an append, whose very work is to number and to date, cannot do. So
- * these statements stand beside the appender and keep what it keeps: the session's head is locked before its
- * log is looked at, entries go in only right behind the head's last seq, in the same transaction the head moves
- * to the last of them, and its total_tokens and last_message_id move with it.
+ * Writes an import. An import restores a log that was appended elsewhere: its ids, seqs and times are given and must
+ * be kept, but an append assigns new ones. So these statements bypass the appender and keep its rules: the session's
+ * head is locked before its log is read, entries are only inserted directly after the head's last seq, the same
+ * transaction moves the head to the last of them, and its total_tokens and last_message_id move with it.
  *
- * Lines of the export come as one JSON array and are taken apart here, so that their numbers keep every digit.
- * No statement is prepared: an import often begins with empty tables, and a plan made for these would stay. Rows
- * that are looked up one by one are so by OFFSET 0, which keeps the planner from reading a table whole to join it.
+ * Lines of the export arrive as one JSON array and are taken apart here, so that their numbers keep every digit. No
+ * statement is prepared: an import often begins with empty tables, and a plan made for these would stay. Look-ups row
+ * by row use OFFSET 0, which keeps the planner from reading a whole table to join it.
  */
 
-/** How many users of the lines do not exist. Parameters: $1 project, $2 lines. */
+/** How many of the lines' users do not exist. Parameters: $1 project, $2 lines. */
 export const COUNT_NEW_USERS = planned(
   'count_new_users',
   `
@@ -23,7 +22,7 @@ WHERE NOT EXISTS (SELECT FROM users k WHERE k.project_id = $1 AND k.identifier =
 )
 
 /**
- * Users by identifier: an existing one is left as it is; a new one keeps its id unless that is another's.
+ * Users by identifier: an existing one is left unchanged; a new one keeps its id unless another user has it.
  * Parameters: $1 project, $2 lines.
  */
 export const RESTORE_USERS = planned(
@@ -51,7 +50,7 @@ function userOf(condition: string): string {
   return `LEFT JOIN LATERAL (SELECT u.id, u.identifier FROM users u WHERE u.project_id = $1 AND ${condition} OFFSET 0) u ON true`
 }
 
-/** What an existing row has that never changes, in the words of an export. */
+/** The immutable fields of an existing row, as an export writes them. */
 function identity(alias: string): string {
   return `${alias}.id, u.identifier AS user, ${timestampText(`${alias}.created_at`)} AS created_at`
 }
@@ -66,7 +65,7 @@ ${userOf('u.id = l.user_id')}
 WHERE l.project_id = $1 AND l.id = ANY ($2::uuid[])`,
 )
 
-/** Rows: the ids that were stored; one whose user does not exist is not. Parameters: $1 project, $2 lines. */
+/** Rows: the stored ids, except those whose user does not exist. Parameters: $1 project, $2 lines. */
 export const RESTORE_SPACES = planned(
   'restore_spaces',
   `
@@ -90,16 +89,16 @@ ${userOf('u.id = s.user_id')}
 WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])
 ORDER BY h.session_id`
 
-/** Sessions that exist, and where their logs stand. Parameters: $1 project, $2 ids. */
+/** Sessions that exist, and their last seqs. Parameters: $1 project, $2 ids. */
 export const FIND_HEADS = planned('find_heads', FIND_HEADS_TEXT)
 
-/** The same, with their heads locked in the appender's order, so that nothing moves until the transaction ends. */
+/** The same, with their heads locked in the appender's order, so that nothing changes until the transaction ends. */
 export const LOCK_HEADS = planned('lock_heads', `${FIND_HEADS_TEXT}\nFOR UPDATE OF h`)
 
 /**
- * Sessions with heads whose logs are empty. Rows: the ids that were stored; one whose user does not exist is not.
- * updated_at is the last that the session will have: an append that comes while entries are still missing gets
- * no earlier time than they have. Parameters: $1 project, $2 lines.
+ * Sessions with heads and empty logs. Rows: the stored ids, except those whose user does not exist. updated_at is the
+ * final one: an append that arrives while entries are still missing gets no earlier time than they have. Parameters:
+ * $1 project, $2 lines.
  */
 export const RESTORE_SESSIONS = planned(
   'restore_sessions',
@@ -125,10 +124,9 @@ SELECT id FROM made`,
 )
 
 /**
- * Entries of the lines that the log has otherwise: another id, content or time at that seq. JSON is compared as
- * text, since numbers that are equal may be written differently. What may change of an entry (the meta that was
- * patched) or is derived (tokens, bytes) is not looked at. Rows: session_id, seq (the first such one).
- * Parameters: $1 project, $2 lines.
+ * Entries of the lines that differ from the log: another id, content or time at that seq. JSON is compared as text,
+ * because equal numbers may be written differently. Fields that may change (patched meta) or are derived (tokens,
+ * bytes) are not compared. Rows: session_id, seq (the first that differs). Parameters: $1 project, $2 lines.
  */
 export const FIND_DIFFERENT_ENTRIES = planned(
   'find_different_entries',
@@ -149,9 +147,9 @@ GROUP BY g.session_id`,
 )
 
 /**
- * Entries right behind their sessions' last seqs, and the heads moved to the last of them. Rows: the sessions
- * whose heads moved, which must be all. Parameters: $1 project, $2 lines; one element a session: $3 session,
- * $4 its updated_at in the export.
+ * Inserts entries directly after their sessions' last seqs and moves the heads to the last of them. Rows: the
+ * sessions whose heads moved, which must be all. Parameters: $1 project, $2 lines; one element per session: $3
+ * session, $4 its updated_at in the export.
  */
 export const RESTORE_ENTRIES = planned(
   'restore_entries',
@@ -182,7 +180,7 @@ WITH made AS (
 SELECT session_id FROM moved`,
 )
 
-/** Which of a session's ids stand for entries that it has. Parameters: $1 project, $2 session, $3 ids. */
+/** Which of the ids belong to entries of a session. Parameters: $1 project, $2 session, $3 ids. */
 export const FIND_KNOWN_ENTRIES = planned(
   'find_known_entries',
   'SELECT e.id FROM entries e WHERE e.project_id = $1 AND e.session_id = $2 AND e.id = ANY ($3::uuid[])',

@@ -10,7 +10,7 @@ const UNLISTED =
   'Something other than Annals wrote here, or a restore was not complete. Write the configs (or meta) again as they are, which makes its index anew'
 const ODD = 'Nothing that Annals does makes this; find out what wrote here. Correct it, or leave it knowingly'
 
-/** What each finding means and what to do about it. `docs/operations.md` has the statements. */
+/** What each finding means and what to do about it. The statements are in `docs/operations.md`. */
 export const MEANING: Readonly<Record<CheckName, { means: string; todo: string }>> = {
   seq_gap: { means: 'seqs are not 1, 2, 3, …', todo: LOST },
   created_at_decreases: { means: 'an entry is older than the one before it', todo: ODD },

@@ -1,28 +1,28 @@
 /**
- * What must not be, each as the rows that show it. The names that stand in FROM are tables, or parts of the
- * statements in cli/database/verify.ts; $1 is the project.
+ * Everything that must not be, each as a query for the rows that show it. The names after FROM are tables, or parts
+ * of the statements in verify_queries.ts; $1 is the project.
  */
 
-/** Something that must not be: which rows of the piece it concerns, and how to say what is there. */
+/** Something that must not be: which rows of the piece it concerns, and how to describe it. */
 export interface Check {
   from: string
   where: string
   session: string
-  /** SQL of type text: what in the session or project the finding is about. */
+  /** SQL of type text: the place in the session or project. */
   place: string
-  /** SQL of type text: what is there, and what should be. */
+  /** SQL of type text: what is stored, and what should be. */
   detail: string
 }
 
-/** Looked up by primary key for each row, not joined: the whole of a project's table is not read for a piece. */
+/** Looked up by primary key for each row instead of joined, so that a piece does not read a project's whole table. */
 function missing(table: string, id: string): string {
   return `(SELECT m.id FROM ${table} m WHERE m.project_id = $1 AND m.id = ${id}) IS NULL`
 }
 
 /**
- * Rows that a list by their configs, meta or user would not show: the index of terms lacks one of theirs. Each term is
- * looked up by the whole key, and not joined: a join may leave the term out of the search, and then reads the index of
- * all of the project's terms for each row.
+ * Rows that a list by configs, meta or user would miss, because the index of terms lacks one of theirs. Each term is
+ * looked up by its complete key instead of joined: a join may drop the term from the search, and then reads the index
+ * of all the project's terms for each row.
  */
 function unlisted(row: string): string {
   return `EXISTS (SELECT FROM unnest(${row}.terms) AS x (term) WHERE ${row}.signature IS DISTINCT FROM (
@@ -37,7 +37,7 @@ const UPDATED_AT = {
   row: "'updated_at ' || t.updated_at || ' is before created_at ' || t.created_at",
 }
 
-/** What is checked of sessions and their logs. `log` and `whole` are parts of the statement. */
+/** Checks of sessions and their logs. `log` and `whole` are parts of the statement. */
 export const SESSION_CHECKS = {
   seq_gap: {
     ...LOG,
@@ -77,7 +77,7 @@ export const SESSION_CHECKS = {
   },
   head_bytes: {
     ...SESSION,
-    // What a node of an older version appended is counted later: see COUNT_BYTES.
+    // Entries appended by an older version are counted later: see COUNT_BYTES.
     where: 'w.counted > w.last_seq OR (w.counted = w.last_seq AND w.bytes <> w.entries_bytes)',
     place: "'bytes'",
     detail:
@@ -129,7 +129,7 @@ export const SESSION_CHECKS = {
 } as const satisfies Record<string, Check>
 
 const SPACE = { from: 'space t', session: 'NULL' }
-/** What is checked of learning spaces; `space` is a part of the statement. */
+/** Checks of learning spaces; `space` is a part of the statement. */
 export const SPACE_CHECKS = {
   learning_space_without_user: {
     ...SPACE,
@@ -152,7 +152,7 @@ export const SPACE_CHECKS = {
 } as const satisfies Record<string, Check>
 
 const KEY = { from: 'remembered k', session: 'k.owner_id', place: "'key ' || to_json(k.key)::text" }
-/** What is checked of idempotency keys; `remembered` is a part of the statement. */
+/** Checks of idempotency keys; `remembered` is a part of the statement. */
 export const KEY_CHECKS = {
   key_without_owner: {
     ...KEY,
@@ -173,7 +173,7 @@ export const KEY_CHECKS = {
   },
 } as const satisfies Record<string, Check>
 
-/** The names of all that is checked; `project_missing` and `token_without_project` need no piece. */
+/** The names of all checks; `project_missing` and `token_without_project` need no piece. */
 export type CheckName =
   | keyof typeof SESSION_CHECKS
   | keyof typeof SPACE_CHECKS

@@ -5,17 +5,17 @@ import type { CheckName } from './verify_check_queries.js'
 import { type PieceFindings, type ProjectCounts, verifyProject } from './verify_project.js'
 import { MEASURE, NEXT_PROJECT, TOKENS_WITHOUT_PROJECT } from './verify_queries.js'
 
-/** Findings of one check in one project that are reported by themselves; more are counted. */
+/** Findings of one check in one project that are reported individually; further ones are only counted. */
 const REPORTED_MAX = 10
 
-/** A project as it was found. `name` is null for rows of a project that does not exist. */
+/** A project that was found. `name` is null for rows of a project that does not exist. */
 export interface VerifiedProject extends ProjectCounts {
   id: string
   name: string | null
   findings: number
 }
 
-/** A finding with the project that it is in. */
+/** A finding, with its project. */
 export interface ReportedFinding {
   check: CheckName
   project_id: string
@@ -25,25 +25,25 @@ export interface ReportedFinding {
   detail: string
 }
 
-/** What a run found: nothing, if it proved the database sound. */
+/** The result of a run; no findings mean that the database is sound. */
 export interface Verification {
   projects: VerifiedProject[]
-  /** Up to a few of each check and project. */
+  /** A few of each check and project. */
   findings: ReportedFinding[]
   /** All of them, by check. */
   found: Partial<Record<CheckName, number>>
 }
 
 export interface VerifyOptions {
-  /** Name or id of the one project to look at; undefined: all there are. */
+  /** Name or id of the only project to check; undefined: all. */
   project: string | undefined
-  /** Told how many rows there are about, before the first is read. */
+  /** Called with the approximate number of rows before the first is read. */
   onMeasured: (rows: number) => void
   onProgress: (rows: number) => void
 }
 
 /**
- * Proves that a database has what Annals promises of it, or says where it has not. Only reads.
+ * Checks that a database holds what Annals promises, or reports what is wrong. Only reads.
  * @throws AnnalsError project_not_found
  */
 export async function verifyDatabase(database: Database, options: VerifyOptions): Promise<Verification> {
@@ -65,7 +65,7 @@ export async function verifyDatabase(database: Database, options: VerifyOptions)
   return result
 }
 
-/** How many rows there are, in one project or in all. Each table is counted by a statement of its own. */
+/** The number of rows, in one project or in all. Each table is counted by a separate statement. */
 async function measure(database: Database, project_id: string | undefined): Promise<number> {
   let rows = 0
   for (const statement of MEASURE) {
@@ -94,7 +94,7 @@ async function verifyOne(
   result.projects.push({ id, name, ...counts, findings: report.total() })
 }
 
-/** Takes the findings of one project, of which it reports no more than a few of a kind. */
+/** Collects the findings of one project, and reports only a few of each kind. */
 function reporter(result: Verification, project: Project) {
   const reported = new Map<CheckName, number>()
   let total = 0
@@ -115,7 +115,7 @@ function reporter(result: Verification, project: Project) {
   }
 }
 
-/** What no project leads to: rows and tokens of projects that do not exist. */
+/** Rows that belong to no project: rows and tokens of projects that do not exist. */
 async function verifyTheRest(
   database: Database,
   known: ReadonlySet<string>,
@@ -123,7 +123,7 @@ async function verifyTheRest(
   result: Verification,
 ): Promise<void> {
   for await (const id of projectsWithRows(database)) {
-    // A project may have been made since the list was read.
+    // A project may have been created since the list was read.
     if (known.has(id) || (await database.query(PROJECT_EXISTS, [id])).length > 0) continue
     reporter(result, { id, name: null }).add(single('project_missing', `project ${id}`, 'not in projects'))
     await verify({ id, name: null })
@@ -141,7 +141,7 @@ function single(check: CheckName, place: string, detail: string): PieceFindings 
 async function* projectsWithRows(database: Database): AsyncGenerator<string> {
   for (let after: string | null = null; ; ) {
     const rows = await Promise.all(NEXT_PROJECT.map((next) => database.query(next, [after])))
-    // As text, UUIDs have the order that PostgreSQL gives them.
+    // As text, UUIDs sort as in PostgreSQL.
     const next: string | undefined = rows.flatMap((one) => one.map((row) => row.project_id!)).sort()[0]
     if (next === undefined) return
     yield next

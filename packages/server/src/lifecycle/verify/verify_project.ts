@@ -4,14 +4,14 @@ import type { CheckName } from './verify_check_queries.js'
 import { COUNT_USERS, NEXT_SESSIONS, VERIFY_KEYS, VERIFY_SESSIONS, VERIFY_SPACES } from './verify_queries.js'
 
 /**
- * Bounds of a piece: what one statement reads, how long its snapshot lasts, and how often progress is seen. A session
- * of more entries is a piece by itself.
+ * Limits of a piece: what one statement reads, how long its snapshot lasts, and how often progress is reported. A
+ * session with more entries is a piece by itself.
  */
 const ENTRIES_AT_ONCE = 10_000
 const SESSIONS_AT_ONCE = 1_000
 const ROWS_AT_ONCE = 1_000
 
-/** What is in a project, as counted row by row. */
+/** A project's content, counted row by row. */
 export interface ProjectCounts {
   users: number
   sessions: number
@@ -24,12 +24,12 @@ export interface ProjectCounts {
   idempotency_keys: number
 }
 
-/** The same while it is being counted; `rows` are those of all tables that were read so far. */
+/** The same while counting; `rows` are the rows of all tables read so far. */
 export interface ProjectProgress extends ProjectCounts {
   rows: number
 }
 
-/** Something that must not be. */
+/** A problem. */
 export interface Finding {
   check: CheckName
   session_id: string | null
@@ -37,18 +37,18 @@ export interface Finding {
   detail: string
 }
 
-/** What is wrong in one piece: a few findings of each check, and how many there are. */
+/** The problems in one piece: a few of each check, and how many there are. */
 export interface PieceFindings {
   shown: Finding[]
   found: Map<CheckName, number>
 }
 
-/** Told of each piece, with what was counted so far. */
+/** Called for each piece, with the counts so far. */
 export type OnPiece = (counts: ProjectProgress, findings: PieceFindings) => void
 
 /**
- * Reads all of a project, a bounded piece at a time, and tells what is wrong in each. Every statement names the
- * project, so that on a cluster it runs where the project is.
+ * Reads a whole project, a bounded piece at a time, and reports the problems in each. Every statement names the
+ * project, so on a cluster it runs where the project is.
  */
 export async function verifyProject(
   database: Database,

@@ -2,16 +2,16 @@ import { planned, type Statement } from '../../postgres/statement.js'
 import { type Check, KEY_CHECKS, SESSION_CHECKS, SPACE_CHECKS } from './verify_check_queries.js'
 
 /**
- * Looking for what must not be. One statement reads a bounded piece of a project, a range of sessions or of keys,
- * and gives a row for each thing that is wrong there: one statement is one snapshot, on a single server and on a
- * cluster, so that a service which goes on writing is never seen half way through a write. No lock is taken that a
- * write would wait for, and the snapshot lasts for a piece, so that vacuum is not held up for the whole run.
+ * Searches for what must not be. One statement reads a bounded piece of a project, a range of sessions or of keys,
+ * and returns a row for each problem. One statement is one snapshot, on a single server and on a cluster, so a
+ * running service is never seen in the middle of a write. It takes no lock that a write would wait for, and the
+ * snapshot lasts only for a piece, so vacuum is not held up for the whole run.
  */
 
-/** Findings of one check that a piece shows; more are counted. */
+/** Findings of one check that a piece returns; further ones are only counted. */
 const SHOWN_MAX = 10
 
-/** A branch for each check, and one, named `counts`, whose detail is what was counted in the piece, as JSON. */
+/** A branch for each check, and one, named `counts`, whose detail has the counts of the piece, as JSON. */
 function findings(checks: Record<string, Check>, counts: string): string {
   const branches = Object.entries(checks).map(
     ([name, check]) => `
@@ -22,27 +22,30 @@ FROM ${check.from} WHERE ${check.where} LIMIT ${SHOWN_MAX})`,
   return [...branches, `\n(SELECT 'counts', NULL, NULL, (${counts})::text, 0)`].join('\nUNION ALL')
 }
 
-/** Rows of a session that is being deleted in slices are not wrong: they are about to go. Not a join, which would sort. */
+/**
+ * Rows of a session that is being deleted in slices are not wrong: they are about to go. Not a join, which would
+ * sort.
+ */
 function notErased(session_id: string): string {
   return `${session_id} <> ALL (ARRAY(SELECT x.session_id FROM erased_sessions x WHERE x.project_id = $1))`
 }
 
-/** The terms that the index must have of a row, as columns of a LATERAL `i`. */
+/** The terms that the index must have for a row, as columns of a LATERAL `i`. */
 function termsOf(list: string, row: string, document: string): string {
   return `CROSS JOIN LATERAL index_terms('${list}', ${row}.${document}, ${row}.user_id) AS i`
 }
 
-// A range of ids, open at an end that is null.
+// A range of ids; null means no bound.
 function within(id: string): string {
   return `($2::uuid IS NULL OR ${id} > $2) AND ($3::uuid IS NULL OR ${id} <= $3)`
 }
 
 /**
- * Sessions whose ids lie in a range, their heads and logs. `id_before` of a message is the id of the message before.
- * `whole` has a row for whatever has a session's id, if only entries. It is made by FULL JOIN, which is carried out by
- * hashing or sorting and never by comparing each row with each, whatever the planner expects.
- * Rows: check, session_id, place, detail, found (how many like this there are in the piece).
- * Parameters: $1 project, $2 id to begin behind or null, $3 last id or null.
+ * Sessions whose ids are in a range, their heads and logs. `id_before` of a message is the previous message's id.
+ * `whole` has a row for everything that has a session's id, even if only entries. It uses FULL JOIN, which PostgreSQL
+ * executes by hashing or sorting and never by comparing every pair of rows, whatever the planner expects. Rows:
+ * check, session_id, place, detail, found (how many of these are in the piece). Parameters: $1 project, $2 id to
+ * start after or null, $3 last id or null.
  */
 export const VERIFY_SESSIONS = planned(
   'verify_sessions',
@@ -91,8 +94,8 @@ FROM whole w`,
 )
 
 /**
- * Where a piece of sessions ends that has about as many entries, and no more sessions, than given; null: the rest is
- * one piece. A session is never divided. Parameters: $1 project, $2 id to begin behind or null, $3 entries, $4 sessions.
+ * The end of a piece of sessions with about as many entries, and no more sessions, than given; null: the rest is one
+ * piece. A session is never divided. Parameters: $1 project, $2 id to start after or null, $3 entries, $4 sessions.
  */
 export const NEXT_SESSIONS = planned(
   'verify_next_sessions',
@@ -106,7 +109,7 @@ SELECT least(
    ORDER BY s.id OFFSET $4 LIMIT 1)) AS last_id`,
 )
 
-/** As VERIFY_SESSIONS, for learning spaces. Parameters: $1 project, $2 id to begin behind or null, $3 how many. */
+/** As VERIFY_SESSIONS, for learning spaces. Parameters: $1 project, $2 id to start after or null, $3 how many. */
 export const VERIFY_SPACES = planned(
   'verify_spaces',
   `
@@ -123,7 +126,7 @@ WITH space AS MATERIALIZED (
   )}`,
 )
 
-/** As VERIFY_SESSIONS, for idempotency keys. Parameters: $1 project, $2 key to begin behind, $3 how many. */
+/** As VERIFY_SESSIONS, for idempotency keys. Parameters: $1 project, $2 key to start after, $3 how many. */
 export const VERIFY_KEYS = planned(
   'verify_keys',
   `
@@ -140,8 +143,8 @@ export const COUNT_USERS = planned(
 )
 
 /**
- * How many rows there are to read, for the progress, a statement a table; entries are what the heads say, since there
- * are too many to count them twice. Row: rows. Parameters: $1 project, or null for all.
+ * The number of rows to read, for the progress, one statement per table. Entries are taken from the heads, because
+ * there are too many to count twice. Row: rows. Parameters: $1 project, or null for all.
  */
 export const MEASURE: readonly Statement[] = [
   ['session_heads', 'coalesce(sum(t.last_seq), 0) + count(*)'] as const,
@@ -155,15 +158,15 @@ export const MEASURE: readonly Statement[] = [
   ),
 )
 
-/** Tokens that open nothing. Rows: id, project_id. */
+/** Tokens without a project. Rows: id, project_id. */
 export const TOKENS_WITHOUT_PROJECT = planned(
   'verify_tokens',
   'SELECT k.id, k.project_id FROM api_keys k LEFT JOIN projects p ON p.id = k.project_id WHERE p.id IS NULL ORDER BY k.id',
 )
 
 /**
- * The next project that a table has rows of: rows of projects that do not exist have no other way to be found.
- * One statement a table. Parameters: $1 project to begin behind.
+ * The next project that a table has rows of: the only way to find rows of projects that do not exist. One statement
+ * per table. Parameters: $1 project to start after.
  */
 export const NEXT_PROJECT: readonly Statement[] = [
   'users',
