@@ -55,6 +55,16 @@ export function readMessage(format: MessageFormat, blob: unknown, place?: Messag
   return READERS[format](blob, ids)
 }
 
+/** The same for a stored blob, with the calls of its conversation; undefined where it is no message of its format. */
+export function readStored(format: MessageFormat, blob: unknown, ids: CallIds): NeutralMessage | undefined {
+  try {
+    return READERS[format](blob, ids)
+  } catch (error) {
+    if (!(error instanceof InvalidMessage)) throw error
+    return undefined
+  }
+}
+
 /** Reads the messages of a conversation, oldest first. What it keeps is the calls that wait for their results. */
 export class MessageReader {
   private readonly ids = new CallIds()
@@ -62,12 +72,7 @@ export class MessageReader {
   /** The message in the neutral form; undefined where the blob is no message of its format. */
   read(stored: StoredMessage): NeutralMessage | undefined {
     this.ids.enter(stored)
-    try {
-      return READERS[stored.format](stored.blob, this.ids)
-    } catch (error) {
-      if (!(error instanceof InvalidMessage)) throw error
-      return undefined
-    }
+    return readStored(stored.format, stored.blob, this.ids)
   }
 }
 

@@ -1,3 +1,4 @@
+import { editBlob, type MessageEdit } from './context/edit_blob.js'
 import type { MessageFormat } from './formats.js'
 import { parseJson, writeJson } from './json/exact_json.js'
 import { ConversationRenderer } from './message_format.js'
@@ -8,6 +9,8 @@ export interface StoredText {
   parent_id: string | null
   format: MessageFormat
   blob: string
+  /** What it is shown without. */
+  edit?: MessageEdit
 }
 
 /** Writes stored messages in a format, one after the other, oldest first, as JSON texts. */
@@ -23,7 +26,10 @@ export class StoredRenderer {
    * digits and all; it goes through the conversation nevertheless, which so learns of its tool calls.
    */
   render(message: StoredText): string[] {
-    const items = this.conversation.render({ ...message, blob: parseJson(message.blob) })
-    return message.format === this.format ? [message.blob] : items.map(writeJson)
+    const { format, edit } = message
+    const stored = parseJson(message.blob)
+    const blob = edit ? editBlob(format, stored, edit) : stored
+    const items = this.conversation.render({ ...message, blob })
+    return format === this.format && !edit ? [message.blob] : items.map(writeJson)
   }
 }

@@ -1,0 +1,51 @@
+import type { MessagePlace } from '../call_ids.js'
+import { CallIds } from '../call_ids.js'
+import type { MessageFormat } from '../formats.js'
+import { parseJson } from '../json/exact_json.js'
+import { readStored } from '../message_format.js'
+import { countedText, type NeutralMessage } from '../parts.js'
+
+/** Who speaks, as far as it matters for where a conversation may be cut. `tool`: the message holds results. */
+export type Speaker = 'instruction' | 'user' | 'assistant' | 'tool'
+
+/** What planning a context has to know of a message. Lengths are in characters. */
+export interface ContextMessage {
+  seq: number
+  /** As it is stored, whole. */
+  tokens: number
+  speaker: Speaker
+  calls: Array<{ id: string; name: string; length: number }>
+  results: Array<{ id: string; name: string | null; length: number }>
+  /** Of all that was counted as tokens. */
+  length: number
+}
+
+/** A stored message: its blob as JSON text. */
+export interface StoredSeq extends MessagePlace {
+  seq: number
+  tokens: number
+  format: MessageFormat
+  blob: string
+}
+
+/** Reads what planning has to know. A blob that is no message of its format is somebody's who said nothing. */
+export function contextMessage({ seq, tokens, format, blob, ...place }: StoredSeq): ContextMessage {
+  const ids = new CallIds()
+  ids.enter(place)
+  const message = readStored(format, parseJson(blob), ids)
+  const calls: ContextMessage['calls'] = []
+  const results: ContextMessage['results'] = []
+  for (const { type, text, meta } of message?.parts ?? []) {
+    if (type === 'tool-call') calls.push({ id: meta.id, name: meta.name, length: meta.arguments.length })
+    if (type === 'tool-result')
+      results.push({ id: meta.tool_call_id, name: meta.name ?? null, length: text.length })
+  }
+  const speaker = message ? speakerOf(message, results.length > 0) : 'user'
+  return { seq, tokens, speaker, calls, results, length: countedText(message?.parts ?? []).length }
+}
+
+function speakerOf({ role, provider_role }: NeutralMessage, hasResults: boolean): Speaker {
+  if (provider_role === 'system' || provider_role === 'developer') return 'instruction'
+  if (hasResults) return 'tool'
+  return role
+}

@@ -1,0 +1,97 @@
+import { isObject, type JsonObject } from '../blob_fields.js'
+import type { MessageFormat } from '../formats.js'
+
+/** What a message is shown without. Both lists go by the order in which the message holds its results and calls. */
+export interface MessageEdit {
+  /** The text that stands for each result; null keeps it. */
+  results: Array<string | null>
+  /** Whether the arguments of each call are emptied. */
+  inputs: boolean[]
+}
+
+type Editor = (blob: JsonObject, edit: MessageEdit) => unknown
+
+const EDITORS: Readonly<Record<MessageFormat, Editor>> = {
+  openai: editOpenAi,
+  anthropic: editAnthropic,
+  gemini: editGemini,
+  acontext: editAcontext,
+}
+
+/** A copy of a message of a format, in the same format, in which results and arguments are replaced. */
+export function editBlob(format: MessageFormat, blob: unknown, edit: MessageEdit): unknown {
+  return isObject(blob) ? EDITORS[format](blob, edit) : blob
+}
+
+function editOpenAi(blob: JsonObject, { results, inputs }: MessageEdit): JsonObject {
+  if (blob.role === 'tool' || blob.role === 'function') {
+    const [text = null] = results
+    return text === null ? blob : { ...blob, content: text }
+  }
+  let nth = 0
+  const calls = Array.isArray(blob.tool_calls) ? blob.tool_calls : []
+  const edited = calls.map((call) => {
+    if (!isObject(call)) return call
+    const known = call.type === undefined || call.type === 'function' || call.type === 'custom'
+    if (!known || !inputs[nth++]) return call
+    if (isObject(call.custom)) return { ...call, custom: { ...call.custom, input: '' } }
+    return isObject(call.function) ? { ...call, function: { ...call.function, arguments: '{}' } } : call
+  })
+  const called = blob.function_call
+  const isCleared = isObject(called) && inputs[nth]
+  return {
+    ...blob,
+    ...(calls.length > 0 && { tool_calls: edited }),
+    ...(isCleared && { function_call: { ...called, arguments: '{}' } }),
+  }
+}
+
+function editAnthropic(blob: JsonObject, { results, inputs }: MessageEdit): JsonObject {
+  let result = 0
+  let call = 0
+  return withEdited(blob, 'content', (block) => {
+    if (block.type === 'tool_use' && inputs[call++]) return { ...block, input: {} }
+    if (block.type !== 'tool_result') return block
+    const text = results[result++] ?? null
+    return text === null ? block : { ...block, content: text }
+  })
+}
+
+function editGemini(blob: JsonObject, { results, inputs }: MessageEdit): JsonObject {
+  let result = 0
+  let call = 0
+  return withEdited(blob, 'parts', (part) => {
+    const edited = { ...part }
+    for (const key of ['functionCall', 'function_call']) {
+      const called = part[key]
+      if (isObject(called) && inputs[call++]) edited[key] = { ...called, args: {} }
+    }
+    for (const key of ['functionResponse', 'function_response']) {
+      const answered = part[key]
+      const text = isObject(answered) ? (results[result++] ?? null) : null
+      if (!isObject(answered) || text === null) continue
+      const { parts: _, ...rest } = answered
+      edited[key] = { ...rest, response: { output: text } }
+    }
+    return edited
+  })
+}
+
+function editAcontext(blob: JsonObject, { results, inputs }: MessageEdit): JsonObject {
+  let result = 0
+  let call = 0
+  return withEdited(blob, 'parts', (part) => {
+    if (part.type === 'tool-call' && inputs[call++] && isObject(part.meta))
+      return { ...part, meta: { ...part.meta, arguments: '{}' } }
+    if (part.type !== 'tool-result') return part
+    const text = results[result++] ?? null
+    return text === null ? part : { ...part, text }
+  })
+}
+
+function withEdited(blob: JsonObject, key: string, edit: (item: JsonObject) => JsonObject): JsonObject {
+  const items = blob[key]
+  return Array.isArray(items)
+    ? { ...blob, [key]: items.map((item) => (isObject(item) ? edit(item) : item)) }
+    : blob
+}

@@ -1,0 +1,10 @@
+export { type ContextMessage, contextMessage, type StoredSeq } from './context_message.js'
+export { editBlob, type MessageEdit } from './edit_blob.js'
+export {
+  type ContextCut,
+  type ContextPlan,
+  type ContextRules,
+  type ContextWindow,
+  placeholder,
+  planContext,
+} from './plan_context.js'

@@ -1,0 +1,215 @@
+import { estimateTokens } from '../token_estimate.js'
+import type { ContextMessage } from './context_message.js'
+import type { MessageEdit } from './edit_blob.js'
+import { linkResults, type ResultLink } from './link_results.js'
+
+/** How a context is cut. */
+export interface ContextRules {
+  tokens_max: number
+  /** Down to where a context is cut that has passed `tokens_max`. */
+  tokens_target: number
+  /** So many of the newest results stay whole; undefined: all. */
+  results_kept?: number | undefined
+  /** Tools whose results are never cleared. */
+  tools_excluded: ReadonlySet<string>
+  /** Also empties the arguments of the calls whose results are cleared. */
+  inputs_cleared: boolean
+}
+
+/** Where a context was cut: what a later call repeats, so that the prefix stays the same. */
+export interface ContextCut {
+  /** The first message of those that follow each other up to the newest. */
+  from_seq: number
+  /** A user's message further ahead that is shown as well, because one turn alone is longer than allowed; else 0. */
+  asked_seq: number
+  /** Results up to here are cleared, those of excluded tools aside; 0: none. */
+  cleared_through_seq: number
+}
+
+export interface ContextPlan extends ContextCut {
+  /** An estimate where results are cleared. */
+  tokens: number
+  edits: Map<number, MessageEdit>
+}
+
+/** The newest messages of a session, oldest first, and what is known of those ahead of them. */
+export interface ContextWindow {
+  messages: readonly ContextMessage[]
+  /** Whether older messages can still be read. */
+  may_grow: boolean
+  /** Tokens of the instructions ahead of the window: they stay in every context. */
+  instruction_tokens: number
+}
+
+/**
+ * Plans a context: which messages of the window, and what is cleared of them. A conversation is cut once down to
+ * `tokens_target` and keeps that cut until it passes `tokens_max`, which is what a provider's prompt cache wants. The
+ * cut falls ahead of a user's message, or, within a turn that is too long by itself, ahead of a step of the assistant's;
+ * never between a call and its result.
+ * @returns undefined where the window has to grow before it can be said
+ */
+export function planContext(
+  window: ContextWindow,
+  rules: ContextRules,
+  cut?: ContextCut,
+): ContextPlan | undefined {
+  const links = linkResults(window.messages)
+  const kept = cut && planCut(window, links, rules, cut)
+  if (kept && kept.tokens <= rules.tokens_max) return kept
+  const cleared_through_seq = clearedThrough(window.messages, links, rules)
+  const costs = new Costs(window, clear(window.messages, links, rules, cleared_through_seq))
+  const place = findCut(window, links, rules, costs)
+  return place && costs.plan(place.from, place.asked, cleared_through_seq)
+}
+
+/** The same cut again, whatever it costs now; undefined where it lies ahead of the window. */
+function planCut(
+  window: ContextWindow,
+  links: ResultLink[],
+  rules: ContextRules,
+  { from_seq, asked_seq, cleared_through_seq }: ContextCut,
+): ContextPlan | undefined {
+  const { messages } = window
+  const from = messages.findIndex(({ seq }) => seq >= from_seq)
+  const asked = asked_seq === 0 ? -1 : messages.findIndex(({ seq }) => seq === asked_seq)
+  if (from < 0 || (asked_seq !== 0 && asked < 0)) return undefined
+  const costs = new Costs(window, clear(messages, links, rules, cleared_through_seq))
+  return costs.plan(from, asked, cleared_through_seq)
+}
+
+/** The seq of the newest result that is cleared. */
+function clearedThrough(
+  messages: readonly ContextMessage[],
+  links: ResultLink[],
+  rules: ContextRules,
+): number {
+  if (rules.results_kept === undefined) return 0
+  const clearable = links.filter(({ name }) => !isExcluded(name, rules))
+  const newest = clearable[clearable.length - 1 - rules.results_kept]
+  return newest ? messages[newest.result]!.seq : 0
+}
+
+function isExcluded(name: string | null, { tools_excluded }: ContextRules): boolean {
+  return name !== null && tools_excluded.has(name)
+}
+
+interface Cleared {
+  edits: Map<number, MessageEdit>
+  /** Tokens of each message of the window, as it is shown. */
+  tokens: number[]
+}
+
+function clear(
+  messages: readonly ContextMessage[],
+  links: ResultLink[],
+  rules: ContextRules,
+  cleared_through_seq: number,
+): Cleared {
+  const edits = new Map<number, MessageEdit>()
+  const tokens = messages.map((message) => message.tokens)
+  const editOf = ({ seq, results, calls }: ContextMessage) => {
+    const edit = edits.get(seq) ?? { results: results.map(() => null), inputs: calls.map(() => false) }
+    edits.set(seq, edit)
+    return edit
+  }
+  const drop = (index: number, length: number, added = 0) => {
+    const message = messages[index]!
+    const share = message.length === 0 ? 0 : Math.floor((message.tokens * length) / message.length)
+    tokens[index] = Math.max(0, tokens[index]! - share + added)
+  }
+  for (const { result, nth, call, nthCall, name } of links) {
+    const message = messages[result]!
+    if (message.seq > cleared_through_seq || isExcluded(name, rules)) continue
+    const { length } = message.results[nth]!
+    const text = placeholder(message.seq, length)
+    if (length > text.length) {
+      editOf(message).results[nth] = text
+      drop(result, length, estimateTokens(text))
+    }
+    if (!rules.inputs_cleared || call < 0) continue
+    editOf(messages[call]!).inputs[nthCall] = true
+    drop(call, messages[call]!.calls[nthCall]!.length)
+  }
+  return { edits, tokens }
+}
+
+/** What stands for a result that was cleared. */
+export function placeholder(seq: number, length: number): string {
+  return `[result cleared: seq ${seq}, ${length} characters]`
+}
+
+/** What contexts that begin at a message of the window cost, instructions ahead of it included. */
+class Costs {
+  private readonly from_on: number[]
+  private readonly instructions: number[]
+
+  constructor(
+    private readonly window: ContextWindow,
+    private readonly cleared: Cleared,
+  ) {
+    const { messages, instruction_tokens } = window
+    const { tokens } = cleared
+    this.from_on = Array<number>(messages.length + 1).fill(0)
+    for (let i = messages.length - 1; i >= 0; i--) this.from_on[i] = this.from_on[i + 1]! + tokens[i]!
+    this.instructions = [instruction_tokens]
+    for (const [i, { speaker }] of messages.entries())
+      this.instructions.push(this.instructions[i]! + (speaker === 'instruction' ? tokens[i]! : 0))
+  }
+
+  of(from: number, asked = -1): number {
+    return this.from_on[from]! + this.instructions[from]! + (asked < 0 ? 0 : this.cleared.tokens[asked]!)
+  }
+
+  plan(from: number, asked: number, cleared_through_seq: number): ContextPlan {
+    const { messages } = this.window
+    return {
+      from_seq: messages[from]?.seq ?? 0,
+      asked_seq: messages[asked]?.seq ?? 0,
+      cleared_through_seq,
+      tokens: this.of(from, asked),
+      edits: this.cleared.edits,
+    }
+  }
+}
+
+/** The first message of the context, and a user's message ahead of it that stays, or -1. */
+function findCut(
+  { messages, may_grow }: ContextWindow,
+  links: ResultLink[],
+  { tokens_max, tokens_target }: ContextRules,
+  costs: Costs,
+): { from: number; asked: number } | undefined {
+  if (costs.of(0) <= (may_grow ? tokens_target : tokens_max))
+    return may_grow ? undefined : { from: 0, asked: -1 }
+  const isWhole = wholeFrom(messages.length, links, may_grow)
+  const begins = (speaker: ContextMessage['speaker']) =>
+    messages.flatMap((message, i) => (message.speaker === speaker && isWhole[i] ? [i] : []))
+  const turns = begins('user')
+  const turn = turns.find((from) => costs.of(from) <= tokens_target)
+  if (turn !== undefined) return { from: turn, asked: -1 }
+  const asked = turns.at(-1) ?? -1
+  if (asked >= 0 && costs.of(asked) <= tokens_max) return { from: asked, asked: -1 }
+  if (asked < 0 && may_grow && costs.of(0) <= tokens_max) return undefined
+  const steps = begins('assistant').filter((step) => step > asked)
+  const step = steps.find((from) => costs.of(from, asked) <= tokens_target) ?? steps.at(-1)
+  if (step === undefined || step === asked + 1) return { from: Math.max(asked, 0), asked: -1 }
+  return { from: step, asked }
+}
+
+/**
+ * Whether no result at a message or behind it belongs to a call ahead of it. A call that is not in the window may be
+ * ahead of it, unless there is nothing.
+ */
+function wholeFrom(length: number, links: ResultLink[], may_grow: boolean): boolean[] {
+  const changes = Array<number>(length + 1).fill(0)
+  for (const { call, result } of links) {
+    if (call === result || (call < 0 && !may_grow)) continue
+    changes[call + 1]!++
+    changes[result + 1]!--
+  }
+  let crossing = 0
+  return changes.slice(0, length).map((change) => {
+    crossing += change
+    return crossing === 0
+  })
+}
