@@ -176,6 +176,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/{session_id}/context": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the messages to send to a model next
+         * @description The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same.
+         */
+        get: operations["getContext"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/{session_id}/messages/{message_id}/meta": {
         parameters: {
             query?: never;
@@ -2998,6 +3018,173 @@ export interface operations {
             };
             /** @description The idempotency key was used for another request. */
             422: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests that the token may make in a second. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests that are left. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until it may make all of them again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getContext: {
+        parameters: {
+            query?: {
+                /** @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form. */
+                format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
+                /** @description Tokens that the context may have before it is cut. */
+                max_tokens?: number;
+                /** @description Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`. */
+                target_tokens?: number;
+                /** @description So many of the newest tool results stay whole; a short text that names seq and size stands for each older one. None: all stay. */
+                keep_tool_results?: number;
+                /**
+                 * @description Names of tools, separated by commas, whose results always stay whole.
+                 * @example get_user_details,search_policy
+                 */
+                exclude_tools?: string;
+                /** @description true: also empties the arguments of the calls whose results are cleared. */
+                clear_tool_inputs?: boolean;
+                /** @description The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again. */
+                pin?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The context. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: {
+                                [key: string]: unknown;
+                            }[];
+                            ids: string[];
+                            /** @description Tokens of the context (o200k_base); an estimate where tool results are cleared. */
+                            tokens: number;
+                            /** @description The first message from which on the log is shown without a gap; 0 in a session without messages. */
+                            from_seq: number;
+                            /** @description Tool results up to here are cleared, those of excluded tools aside; 0: none. */
+                            cleared_through_seq: number;
+                            /** @description What to send as `pin` with the next call. */
+                            pin: string;
+                        };
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token may not do this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It conflicts with the current state. */
+            409: {
                 headers: {
                     /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;

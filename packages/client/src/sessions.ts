@@ -5,6 +5,8 @@ import { type TailOptions, tail } from './tail.js'
 import type { Transport } from './transport.js'
 import type {
   AppendedEntries,
+  Context,
+  ContextQuery,
   CopiedSession,
   EventsQuery,
   JsonObject,
@@ -117,6 +119,18 @@ export class Sessions {
       { method: 'PATCH', path: ['session', session_id, 'messages', message_id, 'meta'], body: { meta } },
       options,
     )
+  }
+
+  /**
+   * The messages to send to a model next. Send the answer's `pin` with the next call, so that the prefix stays the same
+   * until `max_tokens` is passed again.
+   */
+  context<Item = JsonObject>(
+    session_id: string,
+    query: ContextQuery = {},
+    options?: CallOptions,
+  ): Promise<Context<Item>> {
+    return this.#transport.call({ method: 'GET', path: ['session', session_id, 'context'], query }, options)
   }
 
   tokenCounts(session_id: string, options?: CallOptions): Promise<TokenCounts> {

@@ -22,6 +22,7 @@ type Messages = paths[`${Api}/session/{session_id}/messages`]
 type Entries = paths[`${Api}/session/{session_id}/entries`]
 type Timeline = paths[`${Api}/session/{session_id}/timeline`]
 type MessageMetaOf = paths[`${Api}/session/{session_id}/messages/{message_id}/meta`]
+type ContextOf = paths[`${Api}/session/{session_id}/context`]
 type TokenCountsOf = paths[`${Api}/session/{session_id}/token_counts`]
 type Sessions = paths[`${Api}/session`]
 type LearningSpaces = paths[`${Api}/learning_spaces`]
@@ -49,12 +50,16 @@ export type ErasedUser = DataOf<OneUser['delete']>
 export type SessionsQuery = WithFilter<QueryOf<Sessions['get']>, 'filter_by_configs'>
 export type EventsQuery = QueryOf<Events['get']>
 export type MessagesQuery = QueryOf<Messages['get']>
+export type ContextQuery = QueryOf<ContextOf['get']>
 export type TimelineQuery = QueryOf<Timeline['get']>
 export type LearningSpacesQuery = WithFilter<QueryOf<LearningSpaces['get']>, 'filter_by_meta'>
 export type UsersQuery = QueryOf<Users['get']>
 
 /** A page of messages; `items`, `ids` and `metas` run in step. */
 export type MessagePage<Item = JsonObject> = Omit<DataOf<Messages['get']>, 'items'> & { items: Item[] }
+
+/** The messages to send to a model next; `items` and `ids` run in step. */
+export type Context<Item = JsonObject> = Omit<DataOf<ContextOf['get']>, 'items'> & { items: Item[] }
 
 type Json<Answer> = Answer extends { content: { 'application/json': infer Content } } ? Content : never
 

@@ -16,6 +16,7 @@ const EDITORS: Readonly<Record<MessageFormat, Editor>> = {
   anthropic: editAnthropic,
   gemini: editGemini,
   acontext: editAcontext,
+  responses: editResponses,
 }
 
 /** A copy of a message of a format, in the same format, in which results and arguments are replaced. */
@@ -87,6 +88,24 @@ function editAcontext(blob: JsonObject, { results, inputs }: MessageEdit): JsonO
     const text = results[result++] ?? null
     return text === null ? part : { ...part, text }
   })
+}
+
+/** An item is one call, or one result. */
+function editResponses(
+  blob: JsonObject,
+  { results: [text = null], inputs: [isCleared] }: MessageEdit,
+): JsonObject {
+  switch (blob.type) {
+    case 'function_call':
+      return isCleared ? { ...blob, arguments: '{}' } : blob
+    case 'custom_tool_call':
+      return isCleared ? { ...blob, input: '' } : blob
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return text === null ? blob : { ...blob, output: text }
+    default:
+      return blob
+  }
 }
 
 function withEdited(blob: JsonObject, key: string, edit: (item: JsonObject) => JsonObject): JsonObject {

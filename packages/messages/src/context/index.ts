@@ -7,4 +7,5 @@ export {
   type ContextWindow,
   placeholder,
   planContext,
+  repeatCut,
 } from './plan_context.js'

@@ -48,33 +48,28 @@ export interface ContextWindow {
  * never between a call and its result.
  * @returns undefined where the window has to grow before it can be said
  */
-export function planContext(
-  window: ContextWindow,
-  rules: ContextRules,
-  cut?: ContextCut,
-): ContextPlan | undefined {
+export function planContext(window: ContextWindow, rules: ContextRules): ContextPlan | undefined {
   const links = linkResults(window.messages)
-  const kept = cut && planCut(window, links, rules, cut)
-  if (kept && kept.tokens <= rules.tokens_max) return kept
   const cleared_through_seq = clearedThrough(window.messages, links, rules)
   const costs = new Costs(window, clear(window.messages, links, rules, cleared_through_seq))
   const place = findCut(window, links, rules, costs)
   return place && costs.plan(place.from, place.asked, cleared_through_seq)
 }
 
-/** The same cut again, whatever it costs now; undefined where it lies ahead of the window. */
-function planCut(
-  window: ContextWindow,
-  links: ResultLink[],
+/**
+ * The same cut again, of a window that begins with it; undefined where the context has passed `tokens_max` since then.
+ */
+export function repeatCut(
+  { messages, ...window }: ContextWindow,
   rules: ContextRules,
-  { from_seq, asked_seq, cleared_through_seq }: ContextCut,
+  cut: ContextCut,
 ): ContextPlan | undefined {
-  const { messages } = window
-  const from = messages.findIndex(({ seq }) => seq >= from_seq)
-  const asked = asked_seq === 0 ? -1 : messages.findIndex(({ seq }) => seq === asked_seq)
-  if (from < 0 || (asked_seq !== 0 && asked < 0)) return undefined
-  const costs = new Costs(window, clear(messages, links, rules, cleared_through_seq))
-  return costs.plan(from, asked, cleared_through_seq)
+  const asked = cut.asked_seq === 0 ? -1 : messages.findIndex(({ seq }) => seq === cut.asked_seq)
+  const from = messages.findIndex(({ seq }) => seq >= cut.from_seq)
+  if (from < 0) return undefined
+  const cleared = clear(messages, linkResults(messages), rules, cut.cleared_through_seq)
+  const plan = new Costs({ messages, ...window }, cleared).plan(from, asked, cut.cleared_through_seq)
+  return plan.tokens <= rules.tokens_max ? { ...plan, ...cut } : undefined
 }
 
 /** The seq of the newest result that is cleared. */
@@ -189,8 +184,9 @@ function findCut(
   if (turn !== undefined) return { from: turn, asked: -1 }
   const asked = turns.at(-1) ?? -1
   if (asked >= 0 && costs.of(asked) <= tokens_max) return { from: asked, asked: -1 }
-  if (asked < 0 && may_grow && costs.of(0) <= tokens_max) return undefined
-  const steps = begins('assistant').filter((step) => step > asked)
+  if (asked < 0 && may_grow) return undefined
+  // What the assistant says in several messages, such as its reasoning ahead of a call, is one step.
+  const steps = begins('assistant').filter((i) => i > asked && messages[i - 1]?.speaker !== 'assistant')
   const step = steps.find((from) => costs.of(from, asked) <= tokens_target) ?? steps.at(-1)
   if (step === undefined || step === asked + 1) return { from: Math.max(asked, 0), asked: -1 }
   return { from: step, asked }

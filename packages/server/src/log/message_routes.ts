@@ -18,6 +18,7 @@ import type { AppParts, AppServer } from '../http/service_context.js'
 import type { WorkThread } from '../http/work_thread/work_thread.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import type { AppendAnswer } from './append/append_request.js'
+import { contextRoutes } from './context_routes.js'
 import { AppendHeaders } from './event_schema.js'
 import {
   AddMessageBody,
@@ -32,10 +33,11 @@ import { countSessionTokens, mergeMessageMeta } from './read/messages.js'
 
 const TAGS = { tags: ['Messages'] }
 
-/** Messages of a session: add, list in any format, patch meta, count tokens. */
+/** Messages of a session: add, list in any format, give what a model needs next, patch meta, count tokens. */
 export function messageRoutes(app: AppServer, parts: AppParts): void {
   addRoute(app, parts)
   listRoute(app, parts)
+  contextRoutes(app, parts)
   metaAndTokenRoutes(app)
 }
 

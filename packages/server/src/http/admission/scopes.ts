@@ -22,6 +22,7 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   listMessages: 'read',
   mergeMessageMeta: 'write',
   countTokens: 'read',
+  getContext: 'read',
   readTimeline: 'read',
   appendEntries: 'write',
   createLearningSpace: 'write',

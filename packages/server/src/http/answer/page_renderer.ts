@@ -1,4 +1,5 @@
 import { type MessageFormat, readMessage, StoredRenderer, type StoredText } from '@annals/messages'
+import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
 import { parseJson, writeJson } from '@annals/messages/json'
 import type { WorkThread } from '../work_thread/work_thread.js'
 
@@ -51,8 +52,8 @@ export class PageRenderer {
   }
 }
 
-function inOrders(messages: StoredText[]): StoredText[][] {
-  const orders: StoredText[][] = []
+function inOrders<Stored extends { blob: string }>(messages: Stored[]): Stored[][] {
+  const orders: Stored[][] = []
   let length = Number.POSITIVE_INFINITY
   for (const message of messages) {
     if (length + message.blob.length > ORDER_LENGTH_MAX) {
@@ -75,4 +76,18 @@ export async function messageParts(
 ): Promise<string> {
   if (blob.length > INLINE_LENGTH_MAX) return await thread.run(project_id, 'messageParts', format, blob, id)
   return writeJson(readMessage(format, parseJson(blob), { id }).parts)
+}
+
+/** What planning a context has to know of messages. */
+export async function contextMessages(
+  thread: WorkThread,
+  project_id: string,
+  messages: StoredSeq[],
+): Promise<ContextMessage[]> {
+  const length = messages.reduce((sum, { blob }) => sum + blob.length, 0)
+  if (length <= INLINE_LENGTH_MAX) return messages.map(contextMessage)
+  const known: ContextMessage[] = []
+  for (const order of inOrders(messages))
+    known.push(...(await thread.run(project_id, 'contextMessages', order)))
+  return known
 }

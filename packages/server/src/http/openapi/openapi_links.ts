@@ -14,6 +14,7 @@ const SESSION_OPERATIONS = [
   'addMessage',
   'listMessages',
   'countTokens',
+  'getContext',
   'readTimeline',
   'appendEntries',
 ]

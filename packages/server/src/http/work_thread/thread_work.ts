@@ -1,4 +1,5 @@
 import { type MessageFormat, readMessage, StoredRenderer, type StoredText } from '@annals/messages'
+import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
 import { parseJson, writeJson } from '@annals/messages/json'
 import { AnnalsError } from '../../errors.js'
 import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
@@ -53,6 +54,11 @@ export class ThreadWork {
 
   endConversation(conversation: number): void {
     this.renderers.delete(conversation)
+  }
+
+  /** What planning a context has to know of messages. */
+  contextMessages(messages: StoredSeq[]): ContextMessage[] {
+    return messages.map(contextMessage)
   }
 
   /** The parts of a stored message, as JSON. */

@@ -1,0 +1,232 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  type ContextMessage,
+  type ContextPlan,
+  type ContextRules,
+  contextMessage,
+  editBlob,
+  planContext,
+  repeatCut,
+} from '../src/context/index.js'
+import { MESSAGE_FORMATS, readMessage } from '../src/index.js'
+import { rendered, storedAs } from './stored_run.js'
+
+const RULES: ContextRules = {
+  tokens_max: 100,
+  tokens_target: 60,
+  results_kept: undefined,
+  tools_excluded: new Set(['policy']),
+  inputs_cleared: false,
+}
+
+/** A log of turns: a user asks, the assistant takes steps of calls and results, and answers. */
+const arbitraryLog = fc
+  .array(
+    fc.record({
+      instruction: fc.boolean(),
+      asked: fc.integer({ min: 1, max: 30 }),
+      steps: fc.array(
+        fc.record({
+          calls: fc.array(fc.constantFrom('search', 'policy'), { minLength: 1, maxLength: 3 }),
+          tokens: fc.integer({ min: 4, max: 60 }),
+        }),
+        { maxLength: 6 },
+      ),
+    }),
+    { maxLength: 8 },
+  )
+  .map((turns) => {
+    const log: ContextMessage[] = []
+    const add = (speaker: ContextMessage['speaker'], tokens: number, more: Partial<ContextMessage> = {}) =>
+      log.push({ seq: log.length + 1, tokens, speaker, calls: [], results: [], length: tokens * 4, ...more })
+    let n = 0
+    for (const { instruction, asked, steps } of turns) {
+      if (instruction) add('instruction', 3)
+      add('user', asked)
+      for (const { calls, tokens } of steps) {
+        const made = calls.map((name) => ({ id: `call_${n++}`, name, length: 8 }))
+        add('assistant', 5, { calls: made })
+        for (const { id, name } of made) add('tool', tokens, { results: [{ id, name, length: tokens * 4 }] })
+      }
+      add('assistant', 5)
+    }
+    return log
+  })
+
+const arbitraryRules = fc
+  .record({
+    tokens_max: fc.integer({ min: 20, max: 400 }),
+    share: fc.double({ min: 0.1, max: 1, noNaN: true }),
+    results_kept: fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined }),
+  })
+  .map(({ tokens_max, share, results_kept }) => ({
+    ...RULES,
+    tokens_max,
+    tokens_target: Math.ceil(tokens_max * share),
+    results_kept,
+  }))
+
+/** Plans as a reader does who reads ever more of the log, from its end. */
+function planOf(log: readonly ContextMessage[], rules: ContextRules): ContextPlan {
+  for (let read = 2; ; read *= 2) {
+    const messages = log.slice(-read)
+    const ahead = log.slice(0, log.length - messages.length)
+    const plan = planContext(
+      { messages, may_grow: ahead.length > 0, instruction_tokens: instructionTokens(ahead) },
+      rules,
+    )
+    if (plan) return plan
+  }
+}
+
+function repeat(
+  log: readonly ContextMessage[],
+  rules: ContextRules,
+  cut: ContextPlan,
+): ContextPlan | undefined {
+  const ahead = log.filter(({ seq }) => seq < cut.from_seq)
+  const messages = log.filter(({ seq }) => seq >= cut.from_seq || seq === cut.asked_seq)
+  return repeatCut({ messages, may_grow: true, instruction_tokens: instructionTokens(ahead) }, rules, cut)
+}
+
+function instructionTokens(messages: readonly ContextMessage[]): number {
+  return messages.reduce((sum, { speaker, tokens }) => sum + (speaker === 'instruction' ? tokens : 0), 0)
+}
+
+function shownOf(log: readonly ContextMessage[], plan: ContextPlan): ContextMessage[] {
+  return log.filter(
+    ({ seq, speaker }) => seq >= plan.from_seq || seq === plan.asked_seq || speaker === 'instruction',
+  )
+}
+
+describe('the plan of a context', () => {
+  it('never parts a call from its result, and keeps every instruction', () => {
+    fc.assert(
+      fc.property(arbitraryLog, arbitraryRules, (log, rules) => {
+        const shown = shownOf(log, planOf(log, rules))
+        const called = new Set(shown.flatMap(({ calls }) => calls.map(({ id }) => id)))
+        const answered = shown.flatMap(({ results }) => results.map(({ id }) => id))
+        expect(new Set(answered)).toEqual(called)
+        expect(shown.filter(({ speaker }) => speaker === 'instruction')).toEqual(
+          log.filter(({ speaker }) => speaker === 'instruction'),
+        )
+      }),
+    )
+  })
+
+  it('begins with a user, instructions aside', () => {
+    fc.assert(
+      fc.property(arbitraryLog, arbitraryRules, (log, rules) => {
+        const shown = shownOf(log, planOf(log, rules)).filter(({ speaker }) => speaker !== 'instruction')
+        if (shown.length > 0) expect(['user', 'assistant']).toContain(shown[0]!.speaker)
+        const inLastTurn = log.findLastIndex(({ speaker }) => speaker === 'user')
+        if (shown.length > 0 && shown[0]!.seq > inLastTurn + 1)
+          throw new Error('the last turn lost its question')
+      }),
+    )
+  })
+
+  it('shows everything that fits, and passes the limit only where one step alone is longer', () => {
+    fc.assert(
+      fc.property(arbitraryLog, arbitraryRules, (log, rules) => {
+        const plan = planOf(log, rules)
+        const all = log.reduce((sum, { tokens }) => sum + tokens, 0)
+        if (all <= rules.tokens_target) expect(shownOf(log, plan)).toEqual(log)
+        if (plan.tokens <= rules.tokens_max) return
+        const followers = log.filter(({ seq }) => seq >= plan.from_seq)
+        const steps = followers.filter(
+          ({ speaker }, i) => speaker === 'assistant' && i > 0 && followers[i - 1]!.speaker === 'tool',
+        )
+        expect(steps).toEqual([])
+      }),
+    )
+  })
+
+  it('keeps its cut while the log grows, until the limit is passed', () => {
+    fc.assert(
+      fc.property(arbitraryLog, arbitraryRules, fc.nat(), (log, rules, at) => {
+        const earlier = log.slice(0, log.length === 0 ? 0 : 1 + (at % log.length))
+        const plan = planOf(earlier, rules)
+        const again = repeat(log, rules, plan)
+        if (!again) return
+        expect(again.tokens).toBeLessThanOrEqual(rules.tokens_max)
+        expect(shownOf(log, again).slice(0, shownOf(earlier, plan).length)).toEqual(shownOf(earlier, plan))
+        for (const [seq, edit] of again.edits) {
+          if (seq <= earlier.length && shownOf(earlier, plan).some((shown) => shown.seq === seq))
+            expect(edit).toEqual(plan.edits.get(seq))
+        }
+      }),
+    )
+  })
+
+  it('clears all but the newest results, those of excluded tools aside', () => {
+    const names = ['search', 'policy', 'search', 'search']
+    const log: ContextMessage[] = names.flatMap((name, i) => [
+      {
+        seq: 2 * i + 1,
+        tokens: 5,
+        speaker: 'assistant',
+        calls: [{ id: `c${i}`, name, length: 8 }],
+        results: [],
+        length: 20,
+      },
+      {
+        seq: 2 * i + 2,
+        tokens: 50,
+        speaker: 'tool',
+        calls: [],
+        results: [{ id: `c${i}`, name, length: 200 }],
+        length: 200,
+      },
+    ])
+    const plan = planOf(log, { ...RULES, tokens_max: 1_000, tokens_target: 600, results_kept: 1 })
+    expect([...plan.edits.keys()]).toEqual([2, 6])
+    expect(plan.cleared_through_seq).toBe(6)
+    expect(plan.edits.get(2)!.results).toEqual(['[result cleared: seq 2, 200 characters]'])
+    expect(plan.tokens).toBeLessThan(170)
+    const inputs = planOf(log, {
+      ...RULES,
+      tokens_max: 1_000,
+      tokens_target: 600,
+      results_kept: 1,
+      inputs_cleared: true,
+    })
+    expect([...inputs.edits.keys()].sort()).toEqual([1, 2, 5, 6])
+  })
+})
+
+const CONVERSATION = [
+  { role: 'user', content: 'What is the weather in Paris and Rome?' },
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: ['Paris', 'Rome'].map((city, i) => ({
+      id: `call_${i}`,
+      type: 'function',
+      function: { name: 'weather', arguments: JSON.stringify({ city }) },
+    })),
+  },
+  { role: 'tool', tool_call_id: 'call_0', content: 'rain, '.repeat(40) },
+  { role: 'tool', tool_call_id: 'call_1', content: 'sun, '.repeat(40) },
+]
+
+describe('an edited message', () => {
+  it.each(MESSAGE_FORMATS)('of %s is a message of that format that says the rest', (format) => {
+    const blobs = rendered(storedAs('openai', CONVERSATION), format)
+    const before = blobs.flatMap((blob) => readMessage(format, blob).parts)
+    const edited = blobs.map((blob, i) => {
+      const place = { id: String(i), seq: i + 1, tokens: 10, format, blob: JSON.stringify(blob) }
+      const { results, calls } = contextMessage(place)
+      return editBlob(format, blob, { results: results.map(() => 'gone'), inputs: calls.map(() => true) })
+    })
+    const after = edited.flatMap((blob) => readMessage(format, blob).parts)
+    expect(after.map(({ type }) => type)).toEqual(before.map(({ type }) => type))
+    for (const [i, part] of after.entries()) {
+      if (part.type === 'tool-result') expect(part.text).toBe('gone')
+      else if (part.type === 'tool-call') expect(part.meta).toEqual({ ...before[i]!.meta, arguments: '{}' })
+      else expect(part).toEqual(before[i])
+    }
+    expect(JSON.stringify(blobs), 'and the message itself is untouched').toContain('rain')
+  })
+})

@@ -1,0 +1,76 @@
+import Type, { type Static } from '#typebox'
+import { JsonObject, Strict, Uuid } from '../contract/schema.js'
+import { MessageFormat } from './message_schema.js'
+
+const TOKENS_MAX = 2_000_000
+
+export const ContextQuery = Strict({
+  format: Type.Optional(MessageFormat),
+  max_tokens: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: TOKENS_MAX,
+      default: 100_000,
+      description: 'Tokens that the context may have before it is cut.',
+    }),
+  ),
+  target_tokens: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: TOKENS_MAX,
+      description: 'Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`.',
+    }),
+  ),
+  keep_tool_results: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1_000,
+      description:
+        'So many of the newest tool results stay whole; a short text that names seq and size stands for each older one. None: all stay.',
+    }),
+  ),
+  exclude_tools: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 4_096,
+      description: 'Names of tools, separated by commas, whose results always stay whole.',
+      examples: ['get_user_details,search_policy'],
+    }),
+  ),
+  clear_tool_inputs: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'true: also empties the arguments of the calls whose results are cleared.',
+    }),
+  ),
+  pin: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description:
+        'The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again.',
+    }),
+  ),
+})
+export type ContextQuery = Static<typeof ContextQuery>
+
+export const Context = Type.Object({
+  items: Type.Array(
+    JsonObject('A message in the format that was asked for.', { role: 'user', content: 'Hello' }),
+  ),
+  ids: Type.Array(Uuid('The message that the item at the same place comes from.')),
+  tokens: Type.Integer({
+    minimum: 0,
+    description: 'Tokens of the context (o200k_base); an estimate where tool results are cleared.',
+  }),
+  from_seq: Type.Integer({
+    minimum: 0,
+    description:
+      'The first message from which on the log is shown without a gap; 0 in a session without messages.',
+  }),
+  cleared_through_seq: Type.Integer({
+    minimum: 0,
+    description: 'Tool results up to here are cleared, those of excluded tools aside; 0: none.',
+  }),
+  pin: Type.String({ description: 'What to send as `pin` with the next call.' }),
+})
