@@ -145,6 +145,7 @@ describe('the event loop is held for 20 ms at most', () => {
     ['events', '{"type":"x","data":{"a":@}}'],
     ['messages', '{"blob":{"role":"user","content":@}}'],
     ['messages', '{"format":"anthropic","blob":{"role":"user","content":[{"type":"later","a":@}]}}'],
+    ['messages', '{"format":"responses","blob":{"type":"mcp_call","output":@}}'],
     ['entries', '{"entries":[{"kind":"event","type":"x","data":{"a":@}}]}'],
     ['entries', '{"entries":@}'],
   ])('by any value in what is appended: %s %s', { timeout: 60_000 }, async (resource, template) => {
@@ -180,6 +181,12 @@ describe('the event loop is held for 20 ms at most', () => {
     }))
     for (const blob of [calls, texts])
       expectOk(await api.request('POST', `/api/v1/session/${id}/messages`, { body: { blob } }), 201)
+    const items = results.map((_, n) => ({
+      kind: 'message',
+      format: 'responses',
+      blob: { type: 'function_call', call_id: `item_${n}`, name: 'f', arguments: '{"a":[{},{},1e10]}' },
+    }))
+    expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries: items } }), 201)
     const entries = results.map((blob) => ({ kind: 'message', blob }))
     expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
     for (const format of ['openai', 'anthropic', 'gemini', 'acontext', 'responses'])

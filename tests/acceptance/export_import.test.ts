@@ -42,6 +42,9 @@ function oddObjects(count: number): string[] {
 const post = (path: string, rawBody: string) =>
   api.request<{ id: string; items: Array<{ id: string }> }>('POST', `/api/v1${path}`, { rawBody })
 
+/** Formats that take the message below. */
+const FORMATS = ['openai', 'responses']
+
 /** A session with events and messages of odd JSON. */
 async function oddSession(user: string | null, objects: string[]): Promise<string> {
   const { id } = expectOk(
@@ -50,7 +53,7 @@ async function oddSession(user: string | null, objects: string[]): Promise<strin
   )
   const entries = objects.map((object, index) =>
     index % 3 === 0
-      ? `{"kind":"message","blob":{"role":"user","content":"Hi","odd":${object}},"meta":${object}}`
+      ? `{"kind":"message","blob":{"role":"user","content":"Hi","odd":${object}},"format":"${FORMATS[index % 2]}","meta":${object}}`
       : `{"kind":"event","type":${JSON.stringify(`t"\u2028${index}`)},"data":${object}}`,
   )
   const { items } = expectOk(await post(`/session/${id}/entries`, `{"entries":[${entries.join(',')}]}`), 201)

@@ -50,6 +50,7 @@ const APPENDS: Array<[string, string]> = [
   ['messages', '{"format":"anthropic","blob":{"role":"user","content":[{"type":"text","text":"a"}]}}'],
   ['messages', '{"format":"gemini","blob":{"role":"model","parts":[{"functionCall":{"name":"f"}}]}}'],
   ['messages', '{"format":"acontext","blob":{"role":"user","parts":[{"type":"none"}]}}'],
+  ['messages', '{"format":"responses","blob":{"type":"custom_tool_call","call_id":"c","input":""}}'],
   ['messages', `{"blob":{"role":"user","content":"a"},"meta":{"a":"${'é'.repeat(40_000)}"}}`],
   ['messages', '{"format":"later","blob":{}}'],
   [

@@ -49,6 +49,7 @@ describe('a blob that is no message of its format', () => {
     ['acontext', '/blob/parts', { role: 'user' }],
     ['acontext', '/blob/parts/0/type', { role: 'user', parts: [{ text: 'x' }] }],
     ['acontext', '/blob/parts/0/type', { role: 'user', parts: [{ type: 'surprise' }] }],
+    ['responses', '/blob', [{ role: 'user', content: 'x' }]],
     ['responses', '/blob/type', {}],
     ['responses', '/blob/role', { role: 'tool', content: 'x' }],
     ['responses', '/blob/content/0/text', { role: 'user', content: [{ type: 'input_text' }] }],

@@ -121,6 +121,18 @@ describe('a turn that was stored as items of the Responses API', () => {
     ])
   })
 
+  it('is read though its items are nested as deeply as a body may be', async () => {
+    const log = await newSessionLog(api)
+    const deep = `${'['.repeat(998)}${']'.repeat(998)}`
+    const blob = `{"type":"message","role":"assistant","content":"Deep","deep":${deep}}`
+    for (let n = 0; n < 2; n++) {
+      const rawBody = `{"format":"responses","blob":${blob}}`
+      expectOk(await api.request('POST', `/api/v1/session/${log.id}/messages`, { rawBody }), 201)
+    }
+    const text = { type: 'text', text: 'Deep' }
+    expect(expectOk(await log.list()).items).toEqual([{ role: 'assistant', content: [text, text] }])
+  })
+
   it('has the messages of other formats between its items as messages of their own', async () => {
     const log = await newSessionLog(api)
     const said = { type: 'message', role: 'assistant', content: 'A' }

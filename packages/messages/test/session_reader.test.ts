@@ -64,6 +64,29 @@ describe('what an entry says', () => {
       blocksOf('anthropic', { role: 'assistant', content: [{ type: 'redacted_thinking', data: 'x' }] })
         .blocks,
     ).toEqual([{ kind: 'thinking', text: null }])
+    const reasoning = { type: 'reasoning', id: 'rs_1', encrypted_content: 'gAAAAB' }
+    expect(blocksOf('responses', { ...reasoning, summary: [] }).blocks).toEqual([
+      { kind: 'thinking', text: null },
+    ])
+    expect(
+      blocksOf('responses', { ...reasoning, summary: [{ type: 'summary_text', text: 'Hm.' }] }).blocks,
+    ).toEqual([{ kind: 'thinking', text: 'Hm.' }])
+  })
+
+  it('has the pictures that a tool of OpenAI gave, beside the call or the result', () => {
+    const made = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'aGk=' }
+    expect(blocksOf('responses', made).blocks).toMatchObject([
+      { kind: 'call', call: { name: 'image_generation', verdict: 'ok' } },
+      { kind: 'result', result: { text: '' } },
+      { kind: 'medium', part: { type: 'image', meta: { media_type: 'image/png', data: 'aGk=' } } },
+    ])
+    const output = { type: 'computer_screenshot', image_url: 'data:image/png;base64,aGk=' }
+    expect(
+      blocksOf('responses', { type: 'computer_call_output', call_id: 'c', output }).blocks,
+    ).toMatchObject([
+      { kind: 'result', name: 'computer', result: { text: '', is_failed: false } },
+      { kind: 'medium', part: { type: 'image', meta: { data: 'aGk=', tool_call_id: 'c' } } },
+    ])
   })
 })
 
