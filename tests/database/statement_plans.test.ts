@@ -31,10 +31,7 @@ for (const table of TENANT_TABLES.filter((name) => name !== 'list_terms'))
   READS_ALL[`verify_next_project_${table}`] = 'asks every project for its first row'
 
 /** What is planned when the first append comes, and not again before the tables are analyzed, a minute or more later. */
-const HOT = [
-  ...['append_entries', 'append_entries_and_keys', 'append_events', 'find_append_keys', 'find_known_appends'],
-  'read_appended_entries',
-]
+const HOT = [...['find_append_keys', 'find_known_appends', 'read_appended_entries']]
 
 /** The second column of each index of tenant data, behind the project: whoever looks for something gives that at least. */
 type SecondColumns = Record<string, string | null>

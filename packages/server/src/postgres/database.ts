@@ -26,8 +26,6 @@ export interface Queryable {
 export interface Database extends Queryable {
   /** Runs `work` in one transaction; repeats it if PostgreSQL asks for that (40001, 40P01). */
   transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>
-  /** Statements keep one plan, whatever their parameters, made under the settings for that. */
-  readonly keepsPlans: boolean
 }
 
 /** The pool of connections to one database. */
@@ -108,7 +106,6 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       watched(runOnPool(connections, statement, parameters, onSending)),
     transaction: (work) => watched(transaction(connections, work)),
     close: () => pool.end(),
-    keepsPlans: !pooled && options.settings?.plan_cache_mode === 'force_generic_plan',
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }
 }

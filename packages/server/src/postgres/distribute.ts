@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
+import { distributeFunctions } from './install_functions.js'
 import { cancelOnAbort, connect } from './migrator.js'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
@@ -91,6 +92,7 @@ async function distributeTables(
       }
       for (const { table, name, definition } of keys)
         await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
+      await distributeFunctions(client)
     }
     end()
     await client.query('COMMIT')

@@ -43,10 +43,6 @@ class Share implements Database {
     private readonly owner: string,
   ) {}
 
-  get keepsPlans(): boolean {
-    return this.pool.keepsPlans
-  }
-
   query(statement: Statement, parameters: readonly Parameter[], onSending?: () => void): Promise<Row[]> {
     return this.shares.run(this.owner, () => this.pool.query(statement, parameters, onSending))
   }

@@ -8,6 +8,8 @@ export interface Statement {
   readonly name: string
   readonly text: string
   readonly prepared: boolean
+  /** It writes, though its text does not show it: it calls a stored function. */
+  readonly writes?: boolean
 }
 
 /** A statement with a plan that fits every parameter. */
@@ -26,6 +28,6 @@ const WRITING = /\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!\bFOR\s|\bFOR
  * Whether a statement only reads, so that nothing is in doubt if its answer is lost. A statement that begins with
  * WITH reads if none of its parts writes; everything else, such as COMMIT, counts as a write.
  */
-export function isRead({ text }: Statement): boolean {
-  return /^\s*(?:SELECT|WITH)\b/i.test(text) && !WRITING.test(text)
+export function isRead({ text, writes }: Statement): boolean {
+  return !writes && /^\s*(?:SELECT|WITH)\b/i.test(text) && !WRITING.test(text)
 }

@@ -1,158 +1,182 @@
 import { timestampText } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
+import { storedFunction } from '../../postgres/stored_function.js'
 
-const STORE = `WITH head AS MATERIALIZED (
-  SELECT g.ord, g.session_id, g.new_entries, g.new_tokens, g.new_bytes, g.new_last_message_id, h.last_seq, h.last_message_id,
-    greatest(now(), h.updated_at) AS at, CASE WHEN g.has_messages THEN (
-      SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = g.session_id
-    ) END AS disable_task_tracking,
-    h.last_seq IS NOT NULL AND (g.if_match IS NULL OR g.if_match = h.last_seq) AS open
-  FROM unnest($2::uuid[], $3::bigint[], $4::int[], $5::bigint[], $6::uuid[], $7::boolean[], $8::bigint[])
-    WITH ORDINALITY AS g(session_id, if_match, new_entries, new_tokens, new_last_message_id, has_messages, new_bytes, ord)
-  LEFT JOIN LATERAL (
-    SELECT h.last_seq, h.last_message_id, h.updated_at
-    FROM session_heads h WHERE h.project_id = $1 AND h.session_id = g.session_id
-    FOR UPDATE
-  ) h ON true
-), moved AS (
+/** The index of a head's session in `p_sessions`, which is sorted: a binary search. */
+const PLACE = 'width_bucket(h.session_id, p_sessions)'
+
+/**
+ * For a flush of only events: the heads need not be known before they are moved, so this moves them at once and numbers
+ * the entries by the result, which costs an eighth less.
+ */
+const STORE_EVENTS = `
+  FOR place_of_head, seq_of_head, time_of_head IN
+    UPDATE session_heads AS h
+    SET last_seq = h.last_seq + p_new_entries[${PLACE}], updated_at = greatest(now(), h.updated_at),
+      bytes = h.bytes + p_new_bytes[${PLACE}], counted = h.counted + p_new_entries[${PLACE}]
+    WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)
+    RETURNING ${PLACE}, h.last_seq, h.updated_at
+  LOOP
+    last_seqs[place_of_head] := seq_of_head - p_new_entries[place_of_head];
+    times[place_of_head] := time_of_head;
+  END LOOP;
+  open_seqs := last_seqs;
+  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
+  SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id, i.bytes, 0,
+    'event', i.type, i.data
+  FROM ROWS FROM (unnest(p_places, p_behind, p_ids, p_bytes, p_types), jsonb_array_elements(p_data))
+    AS i (place, behind, id, bytes, type, data)
+  WHERE open_seqs[i.place] IS NOT NULL;`
+
+const STORE = `
+  open_seqs := last_seqs;
+  last_messages := array_fill(NULL::uuid, ARRAY[cardinality(p_sessions)]);
+  FOR place_of_head, seq_of_head, time_of_head, message_of_head IN
+    SELECT ${PLACE}, h.last_seq, greatest(now(), h.updated_at), h.last_message_id
+    FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)
+    ORDER BY h.session_id FOR UPDATE
+  LOOP
+    last_seqs[place_of_head] := seq_of_head;
+    times[place_of_head] := time_of_head;
+    last_messages[place_of_head] := message_of_head;
+    IF coalesce(p_if_match[place_of_head] = seq_of_head, true) THEN
+      open_seqs[place_of_head] := seq_of_head;
+      IF p_new_entries[place_of_head] > 0 THEN
+        moved_sessions := moved_sessions || p_sessions[place_of_head];
+      END IF;
+    END IF;
+  END LOOP;
   UPDATE session_heads AS h
-  SET last_seq = d.last_seq + d.new_entries, total_tokens = h.total_tokens + d.new_tokens, updated_at = d.at,
-    bytes = h.bytes + d.new_bytes, counted = h.counted + d.new_entries, last_message_id = coalesce(d.new_last_message_id, d.last_message_id)
-  FROM head d
-  WHERE d.open AND d.new_entries > 0 AND d.ord > 0 AND h.project_id = $1 AND h.session_id = ANY (ARRAY[d.session_id])
-), found AS MATERIALIZED (
-  SELECT array_agg(CASE WHEN d.open THEN d.last_seq ELSE -1 END ORDER BY d.ord) AS seqs,
-    array_agg(d.at ORDER BY d.ord) AS times, array_agg(d.last_message_id ORDER BY d.ord) AS last_message_ids
-  FROM head d
-), inserted AS (
+  SET last_seq = h.last_seq + p_new_entries[${PLACE}], updated_at = greatest(now(), h.updated_at),
+    bytes = h.bytes + p_new_bytes[${PLACE}], counted = h.counted + p_new_entries[${PLACE}],
+    total_tokens = h.total_tokens + p_new_tokens[${PLACE}],
+    last_message_id = coalesce(p_new_last_messages[${PLACE}], h.last_message_id)
+  WHERE h.project_id = p_project AND h.session_id = ANY (moved_sessions);
   INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens,
     kind, type, role, format, data, meta)
-  SELECT $1, ($2::uuid[])[i.place], f.seqs[i.place] + i.behind, f.times[i.place], f.times[i.place], i.id,
-    CASE WHEN i.is_first_message THEN f.last_message_ids[i.place] ELSE i.parent_id END, i.bytes, i.tokens,
+  SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id,
+    CASE WHEN i.is_first_message THEN last_messages[i.place] ELSE i.parent_id END, i.bytes, i.tokens,
     i.kind, i.type, i.role, i.format, i.data, nullif(i.meta, 'null')
-  FROM found f, ROWS FROM (
-    unnest($9::int[], $10::int[], $11::uuid[], $12::uuid[], $13::boolean[], $14::int[], $15::int[], $16::text[],
-      $17::text[], $18::text[], $19::text[]),
-    jsonb_array_elements($20::jsonb), jsonb_array_elements($21::jsonb)
+  FROM ROWS FROM (
+    unnest(p_places, p_behind, p_ids, p_parents, p_are_first_messages, p_bytes, p_tokens, p_kinds, p_types, p_roles, p_formats),
+    jsonb_array_elements(p_data), jsonb_array_elements(p_metas)
   ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, data, meta)
-  WHERE f.seqs[i.place] >= 0
-)`
+  WHERE open_seqs[i.place] IS NOT NULL;
+  IF p_sessions_of_messages IS NOT NULL THEN
+    SELECT string_agg(width_bucket(s.id, p_sessions)::text, ',') INTO untracked
+    FROM sessions s
+    WHERE s.project_id = p_project AND s.id = ANY (p_sessions_of_messages) AND s.disable_task_tracking;
+  END IF;`
 
-const REMEMBER = `remembered AS (
-  INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, seqs)
-  SELECT $1, k.key, k.request_hash, ($2::uuid[])[k.place], now(), (
-      SELECT array_agg(CASE WHEN x.behind > 0 THEN f.seqs[k.place] + x.behind ELSE x.known_seq END ORDER BY x.ord)
-      FROM unnest(($27::int[])[k.first:k.last], ($28::bigint[])[k.first:k.last]) WITH ORDINALITY
-        AS x(behind, known_seq, ord)
-    )
-  FROM found f, unnest($22::text[], $23::text[], $24::int[], $25::int[], $26::int[])
-    AS k(key, request_hash, place, first, last)
-  WHERE f.seqs[k.place] >= 0
-)`
+const REMEMBER = `
+  IF p_keys IS NOT NULL THEN
+    INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, seqs)
+    SELECT p_project, k.key, k.request_hash, p_sessions[k.place], now(), (
+        SELECT array_agg(CASE WHEN x.behind > 0 THEN open_seqs[k.place] + x.behind ELSE x.known_seq END ORDER BY x.ord)
+        FROM unnest(p_key_behind[k.first:k.last], p_key_known_seqs[k.first:k.last]) WITH ORDINALITY
+          AS x(behind, known_seq, ord)
+      )
+    FROM unnest(p_keys, p_key_hashes, p_key_places, p_key_firsts, p_key_lasts)
+      AS k(key, request_hash, place, first, last)
+    WHERE open_seqs[k.place] IS NOT NULL;
+  END IF;`
 
-const FOUND = `SELECT string_agg(coalesce(d.last_seq::text, ''), ',' ORDER BY d.ord) AS last_seqs,
-  string_agg(CASE WHEN d.at <> now() THEN ${timestampText('d.at')} ELSE '' END, ',' ORDER BY d.ord) AS times,
-  string_agg(coalesce(d.last_message_id::text, ''), ',' ORDER BY d.ord) AS last_message_ids,
-  string_agg(CASE WHEN d.disable_task_tracking THEN 't' ELSE 'f' END, '' ORDER BY d.ord) AS untracked,
-  ${timestampText('now()')} AS now, NULL AS place, NULL AS data, NULL AS meta
-FROM head d`
-
-/**
- * One flush: every append of one project that waited for the same commit, in one statement.
- *
- * It locks the head rows of the sessions in the given order (log/append/flush_plan.ts sorts them, so that two flushes
- * cannot deadlock), numbers the entries after the heads that it finds, inserts them, and moves the heads. A session
- * that does not exist, or whose If-Match no longer holds, stores nothing and does not affect the others. Entries
- * stored before under an idempotency key or an id were found by the two look-ups below. If another flush, of this
- * node or another, stores one in between, a unique violation follows, and the flush is run again. Keys are inserted
- * in a fixed order, so that two flushes cannot deadlock over them either.
- *
- * Every microsecond counts, since this is the cost of an append. So the statement leaves the planner no choice: heads
- * are found one by one, through LATERAL, in the given order; an entry finds its session by its index in an array,
- * without a join; and what the answer needs comes back as one row. The heads are moved one by one as well: because of
- * `d.ord > 0`, which is always true, the planner expects one row instead of two, and `ANY` keeps it from counting on
- * a unique match. Otherwise, a plan made while the tables were empty reads all heads of the project.
- *
- * Parameters: $1 project. One element per session: $2 session, $3 if_match, $4 number of new entries, $5 their
- * tokens, $6 the last new message, $7 whether there are messages, $8 the bytes of the new entries. One element per
- * entry: $9 index of its session (from 1), $10 position after the head (from 1), $11 id, $12 the previous message in
- * this flush, $13 whether it is the first message in it, $14 bytes, $15 tokens, $16 kind, $17 type, $18 role, $19
- * format, $20 data and $21 meta as JSON arrays. Of $3, $6, $7, $12, $13, $18, $19 and $21, an array without any value
- * may be empty.
- *
- * Rows: one, with `now`, the time of most entries, and for the sessions in order, separated by commas: the last seq
- * before this flush (empty: no such session), the time if it is later than `now` (else empty, because times are
- * expensive to write), the last message before (or empty), and one letter for task tracking (t if disabled).
- */
-export const APPEND_ENTRIES = prepared('append_entries', `${STORE}\n${FOUND}`)
+const ANSWER = `
+  IF NOT coalesce(now() = ALL (times), false) THEN
+    SELECT string_agg(CASE WHEN t.at <> now() THEN ${timestampText('t.at')} ELSE '' END, ',' ORDER BY t.ord) INTO later
+    FROM unnest(times) WITH ORDINALITY AS t(at, ord);
+  END IF;
+  IF p_wanted IS NOT NULL THEN
+    SELECT string_agg(concat(E'\\n', p_data -> (w.place - 1), E'\\n', nullif(p_metas -> (w.place - 1), 'null')), '' ORDER BY w.ord)
+    INTO wanted
+    FROM unnest(p_wanted) WITH ORDINALITY AS w(place, ord);
+  END IF;
+  RETURN concat(array_to_string(last_seqs, ',', ''), E'\\n', later, E'\\n', ${timestampText('now()')}, E'\\n',
+    array_to_string(last_messages, ',', ''), E'\\n', untracked, wanted);`
 
 /**
- * The same for a flush with idempotency keys or callers' ids. It is separate because preparing for them costs every
- * small flush a tenth.
+ * One flush: every append of one project that waited for the same commit, in one call.
  *
- * Further parameters: one element per key: $22 key, $23 request hash, $24 index of its session, $25 and $26 first and
- * last index of its seqs in $27 (positions after the head, 0 for an entry stored before) and $28 (the seqs of those).
- * $29 indexes (from 1) of the entries whose data and meta are returned as the database writes them.
+ * It locks the head rows of the sessions in the order of their ids, so that two flushes cannot deadlock, numbers the
+ * entries after the heads that it finds, inserts them, and moves the heads. A session that does not exist, or whose
+ * If-Match no longer holds, stores nothing and does not affect the others. Entries stored before under an idempotency
+ * key or an id were found by the two look-ups below. If another flush, of this node or another, stores one in between,
+ * a unique violation follows, and the flush is run again. Keys are inserted in a fixed order, so that two flushes
+ * cannot deadlock over them either.
  *
- * Further rows: one for each element of $29, with its index, data and meta.
+ * Every microsecond counts, since this is the cost of an append. So nothing is joined: an entry and a head find their
+ * session by its index in an array. Expressions with a subquery, which PL/pgSQL cannot compute by itself, stand where
+ * few flushes come. The order of locks depends on the index by which the heads are found.
+ *
+ * Parameters, one element per session, ordered by id: `p_sessions`, `p_new_entries` (how many), `p_new_bytes`. One
+ * element per entry: `p_places` (index of its session, from 1), `p_behind` (position after the head, from 1), `p_ids`,
+ * `p_bytes`, `p_types`; `p_data` as a JSON array. For a flush of only events, without conditions, `p_kinds` and what
+ * belongs to it are null. Otherwise, per session: `p_if_match`, `p_new_tokens`, `p_new_last_messages`; per entry:
+ * `p_parents` (the previous message in this flush), `p_are_first_messages` (in this flush), `p_tokens`, `p_kinds`,
+ * `p_roles`, `p_formats`, and `p_metas` as a JSON array; an array without any value may be empty.
+ * `p_sessions_of_messages`: the sessions that get messages, or null. Per key, or null: `p_keys`, `p_key_hashes`,
+ * `p_key_places` (index of its session), `p_key_firsts` and `p_key_lasts` (first and last index of its seqs in the
+ * following), `p_key_behind` (positions after the head, 0 for an entry stored before) and `p_key_known_seqs` (the seqs
+ * of those). `p_wanted`: indexes (from 1) of the entries whose data and meta are returned as the database writes them,
+ * or null.
+ *
+ * Answer: lines. For the sessions in order, separated by commas, the last seqs before this flush (empty: no such
+ * session), and the times that are later than now (an empty line if none is); then now, the last messages before
+ * (an empty line for a flush of only events), and the indexes of the sessions with task tracking disabled. Two more
+ * lines for each element of `p_wanted`: data, and meta, which may be empty.
  */
-export const APPEND_ENTRIES_AND_KEYS = prepared(
-  'append_entries_and_keys',
-  `${STORE}, ${REMEMBER}
-${FOUND}
-UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, w.place::text, ($20::jsonb -> (w.place - 1))::text,
-  nullif($21::jsonb -> (w.place - 1), 'null')::text
-FROM unnest($29::int[]) AS w(place)`,
-)
-
-/** The index in `found` of an event's session. */
-const FOUND_PLACE = 'CASE WHEN f.complete THEN i.place ELSE array_position(f.places, i.place) END'
-
-/**
- * The same for a flush of only events, without conditions, keys and callers' ids, which most flushes are. The heads
- * need not be known before they are moved, so this moves them at once and numbers the entries by the result, which
- * costs an eighth less. Only for a database that `keepsPlans`: that heads are locked in the given order, as by
- * APPEND_ENTRIES, depends on the plan, in which the sessions are the outer side. `ord > 0` and `new_events > 0`,
- * always true, make the planner expect one of them.
- *
- * Parameters: $1 project. One element per session: $2 session, $3 number of new events, $4 their bytes. One element
- * per event: $5 index of its session (from 1), $6 position after the head (from 1), $7 id, $8 bytes, $9 type, $10
- * data as a JSON array.
- *
- * Rows: one, as of APPEND_ENTRIES, without what only messages need, and only for the sessions that exist: `places`
- * has their indexes (from 1), or null if none is missing. `times` is empty if all are `now`.
- */
-export const APPEND_EVENTS = prepared(
-  'append_events',
-  `WITH moved AS (
-  UPDATE session_heads AS h
-  SET last_seq = h.last_seq + g.new_events, updated_at = greatest(now(), h.updated_at), bytes = h.bytes + g.new_bytes,
-    counted = h.counted + g.new_events
-  FROM unnest($2::uuid[], $3::int[], $4::bigint[]) WITH ORDINALITY AS g(session_id, new_events, new_bytes, ord)
-  WHERE g.ord > 0 AND g.new_events > 0 AND h.project_id = $1 AND h.session_id = ANY (ARRAY[g.session_id])
-  RETURNING g.ord::int AS place, h.last_seq - g.new_events AS last_seq, h.updated_at AS at
-), found AS MATERIALIZED (
-  SELECT array_agg(m.place ORDER BY m.place) AS places, array_agg(m.last_seq ORDER BY m.place) AS seqs,
-    array_agg(m.at ORDER BY m.place) AS times, count(*) = cardinality($2::uuid[]) AS complete
-  FROM moved m
-), inserted AS (
-  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
-  SELECT $1, ($2::uuid[])[i.place], f.seqs[${FOUND_PLACE}] + i.behind, f.times[${FOUND_PLACE}], f.times[${FOUND_PLACE}],
-    i.id, i.bytes, 0, 'event', i.type, i.data
-  FROM found f, ROWS FROM (
-    unnest($5::int[], $6::int[], $7::uuid[], $8::int[], $9::text[]), jsonb_array_elements($10::jsonb)
-  ) AS i (place, behind, id, bytes, type, data)
-  WHERE f.complete OR i.place = ANY (f.places)
-)
-SELECT CASE WHEN NOT f.complete THEN coalesce(array_to_string(f.places, ','), '') END AS places,
-  array_to_string(f.seqs, ',') AS last_seqs,
-  CASE WHEN now() = ALL (f.times) THEN '' ELSE (
-    SELECT string_agg(CASE WHEN t.at <> now() THEN ${timestampText('t.at')} ELSE '' END, ',' ORDER BY t.ord)
-    FROM unnest(f.times) WITH ORDINALITY AS t(at, ord)
-  ) END AS times,
-  '' AS last_message_ids, '' AS untracked, ${timestampText('now()')} AS now, NULL AS place, NULL AS data, NULL AS meta
-FROM found f`,
+export const APPEND_ENTRIES = storedFunction(
+  'append_entries',
+  {
+    p_project: 'uuid',
+    p_sessions: 'uuid[]',
+    p_new_entries: 'int[]',
+    p_new_bytes: 'bigint[]',
+    p_places: 'int[]',
+    p_behind: 'int[]',
+    p_ids: 'uuid[]',
+    p_bytes: 'int[]',
+    p_types: 'text[]',
+    p_data: 'jsonb',
+    p_if_match: 'bigint[]',
+    p_new_tokens: 'bigint[]',
+    p_new_last_messages: 'uuid[]',
+    p_parents: 'uuid[]',
+    p_are_first_messages: 'boolean[]',
+    p_tokens: 'int[]',
+    p_kinds: 'text[]',
+    p_roles: 'text[]',
+    p_formats: 'text[]',
+    p_metas: 'jsonb',
+    p_sessions_of_messages: 'uuid[]',
+    p_keys: 'text[]',
+    p_key_hashes: 'text[]',
+    p_key_places: 'int[]',
+    p_key_firsts: 'int[]',
+    p_key_lasts: 'int[]',
+    p_key_behind: 'int[]',
+    p_key_known_seqs: 'bigint[]',
+    p_wanted: 'int[]',
+  },
+  `DECLARE
+  last_seqs bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_sessions)]);
+  times timestamptz[] := array_fill(NULL::timestamptz, ARRAY[cardinality(p_sessions)]);
+  last_messages uuid[];
+  -- The last seqs of the sessions that store their entries; null where If-Match does not hold.
+  open_seqs bigint[];
+  moved_sessions uuid[] := '{}';
+  later text;
+  untracked text;
+  wanted text;
+  place_of_head int;
+  seq_of_head bigint;
+  time_of_head timestamptz;
+  message_of_head uuid;
+BEGIN
+  IF p_kinds IS NULL THEN${STORE_EVENTS}
+  ELSE${STORE}
+  END IF;${REMEMBER}${ANSWER}
+END`,
 )
 
 /** The answers to idempotency keys. Parameters: $1 project, $2 keys. */

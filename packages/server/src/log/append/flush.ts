@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError } from '../../errors.js'
 import { type Database, DatabaseAway } from '../../postgres/database.js'
 import { isTransient, isUniqueViolation, isUnstorable } from '../../postgres/database_errors.js'
+import { APPEND_ENTRIES } from './append_queries.js'
 import { AppendInDoubt } from './append_request.js'
 import { planFlush } from './flush_plan.js'
 import { lookUp, type Unsettled } from './look_up.js'
@@ -114,13 +115,13 @@ async function append(
   state: FlushState,
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<PendingAppend[]> {
-  const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled, database.keepsPlans)
-  const rows = await database.query(plan.statement, plan.parameters, () => {
+  const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled)
+  const rows = await database.query(APPEND_ENTRIES.statement, plan.parameters, () => {
     if (state.over) throw new TooLate()
     state.sent = true
   })
   state.onCommitted?.()
-  const result = readResult(plan, rows)
+  const result = readResult(plan, rows[0]!.answer!)
   const readBacks: Promise<void>[] = []
   const lookAgain: PendingAppend[] = []
   for (const one of unsettled) {

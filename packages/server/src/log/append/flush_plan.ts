@@ -1,7 +1,5 @@
 import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { Parameter } from '../../postgres/database.js'
-import type { Statement } from '../../postgres/statement.js'
-import { APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS, APPEND_EVENTS } from './append_queries.js'
 import type { AppendedEntry, AppendRequest, IdempotencyKey } from './append_request.js'
 
 /** A request to be stored, and the seqs, by id, of those of its entries that are stored already. */
@@ -38,19 +36,19 @@ interface SessionPart {
 
 /** What a flush sends to the database, and where each request finds its entries in the result. */
 export interface FlushPlan {
-  statement: Statement
+  /** Of APPEND_ENTRIES. */
   parameters: Parameter[]
-  /** The new entries, in the order of the parameters. */
-  added: Place[]
+  /** The entries that are returned as the database writes them, in the order of the parameters. */
+  wanted: AppendedEntry[]
   /** The entries of each request. */
   placed: ReadonlyMap<OpenAppend, Place[]>
 }
 
 /**
  * Numbers the entries of a flush within their sessions. Sessions are ordered by id, the order in which every flush
- * locks them; requests keep their order within a session. `keepsPlans`: whether the database does.
+ * locks them; requests keep their order within a session.
  */
-export function planFlush(project_id: string, open: readonly OpenAppend[], keepsPlans: boolean): FlushPlan {
+export function planFlush(project_id: string, open: readonly OpenAppend[]): FlushPlan {
   const parts = partsOf(open)
   const placed = new Map<OpenAppend, Place[]>()
   const added: Place[] = []
@@ -68,15 +66,15 @@ export function planFlush(project_id: string, open: readonly OpenAppend[], keeps
       }
     }
   })
-  const isPlain = wantedBack.length === 0 && !open.some(({ request }) => request.idempotency)
-  if (isPlain && keepsPlans && parts.every(isOfEvents)) {
-    const parameters = [project_id, ...sessionsOfEvents(parts), ...eventParameters(added)]
-    return { statement: APPEND_EVENTS, parameters, added, placed }
-  }
-  const parameters = [project_id, ...sessionParameters(parts), ...entryParameters(added)]
-  if (isPlain) return { statement: APPEND_ENTRIES, parameters, added, placed }
-  parameters.push(...keyParameters(placed), plainArray(wantedBack))
-  return { statement: APPEND_ENTRIES_AND_KEYS, parameters, added, placed }
+  const parameters = [
+    project_id,
+    ...sessionParameters(parts),
+    ...entryParameters(added),
+    ...(parts.every(isOfEvents) ? NO_MORE : moreParameters(parts, added)),
+    ...keyParameters(placed),
+    wantedBack.length === 0 ? null : plainArray(wantedBack),
+  ]
+  return { parameters, wanted: wantedBack.map((index) => added[index - 1]!.entry), placed }
 }
 
 function partsOf(open: readonly OpenAppend[]): SessionPart[] {
@@ -132,55 +130,49 @@ function isOfEvents({ has_messages, if_match, new_entries }: SessionPart): boole
   return !has_messages && if_match === null && new_entries > 0
 }
 
-function sessionsOfEvents(parts: SessionPart[]): string[] {
-  return [
-    plainArray(parts.map((part) => part.session_id)),
-    plainArray(parts.map((part) => part.new_entries)),
-    plainArray(parts.map((part) => part.new_bytes)),
-  ]
-}
-
-function eventParameters(added: Place[]): string[] {
-  return [
-    plainArray(added.map((one) => one.session + 1)),
-    plainArray(added.map((one) => one.behind)),
-    plainArray(added.map((one) => one.entry.id)),
-    plainArray(added.map((one) => one.entry.bytes)),
-    textArray(added.map((one) => one.entry.type)),
-    dataParameter(added),
-  ]
-}
-
 function sessionParameters(parts: SessionPart[]): string[] {
   return [
     plainArray(parts.map((part) => part.session_id)),
-    optionalArray(parts.map((part) => part.if_match)),
     plainArray(parts.map((part) => part.new_entries)),
-    plainArray(parts.map((part) => part.new_tokens)),
-    optionalArray(parts.map((part) => part.last_message_id)),
-    optionalArray(parts.map((part) => part.has_messages || null)),
     plainArray(parts.map((part) => part.new_bytes)),
   ]
 }
 
 function entryParameters(added: Place[]): string[] {
-  const roles = added.map((one) => one.entry.role)
-  const formats = added.map((one) => one.entry.format)
-  const metas = added.map((one) => one.entry.meta)
   return [
     plainArray(added.map((one) => one.session + 1)),
     plainArray(added.map((one) => one.behind)),
     plainArray(added.map((one) => one.entry.id)),
+    plainArray(added.map((one) => one.entry.bytes)),
+    textArray(added.map((one) => one.entry.type)),
+    dataParameter(added),
+  ]
+}
+
+/** What a flush of events alone does without. */
+const NO_MORE = Array.from({ length: 11 }, () => null)
+
+function moreParameters(parts: SessionPart[], added: Place[]): Array<string | null> {
+  const metas = added.map((one) => one.entry.meta)
+  const ofMessages = parts.filter((part) => part.has_messages).map((part) => part.session_id)
+  return [
+    optionalArray(parts.map((part) => part.if_match)),
+    plainArray(parts.map((part) => part.new_tokens)),
+    optionalArray(parts.map((part) => part.last_message_id)),
     optionalArray(added.map((one) => one.parent_id)),
     optionalArray(added.map((one) => one.is_first_message || null)),
-    plainArray(added.map((one) => one.entry.bytes)),
     plainArray(added.map((one) => one.entry.tokens)),
     textArray(added.map((one) => one.entry.kind)),
-    textArray(added.map((one) => one.entry.type)),
-    optionalArray(roles, textArray),
-    optionalArray(formats, textArray),
-    dataParameter(added),
+    optionalArray(
+      added.map((one) => one.entry.role),
+      textArray,
+    ),
+    optionalArray(
+      added.map((one) => one.entry.format),
+      textArray,
+    ),
     metas.every(isNull) ? '[]' : `[${metas.map((meta) => meta ?? 'null').join(',')}]`,
+    ofMessages.length === 0 ? null : plainArray(ofMessages),
   ]
 }
 
@@ -203,14 +195,18 @@ function isNull(value: unknown): value is null {
   return value === null
 }
 
-function keyParameters(placed: FlushPlan['placed']): string[] {
+const NO_KEYS = Array.from({ length: 7 }, () => null)
+
+function keyParameters(placed: FlushPlan['placed']): Array<string | null> {
+  const keyed = inOrderOfKeys(placed)
+  if (keyed.length === 0) return NO_KEYS
   const keys: string[] = []
   const hashes: string[] = []
   const sessions: number[] = []
   const firsts: number[] = []
   const lasts: number[] = []
   const places: Place[] = []
-  for (const [{ request }, own] of inOrderOfKeys(placed)) {
+  for (const [{ request }, own] of keyed) {
     keys.push(request.idempotency.key)
     hashes.push(request.idempotency.request_hash)
     sessions.push(own[0]!.session + 1)

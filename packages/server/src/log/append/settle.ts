@@ -1,5 +1,5 @@
 import { AnnalsError, notFound } from '../../errors.js'
-import type { Database, Row } from '../../postgres/database.js'
+import type { Database } from '../../postgres/database.js'
 import { appendAnswer, storedAnswer } from './append_answer.js'
 import { READ_APPENDED_ENTRIES } from './append_queries.js'
 import { type AppendAnswer, type AppendedEntry, AppendInDoubt } from './append_request.js'
@@ -20,41 +20,28 @@ export interface FlushResult {
   rewritten: ReadonlyMap<AppendedEntry, Pick<AppendedEntry, 'data' | 'meta'>>
 }
 
-/** Reads the rows of the plan's statement. */
-export function readResult(plan: FlushPlan, rows: readonly Row[]): FlushResult {
-  const wanted = rows.filter((row) => row.place !== null)
-  const rewritten = wanted.map((row) => {
-    const { data, meta } = row
-    return [plan.added[Number(row.place) - 1]!.entry, { data: data!, meta: meta! }] as const
-  })
-  return { heads: readHeads(rows.find((row) => row.place === null)!), rewritten: new Map(rewritten) }
-}
-
-function readHeads(row: Row): Array<FoundHead | undefined> {
-  // Only APPEND_EVENTS lists the existing sessions, and only if one is missing.
-  const { places = null } = row
-  if (places === null) return headsOf(row)
-  const heads: Array<FoundHead | undefined> = []
-  if (places === '') return heads
-  const found = headsOf(row)
-  for (const [index, place] of places.split(',').entries()) heads[Number(place) - 1] = found[index]
-  return heads
-}
-
-function headsOf(row: Row): Array<FoundHead | undefined> {
-  const last_seqs = row.last_seqs!.split(',')
-  const times = row.times!.split(',')
-  const last_message_ids = row.last_message_ids!.split(',')
-  return last_seqs.map((last_seq, index) =>
+/** Reads the answer of APPEND_ENTRIES to a plan. */
+export function readResult(plan: FlushPlan, answer: string): FlushResult {
+  const [last_seqs = '', times = '', now = '', last_messages = '', untracked = '', ...wanted] =
+    answer.split('\n')
+  const timeOf = times.split(',')
+  const lastMessageOf = last_messages.split(',')
+  const untrackedPlaces = new Set(untracked === '' ? [] : untracked.split(',').map(Number))
+  const heads = last_seqs.split(',').map((last_seq, index) =>
     last_seq === ''
       ? undefined
       : {
           last_seq: Number(last_seq),
-          time: times[index] || row.now!,
-          last_message_id: last_message_ids[index] || null,
-          disable_task_tracking: row.untracked![index] === 't',
+          time: timeOf[index] || now,
+          last_message_id: lastMessageOf[index] || null,
+          disable_task_tracking: untrackedPlaces.has(index + 1),
         },
   )
+  const rewritten = plan.wanted.map((entry, index) => {
+    const [data, meta] = wanted.slice(2 * index, 2 * index + 2)
+    return [entry, { data: data!, meta: meta || null }] as const
+  })
+  return { heads, rewritten: new Map(rewritten) }
 }
 
 /**

@@ -1,8 +1,4 @@
-import {
-  APPEND_ENTRIES,
-  APPEND_ENTRIES_AND_KEYS,
-  APPEND_EVENTS,
-} from '../../../src/log/append/append_queries.ts'
+import { APPEND_ENTRIES } from '../../../src/log/append/append_queries.ts'
 import type { Database, Parameter, Row } from '../../../src/postgres/database.ts'
 import type { Statement } from '../../../src/postgres/statement.ts'
 
@@ -20,7 +16,6 @@ export interface Flush {
 /** A database whose answers a test writes: `answer` is asked for each flush, in order. */
 export class FakeDatabase implements Database {
   readonly flushes: Flush[] = []
-  readonly keepsPlans = true
   inFlight = 0
   inFlightMax = 0
 
@@ -31,12 +26,12 @@ export class FakeDatabase implements Database {
   ) {}
 
   async query(statement: Statement, parameters: readonly Parameter[], onSent?: () => void): Promise<Row[]> {
-    if (![APPEND_EVENTS, APPEND_ENTRIES, APPEND_ENTRIES_AND_KEYS].includes(statement)) {
+    if (statement !== APPEND_ENTRIES.statement) {
       await this.lookUp()
       return []
     }
     onSent?.()
-    const flush = readFlush(statement, parameters)
+    const flush = readFlush(parameters)
     this.flushes.push(flush)
     this.inFlight += 1
     this.inFlightMax = Math.max(this.inFlightMax, this.inFlight)
@@ -58,33 +53,20 @@ export class FakeDatabase implements Database {
   }
 }
 
-/** Where the statements have what is read here; see them for the rest. */
-function readFlush(statement: Statement, parameters: readonly Parameter[]): Flush {
-  const isOfEvents = statement === APPEND_EVENTS
+/** Where APPEND_ENTRIES has what is read here; see it for the rest. */
+function readFlush(parameters: readonly Parameter[]): Flush {
   const session_ids = elements(parameters[1])
-  const if_matches = isOfEvents ? [] : elements(parameters[2])
-  const places = elements(parameters[isOfEvents ? 4 : 8])
+  const if_matches = elements(parameters[10])
+  const places = elements(parameters[4])
+  const last_seqs = session_ids.map((_, index) => (/^\d+$/.exec(if_matches[index] ?? '') ?? ['0'])[0])
   return {
     project_id: parameters[0] as string,
     session_ids: places.map((place) => session_ids[Number(place) - 1]!),
-    bodies: JSON.parse(parameters[isOfEvents ? 9 : 19] as string) as unknown[],
-    rows: [
-      {
-        last_seqs: session_ids
-          .map((_, index) => (/^\d+$/.exec(if_matches[index] ?? '') ?? ['0'])[0])
-          .join(','),
-        times: session_ids.map(() => '').join(','),
-        now: '2026-11-21T00:00:00.000000Z',
-        last_message_ids: session_ids.map(() => '').join(','),
-        untracked: session_ids.map(() => 'f').join(''),
-        place: null,
-        data: null,
-        meta: null,
-      },
-    ],
+    bodies: JSON.parse(parameters[9] as string) as unknown[],
+    rows: [{ answer: `${last_seqs.join(',')}\n\n2026-11-21T00:00:00.000000Z\n\n` }],
   }
 }
 
 function elements(literal: Parameter | undefined): string[] {
-  return (literal as string).slice(1, -1).split(',')
+  return ((literal as string | null) ?? '{}').slice(1, -1).split(',')
 }

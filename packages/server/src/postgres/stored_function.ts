@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import type { Statement } from './statement.js'
+
+/**
+ * A write of several steps that the database carries out in one call.
+ *
+ * On Citus a statement with several writing parts runs on the coordinator: each part is a command of its own, and what
+ * lies between two parts is copied to every worker, which must all be up. A function that is distributed by its
+ * project runs on the one worker that has the project: one command, whatever the function does. On one PostgreSQL it
+ * costs less than the statement: what lies between two steps stays in variables.
+ *
+ * The name ends with a digest of the definition. A version of Annals so installs its own functions beside those of
+ * another version, whose nodes may still be running: a change of a function needs no migration.
+ */
+export interface StoredFunction {
+  /** The name in the database. */
+  readonly name: string
+  /** CREATE FUNCTION. */
+  readonly definition: string
+  /** Calls it. Row: `answer`. */
+  readonly statement: Statement
+}
+
+/**
+ * Defines a function in PL/pgSQL that gives text. `parameters` are names and types; the first is `p_project`, by which
+ * the function is distributed. Where a name is both a column's and a variable's, the column is meant. The steps should
+ * be simple: on Citus each is planned on the worker, under the worker's settings, and one that joins nothing
+ * and contains no subquery is planned once. They find rows by indexes whatever the statistics say.
+ */
+export function storedFunction(
+  name: string,
+  parameters: Readonly<Record<string, string>>,
+  body: string,
+): StoredFunction {
+  const typed = Object.entries(parameters).map(([parameter, type]) => `${parameter} ${type}`)
+  const shape = `(${typed.join(', ')}) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
+AS $function$
+#variable_conflict use_column
+${body}
+$function$`
+  const digest = createHash('sha256').update(shape).digest('hex').slice(0, 8)
+  const full_name = `${name}_${digest}`
+  const given = typed.map((_, index) => `$${index + 1}`)
+  return {
+    name: full_name,
+    definition: `CREATE OR REPLACE FUNCTION ${full_name}${shape}`,
+    statement: {
+      name,
+      text: `SELECT ${full_name}(${given.join(', ')}) AS answer`,
+      prepared: true,
+      writes: true,
+    },
+  }
+}
