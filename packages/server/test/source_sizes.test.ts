@@ -5,7 +5,8 @@ import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-const PLACES = ['packages', 'bench', 'examples', 'fuzz', 'lab', 'siege', 'tests', 'torture']
+const PLACES = ['packages', 'bench', 'examples', 'fuzz', 'lab', 'python', 'siege', 'tests', 'torture']
+const GENERATED = /\.gen\.|python\/src\/annals\/types\.py$/
 const FILE_LINES_MAX = 250
 const FUNCTION_LINES_MAX = 70
 
@@ -26,6 +27,7 @@ describe('the sizes and names of source files', () => {
     'packages/server/src',
     'tests/acceptance',
     'bench',
+    'python',
     'siege',
     'torture',
   ])('are looked at in %s', (directory) => {
@@ -59,8 +61,8 @@ describe('the sizes and names of source files', () => {
 function filesBelow(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name)
-    if (entry.isDirectory()) return ['node_modules', 'dist'].includes(entry.name) ? [] : filesBelow(path)
-    return /\.(?:tsx?|js|mjs|css)$/.test(entry.name) && !entry.name.includes('.gen.') ? [path] : []
+    if (entry.isDirectory()) return ['node_modules', 'dist', 'venv'].includes(entry.name) ? [] : filesBelow(path)
+    return /\.(?:tsx?|js|mjs|css|py)$/.test(entry.name) && !GENERATED.test(path) ? [path] : []
   })
 }
 

@@ -1,0 +1,201 @@
+/**
+ * Writes the Python client's types from openapi.json: a TypedDict for each schema, body, answer and query.
+ *
+ *     node python/generate_types.js
+ *
+ * A type without a name in NAMES is called after its operation, such as `GetThingData`, so that a new operation has
+ * types at once.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+
+const HERE = new URL('.', import.meta.url)
+
+/** The names of types that stand inline in openapi.json, by their place; null: no method needs it. */
+const NAMES = {
+  'createSession.body': 'NewSession',
+  'addEvent.body': 'NewEvent',
+  'addMessage.body': 'NewMessage',
+  'appendEntries.body': null,
+  'appendEntries.body.entries': 'NewEntry',
+  'appendEntries.body.entries.event': 'NewEventEntry',
+  'appendEntries.body.entries.message': 'NewMessageEntry',
+  'createLearningSpace.body': 'NewLearningSpace',
+  'replaceConfigs.body': null,
+  'mergeConfigs.body': null,
+  'mergeMessageMeta.body': null,
+  'mergeLearningSpaceMeta.body': null,
+  'copySession.data': 'CopiedSession',
+  'mergeConfigs.data': 'MergedConfigs',
+  'appendEntries.data': 'AppendedEntries',
+  'mergeMessageMeta.data': 'MergedMeta',
+  'countTokens.data': 'TokenCounts',
+  'countUserResources.data': 'UserResources',
+  'eraseUser.data': 'ErasedUser',
+  'listMessages.data': 'MessagePage',
+  'listSessions.query': 'SessionsQuery',
+  'listEvents.query': 'EventsQuery',
+  'listMessages.query': 'MessagesQuery',
+  'readTimeline.query': 'TimelineQuery',
+  'listLearningSpaces.query': 'LearningSpacesQuery',
+  'listUsers.query': 'UsersQuery',
+}
+
+const PREAMBLE = `\
+"""The types of what the API takes and answers. An answer is a dict, just as the API sent it.
+
+Generated from openapi.json by \`npm run openapi\`: a change here would be overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, NotRequired, TypeAlias, TypedDict, TypeVar
+
+JsonObject: TypeAlias = dict[str, Any]
+"""Any JSON object. A number in it is an int, a float, or a Decimal where a float would lose digits."""
+
+Item = TypeVar("Item")
+
+
+class Page(TypedDict, Generic[Item]):
+    """One page of a list."""
+
+    items: list[Item]
+    has_more: bool
+    """Whether another page follows."""
+    next_cursor: str
+    """What to give as the cursor of the next page; empty when there is none."""
+`
+
+/** Names of the API that Python takes for itself. */
+const KEYWORDS = new Set(['as', 'class', 'from', 'global', 'import', 'in', 'is', 'not', 'with'])
+
+const PAGE_FIELDS = 'has_more items next_cursor'
+
+class Types {
+  classes = new Map()
+  aliases = new Map()
+
+  constructor(document) {
+    this.schemas = document.components.schemas
+    for (const [path, item] of Object.entries(document.paths)) {
+      if (!path.startsWith('/api/v1/')) continue
+      for (const operation of Object.values(item)) this.#addOperation(operation)
+    }
+  }
+
+  #addOperation({ operationId, requestBody, responses, parameters = [] }) {
+    const body = requestBody?.content['application/json']?.schema
+    if (body && Object.keys(body.properties ?? {}).length > 0) this.#typeOf(body, `${operationId}.body`, true)
+    const answer = (responses[200] ?? responses[201])?.content['application/json']?.schema
+    const data = answer?.properties?.data
+    if (data && (data.$ref || Object.keys(data.properties ?? {}).length > 0))
+      this.#typeOf(data, `${operationId}.data`, false)
+    const query = parameters.filter((parameter) => parameter.in === 'query')
+    if (query.length === 0) return
+    const properties = query.map(({ name, description, schema, content }) => [
+      name,
+      { anyOf: [schema ?? content['application/json'].schema, { type: 'null' }], description },
+    ])
+    // What is None is not sent.
+    this.#typeOf({ type: 'object', properties: Object.fromEntries(properties) }, `${operationId}.query`, true)
+  }
+
+  /** The Python type of a schema; inline objects at a place become classes on the way. */
+  #typeOf(schema, place, isInput) {
+    if (schema.$ref) return this.#component(schema.$ref.split('/').at(-1))
+    if (schema.anyOf) return this.#union(schema, place, isInput)
+    if (schema.enum && schema.type === 'string') return `Literal[${schema.enum.map(quoted).join(', ')}]`
+    if (schema.type === 'array') {
+      const item = this.#typeOf(schema.items, place, isInput)
+      return `list[${item}]`
+    }
+    if (schema.type === 'object') return this.#object(schema, place, isInput)
+    if (schema.type === 'number') return schema.enum?.every(Number.isInteger) ? 'int' : 'float'
+    return { string: 'str', integer: 'int', boolean: 'bool', null: 'None' }[schema.type] ?? 'Any'
+  }
+
+  #component(name) {
+    const schema = this.schemas[name]
+    if (schema.anyOf) {
+      if (!this.aliases.has(name)) this.#union(schema, name, false, name)
+    } else if (!this.classes.has(name)) {
+      this.#addClass(name, schema, name, false)
+    }
+    return name
+  }
+
+  #union({ anyOf, description }, place, isInput, name = nameAt(place)) {
+    const members = anyOf.map((member) => {
+      const kind = member.properties?.kind?.enum?.[0]
+      return this.#typeOf(member, kind ? `${place}.${kind}` : place, isInput)
+    })
+    const literals = members.flatMap((member) => /^Literal\[(.*)\]$/.exec(member)?.[1] ?? [])
+    const others = members.filter((member) => !member.startsWith('Literal['))
+    const unique = [...new Set(literals.length > 0 ? [`Literal[${literals.join(', ')}]`, ...others] : others)]
+    const type = unique.join(' | ')
+    // Only a choice between classes deserves a name.
+    if (anyOf.filter((member) => member.$ref || member.properties?.kind).length < 2) return type
+    this.aliases.set(name, { type, description })
+    return name
+  }
+
+  #object(schema, place, isInput) {
+    const { properties = {}, additionalProperties } = schema
+    const names = Object.keys(properties)
+    if (names.length === 0 || additionalProperties === true)
+      return isInput ? 'Mapping[str, object]' : 'JsonObject'
+    if (names.sort().join(' ') === PAGE_FIELDS)
+      return `Page[${this.#typeOf(properties.items.items, place, isInput)}]`
+    const name = nameAt(place)
+    this.#addClass(name, schema, place, isInput)
+    return name ?? 'object'
+  }
+
+  #addClass(name, { properties, required = [], description }, place, isInput) {
+    if (name) this.classes.set(name, undefined)
+    const fields = Object.entries(properties).map(([field, schema]) => {
+      const type = this.#typeOf(schema, `${place}.${field}`, isInput)
+      const text = required.includes(field) ? type : `NotRequired[${type}]`
+      // The client takes the underscore off before it sends the name.
+      const attribute = isInput && KEYWORDS.has(field) ? `${field}_` : field
+      return `    ${attribute}: ${text}\n${docstring(schema.description)}`
+    })
+    if (name)
+      this.classes.set(name, `class ${name}(TypedDict):\n${docstring(description, '\n')}${fields.join('')}`)
+  }
+
+  text() {
+    const classes = [...this.classes].sort(byName).map(([, text]) => `\n\n${text}`)
+    const aliases = [...this.aliases].sort(byName).map(([name, { type, description }]) => {
+      const wrapped = `${name}: TypeAlias = ${type}`
+      return `${wrapped}\n${docstring(description).replace(/^ +/, '')}`
+    })
+    return `${PREAMBLE}${classes.join('')}\n\n${aliases.join('')}`
+  }
+}
+
+/** A type within a type is called after it and its field. */
+function nameAt(place) {
+  if (place in NAMES) return NAMES[place]
+  const [, parent, last] = /^(?:(.*)\.)?(.*)$/.exec(place)
+  const words = last.split('_').map((word) => word[0].toUpperCase() + word.slice(1))
+  return `${parent ? nameAt(parent) : ''}${words.join('')}`
+}
+
+function docstring(text, after = '') {
+  if (!text) return ''
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('"', "'")
+  return `    """${escaped}"""\n${after}`
+}
+
+function quoted(text) {
+  return JSON.stringify(text)
+}
+
+function byName([one], [other]) {
+  return one < other ? -1 : 1
+}
+
+const types = new Types(JSON.parse(readFileSync(new URL('../openapi.json', HERE), 'utf8')))
+writeFileSync(new URL('src/annals/types.py', HERE), types.text())

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from .._call import URL_DEFAULT, Call, Limits, RequestMaker
+from ..types import Usage
+from .learning_spaces import AsyncLearningSpaces
+from .sessions import AsyncSessions
+from .transport import AsyncTransport
+from .users import AsyncUsers
+
+
+class AsyncAnnals:
+    """One project of one Annals service.
+
+    - `url`: where the service is.
+    - `token`: the project's API key.
+    - `timeout_s`: how long one call may take in all, retries and pauses included.
+    - `attempt_timeout_s`: how long one attempt of a call may take before it is given up and made again: a third of
+      `timeout_s` unless given, all of it for a call that is not retried.
+    - `retries`: how often a call is made again at most.
+    - `http_client`: takes the place of the client's own, for proxies, certificates and limits. It stays yours to
+      close.
+
+    Raises ValueError when the url is none or the token is missing.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str = URL_DEFAULT,
+        token: str,
+        timeout_s: float = 30.0,
+        attempt_timeout_s: float | None = None,
+        retries: int = 5,
+        http_client: httpx.AsyncClient | None = None,
+    ) -> None:
+        requests = RequestMaker(url, token)
+        self._owns_http = http_client is None
+        # Each tail keeps a connection to itself, and must not keep calls waiting for one.
+        http = http_client or httpx.AsyncClient(
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=100)
+        )
+        self._set_transport(AsyncTransport(requests, http, Limits(timeout_s, attempt_timeout_s, retries)))
+
+    def _set_transport(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+        self.sessions = AsyncSessions(transport)
+        self.learning_spaces = AsyncLearningSpaces(transport)
+        self.users = AsyncUsers(transport)
+
+    def with_options(
+        self,
+        *,
+        timeout_s: float | None = None,
+        attempt_timeout_s: float | None = None,
+        retries: int | None = None,
+    ) -> Self:
+        """The same client with other limits, over the same connections, which it does not close."""
+        limits = self._transport.limits
+        other = object.__new__(type(self))
+        other._owns_http = False
+        other._set_transport(
+            AsyncTransport(
+                self._transport.requests,
+                self._transport.http,
+                Limits(
+                    limits.timeout_s if timeout_s is None else timeout_s,
+                    limits.attempt_timeout_s if attempt_timeout_s is None else attempt_timeout_s,
+                    limits.retries if retries is None else retries,
+                ),
+            )
+        )
+        return other
+
+    async def ping(self) -> None:
+        """Returns when the service answers and takes the token."""
+        await self._transport.call(Call("GET", ("ping",)))
+
+    async def usage(self) -> Usage:
+        """What the project has, beside what its quotas allow."""
+        return await self._transport.call(Call("GET", ("usage",)))
+
+    async def aclose(self) -> None:
+        """Closes the connections. What is under way fails."""
+        if self._owns_http:
+            await self._transport.http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .._call import Call
+from ..types import MergedConfigs, Session
+from .transport import AsyncTransport
+
+
+class AsyncSessionConfigs:
+    """What a caller keeps with a session."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def get(self, session_id: str) -> Session:
+        """The session, which its configs are part of."""
+        return await self._transport.call(Call("GET", ("session", session_id, "configs")))
+
+    async def replace(self, session_id: str, configs: Mapping[str, object]) -> None:
+        path = ("session", session_id, "configs")
+        await self._transport.call(Call("PUT", path, body={"configs": configs}))
+
+    async def merge(self, session_id: str, configs: Mapping[str, object]) -> MergedConfigs:
+        """Merges the top level: None deletes a key. Gives the configs after the merge."""
+        path = ("session", session_id, "configs")
+        return await self._transport.call(Call("PATCH", path, body={"configs": configs}))

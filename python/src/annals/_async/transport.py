@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import asynccontextmanager
+from itertools import count
+from time import monotonic
+from typing import Any
+
+import httpx
+
+from .._call import Call, Limits, Prepared, RequestMaker, TimeLeft, data_of
+from .._errors import AnnalsError, no_answer, refusal
+from .._retry import outcome_of, pause_before
+from .._waiting import AsyncStream, async_sleep
+
+
+class AsyncTransport:
+    """Sends calls: address, token, time limits, retries."""
+
+    def __init__(self, requests: RequestMaker, http: httpx.AsyncClient, limits: Limits) -> None:
+        self.limits = limits
+        self.requests = requests
+        self.http = http
+
+    async def call(self, call: Call) -> Any:
+        """Makes a call, again where that is safe and may help, and gives the answer's `data`."""
+        prepared = self.requests.prepare(call)
+        deadline = monotonic() + self.limits.timeout_s
+        in_doubt = False
+        for attempt in count(1):
+            try:
+                return await self._attempt(prepared, TimeLeft(prepared.what, self.limits, deadline))
+            except AnnalsError as error:
+                if in_doubt and error.error == call.done_when:
+                    return None
+                outcome = outcome_of(error)
+                in_doubt = in_doubt or outcome == "unknown"
+                if outcome == "final" or (call.once and in_doubt) or attempt > self.limits.retries:
+                    raise
+                pause_s = pause_before(attempt, error)
+                # A pause that ends behind the deadline would only delay the bad news.
+                if monotonic() + pause_s >= deadline:
+                    raise
+            await async_sleep(pause_s)
+        raise AssertionError("attempts have no end")
+
+    async def _attempt(self, prepared: Prepared, left: TimeLeft) -> Any:
+        pieces: list[bytes] = []
+        try:
+            async with self._send(prepared, left) as response:
+                async for piece in response.aiter_bytes():
+                    left.check()
+                    pieces.append(piece)
+        except httpx.TimeoutException as error:
+            raise left.error() from error
+        except httpx.RequestError as error:
+            raise no_answer(prepared.what, error) from error
+        return data_of(prepared, response, b"".join(pieces))
+
+    @asynccontextmanager
+    async def open(self, call: Call, what: str, idle_timeout_s: float) -> AsyncStream[httpx.Response]:
+        """Opens a stream of events, each piece of which comes within the given time."""
+        prepared = self.requests.prepare(call)
+        async with self._send(prepared, httpx.Timeout(idle_timeout_s).as_dict()) as response:
+            content_type = response.headers.get("content-type", "")
+            if not response.is_success or not content_type.startswith("text/event-stream"):
+                await response.aread()
+                raise refusal(what, response, response.text)
+            yield response
+
+    def _send(self, prepared: Prepared, timeouts: Mapping[str, float | None]):
+        # Followed, a redirect would turn a POST into a GET and take the token elsewhere.
+        return self.http.stream(
+            prepared.method,
+            prepared.url,
+            headers=prepared.headers,
+            content=prepared.content,
+            follow_redirects=False,
+            extensions={"timeout": timeouts},
+        )

@@ -1,0 +1,108 @@
+"""The one error that the clients raise, and how it is made of what went wrong."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+
+
+class AnnalsError(Exception):
+    """Every failure of a call.
+
+    A refusal carries what the service said. Where no service answered, `status` is 0 and `error` is one of
+
+    - `connection_failed`: no connection, or one that broke before the answer was complete;
+    - `timeout`: no answer in time;
+    - `invalid_request`: the call cannot be sent at all.
+
+    `unexpected_answer` is an answer that is not from Annals, such as a proxy's page or a redirect.
+    """
+
+    status: int
+    """The HTTP status, 0 where there was no answer."""
+    error: str
+    """The stable name to program against, such as `session_not_found`."""
+    message: str
+    """One sentence for a person."""
+    request_id: str | None
+    """Leads to the request in the server's log."""
+    retry_after_s: float | None
+    """Seconds after which the server asked to be tried again."""
+
+    def __init__(
+        self,
+        status: int,
+        error: str,
+        message: str,
+        request_id: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(status, error, message, request_id, retry_after_s)
+        self.status = status
+        self.error = error
+        self.message = message
+        self.request_id = request_id
+        self.retry_after_s = retry_after_s
+
+    def __str__(self) -> str:
+        return f"{self.error}: {self.message}"
+
+
+def refusal(what: str, response: httpx.Response, text: str) -> AnnalsError:
+    """The error of an answer that is not a success. `what` names the call in sentences."""
+    status = response.status_code
+    request_id = response.headers.get("x-request-id")
+    retry_after_s = _read_retry_after(response.headers.get("retry-after"))
+    envelope = _read_envelope(text)
+    if envelope is not None:
+        error, message = envelope
+        return AnnalsError(status, error, message, request_id, retry_after_s)
+    start = text.strip()[:120]
+    shown = f": {start}" if start else ""
+    message = f"{what} was answered {status} by something that is not Annals{shown}. Is the url right?"
+    return AnnalsError(status, "unexpected_answer", message, request_id, retry_after_s)
+
+
+def no_answer(what: str, reason: object) -> AnnalsError:
+    """The error of an attempt that got no answer."""
+    shown = str(reason) or type(reason).__name__
+    message = f"{what} got no answer, or not all of it: {shown.rstrip('.')}. Does Annals run there?"
+    return AnnalsError(0, "connection_failed", message)
+
+
+def timed_out(what: str, seconds: float) -> AnnalsError:
+    """The error of an attempt, or of a whole call, that took too long."""
+    return AnnalsError(0, "timeout", f"{what} got no answer within {seconds:g} s.")
+
+
+def cannot_be_sent(reason: str) -> AnnalsError:
+    """The error of a call that no request can carry."""
+    return AnnalsError(0, "invalid_request", f"{reason}, so nothing was sent.")
+
+
+def _read_envelope(text: str) -> tuple[str, str] | None:
+    try:
+        answer: Any = json.loads(text)
+        error, message = answer["error"], answer["msg"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return (error, message) if isinstance(error, str) and error and isinstance(message, str) else None
+
+
+def _read_retry_after(header: str | None) -> float | None:
+    """Seconds, from either form that HTTP allows: a number or a date."""
+    if header is None:
+        return None
+    if header.isascii() and header.isdigit():
+        return float(header)
+    try:
+        date = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - datetime.now(UTC)).total_seconds())

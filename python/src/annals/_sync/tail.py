@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from .._call import Call
+from .._errors import AnnalsError, no_answer, timed_out
+from .._event_stream import EventStreamParser
+from .._json import loads
+from .._retry import outcome_of, pause_before
+from .._waiting import Stream, sleep
+from .transport import Transport
+
+# What errors call it.
+_WHAT = "The tail"
+
+
+@dataclass(kw_only=True)
+class Tail:
+    """A session's log behind `after`, and then each new entry as it is stored, across broken connections.
+
+        connecting ──► reading ──► pausing ──► connecting …
+
+    The seq that was given last is all that outlives a connection: the next one asks for what is behind it.
+    """
+
+    transport: Transport
+    path: tuple[str, ...]
+    query: dict[str, object]
+    after: int
+    idle_timeout_s: float
+    on_connect: Callable[[], object] | None
+    on_disconnect: Callable[[AnnalsError], object] | None
+    failures: int = 0
+    """Connections in a row that brought nothing."""
+    has_answered: bool = False
+    retry_s: float | None = None
+    """The pause that the server asked for."""
+
+    def entries(self) -> Stream[Any]:
+        seq = self.after
+        while True:
+            try:
+                with closing(self._read(seq)) as entries:
+                    for item in entries:
+                        seq = item["seq"]
+                        yield item
+                lost = no_answer(_WHAT, "the server ended the stream")
+            except httpx.TimeoutException:
+                lost = timed_out(_WHAT, self.idle_timeout_s)
+            except httpx.RequestError as error:
+                lost = no_answer(_WHAT, error)
+            except AnnalsError as error:
+                lost = error
+            self.failures += 1
+            passes = outcome_of(lost) != "final" or lost.status >= 500
+            if not passes or (not self.has_answered and self.failures > self.transport.limits.retries):
+                raise lost
+            if self.on_disconnect:
+                self.on_disconnect(lost)
+            sleep(pause_before(self.failures, lost, self.retry_s))
+
+    def _read(self, seq: int) -> Stream[Any]:
+        """The entries behind `seq` that one connection brings."""
+        headers = {"accept": "text/event-stream"}
+        if seq > self.after:
+            headers["last-event-id"] = str(seq)
+        query = {**self.query, "after_seq": self.after}
+        call = Call("GET", self.path, query=query, headers=headers)
+        with self.transport.open(call, _WHAT, self.idle_timeout_s) as response:
+            self.has_answered = True
+            if self.on_connect:
+                self.on_connect()
+            parser = EventStreamParser()
+            for piece in response.iter_bytes():
+                self.failures = 0
+                for event in parser.read(piece):
+                    if not event.id.isdigit() or int(event.id) <= seq:
+                        continue
+                    seq = int(event.id)
+                    yield loads(event.data)
+                self.retry_s = self.retry_s if parser.retry_s is None else parser.retry_s

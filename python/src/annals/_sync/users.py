@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from typing import Unpack
+
+from .._call import Call
+from ..types import ErasedUser, Page, User, UserResources, UsersQuery
+from .list import List
+from .transport import Transport
+
+
+class Users:
+    """The project's users, who come to be when they are first named."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, **query: Unpack[UsersQuery]) -> List[User, Page[User]]:
+        """The project's users in order of first use."""
+        return List(self._transport, ("user", "ls"), query)
+
+    def resources(self, identifier: str) -> UserResources:
+        """How much the user has."""
+        return self._transport.call(Call("GET", ("user", identifier, "resources")))
+
+    def erase(self, identifier: str) -> ErasedUser:
+        """Erases the user and everything of the user's, and gives what it removed.
+
+        That is told only once, so a call whose answer was lost is not made again: it raises, and when it is called
+        anew, 404 says that the user is gone.
+        """
+        return self._transport.call(Call("DELETE", ("user", identifier), once=True))

@@ -1,0 +1,370 @@
+"""The types of what the API takes and answers. An answer is a dict, just as the API sent it.
+
+Generated from openapi.json by `npm run openapi`: a change here would be overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, NotRequired, TypeAlias, TypedDict, TypeVar
+
+JsonObject: TypeAlias = dict[str, Any]
+"""Any JSON object. A number in it is an int, a float, or a Decimal where a float would lose digits."""
+
+Item = TypeVar("Item")
+
+
+class Page(TypedDict, Generic[Item]):
+    """One page of a list."""
+
+    items: list[Item]
+    has_more: bool
+    """Whether another page follows."""
+    next_cursor: str
+    """What to give as the cursor of the next page; empty when there is none."""
+
+
+class AppendedEntries(TypedDict):
+    items: list[TimelineItem]
+
+
+class CopiedSession(TypedDict):
+    old_session_id: str
+    """The session that was copied."""
+    new_session_id: str
+    """The copy."""
+
+
+class ErasedUser(TypedDict):
+    deleted: ErasedUserDeleted
+
+
+class ErasedUserDeleted(TypedDict):
+    sessions: int
+    entries: int
+    learning_spaces: int
+
+
+class EventsQuery(TypedDict):
+    type: NotRequired[str | None]
+    """What kind of event it is, in the caller's own words."""
+    limit: NotRequired[int | None]
+    """How many items a page has at most. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
+
+
+class LearningSpace(TypedDict):
+    id: str
+    """The learning space."""
+    user_id: str | None
+    meta: JsonObject
+    """What the caller keeps with the space; `{}` when never set."""
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+
+
+class LearningSpacesQuery(TypedDict):
+    user: NotRequired[str | None]
+    """The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use."""
+    filter_by_meta: NotRequired[Mapping[str, object] | None]
+    """A JSON object, URL-encoded. Only spaces whose `meta` contains it. `{}` filters nothing."""
+    limit: NotRequired[int | None]
+    """How many items a page has at most. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
+
+
+class MergedConfigs(TypedDict):
+    configs: JsonObject
+    """As they are after the merge."""
+
+
+class MergedMeta(TypedDict):
+    meta: JsonObject
+    """What the caller keeps with the message; any JSON object, up to 64 KiB."""
+
+
+class Message(TypedDict):
+    id: str
+    """The message."""
+    session_id: str
+    """The session whose log it stands in."""
+    parent_id: str | None
+    role: Literal["user", "assistant"]
+    meta: JsonObject
+    """What the caller keeps with the message; any JSON object, up to 64 KiB."""
+    parts: list[JsonObject]
+    task_id: None
+    session_task_process_status: Literal["pending", "disable_tracking"]
+    created_at: str
+    """When it was stored. It never decreases along `seq`."""
+    updated_at: str
+    """When its meta last changed."""
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed."""
+
+
+class MessagePage(TypedDict):
+    items: list[JsonObject]
+    ids: list[str]
+    metas: list[JsonObject]
+    has_more: bool
+    next_cursor: str
+    this_time_tokens: int
+    """Tokens of the page (o200k_base)."""
+    events: NotRequired[list[SessionEvent]]
+
+
+class MessagesQuery(TypedDict):
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext"] | None]
+    """The provider whose own message format it is; `acontext` is the neutral form."""
+    limit: NotRequired[int | None]
+    """How many messages a page has at most. None: the whole session, streamed."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
+    with_events: NotRequired[bool | None]
+    """true: also the events that lie among the messages of the page."""
+
+
+class NewEvent(TypedDict):
+    type: str
+    """What kind of event it is, in the caller's own words."""
+    data: Mapping[str, object]
+    """The event itself: any JSON object."""
+
+
+class NewEventEntry(TypedDict):
+    kind: Literal["event"]
+    type: str
+    """What kind of event it is, in the caller's own words."""
+    data: Mapping[str, object]
+    """The event itself: any JSON object."""
+    id: NotRequired[str]
+    """The id that the entry shall have. An entry that the session has under it already is answered, not stored again."""
+
+
+class NewLearningSpace(TypedDict):
+    user: NotRequired[str | None]
+    meta: NotRequired[Mapping[str, object] | None]
+
+
+class NewMessage(TypedDict):
+    blob: Mapping[str, object]
+    """One whole message in the provider's own format."""
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext"]]
+    """The provider whose own message format it is; `acontext` is the neutral form."""
+    meta: NotRequired[Mapping[str, object] | None]
+
+
+class NewMessageEntry(TypedDict):
+    kind: Literal["message"]
+    blob: Mapping[str, object]
+    """One whole message in the provider's own format."""
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext"]]
+    """The provider whose own message format it is; `acontext` is the neutral form."""
+    meta: NotRequired[Mapping[str, object]]
+    """What the caller keeps with the message; any JSON object, up to 64 KiB."""
+    id: NotRequired[str]
+    """The id that the entry shall have. An entry that the session has under it already is answered, not stored again."""
+
+
+class NewSession(TypedDict):
+    user: NotRequired[str | None]
+    configs: NotRequired[Mapping[str, object] | None]
+    disable_task_tracking: NotRequired[bool | None]
+    use_uuid: NotRequired[str | None]
+
+
+class Session(TypedDict):
+    id: str
+    """The session."""
+    project_id: str
+    """The project that the token names."""
+    user_id: str | None
+    configs: JsonObject
+    """What the caller keeps with the session; `{}` when never set."""
+    disable_task_tracking: bool
+    created_at: str
+    """When the session was created."""
+    updated_at: str
+    """When anything in the session last changed, an added entry included."""
+
+
+class SessionEvent(TypedDict):
+    id: str
+    """The event."""
+    project_id: str
+    """The project that the token names."""
+    session_id: str
+    """The session whose log it stands in."""
+    type: str
+    """What kind of event it is, in the caller's own words."""
+    data: JsonObject
+    """The event itself: any JSON object."""
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed."""
+    created_at: str
+    """When it was stored. It never decreases along `seq`."""
+    updated_at: str
+    """As `created_at`: an event does not change."""
+
+
+class SessionsQuery(TypedDict):
+    user: NotRequired[str | None]
+    """The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use."""
+    filter_by_configs: NotRequired[Mapping[str, object] | None]
+    """A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing."""
+    limit: NotRequired[int | None]
+    """How many items a page has at most. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
+
+
+class TimelineEvent(TypedDict):
+    kind: Literal["event"]
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed."""
+    id: str
+    """The event."""
+    project_id: str
+    """The project that the token names."""
+    session_id: str
+    """The session whose log it stands in."""
+    type: str
+    """What kind of event it is, in the caller's own words."""
+    data: JsonObject
+    """The event itself: any JSON object."""
+    created_at: str
+    """When it was stored."""
+    updated_at: str
+    """As `created_at`."""
+
+
+class TimelineMessage(TypedDict):
+    kind: Literal["message"]
+    id: str
+    """The message."""
+    session_id: str
+    """The session whose log it stands in."""
+    parent_id: str | None
+    role: Literal["user", "assistant"]
+    meta: JsonObject
+    """What the caller keeps with the message; any JSON object, up to 64 KiB."""
+    task_id: None
+    session_task_process_status: Literal["pending", "disable_tracking"]
+    created_at: str
+    """When it was stored. It never decreases along `seq`."""
+    updated_at: str
+    """When its meta last changed."""
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed."""
+    format: Literal["openai", "anthropic", "gemini", "acontext"]
+    """The provider whose own message format it is; `acontext` is the neutral form."""
+    blob: JsonObject
+    """One whole message in the provider's own format."""
+
+
+class TimelineQuery(TypedDict):
+    kind: NotRequired[Literal["message", "event"] | None]
+    """Only entries of this kind."""
+    type: NotRequired[str | None]
+    """What kind of event it is, in the caller's own words."""
+    after_seq: NotRequired[int | None]
+    """Only entries with a greater seq."""
+    limit: NotRequired[int | None]
+    """How many items a page has at most. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
+
+
+class TokenCounts(TypedDict):
+    total_tokens: int
+
+
+class Usage(TypedDict):
+    counted_at: str
+    """When sessions, entries and bytes were counted."""
+    sessions: UsageSessions
+    entries: UsageEntries
+    bytes: UsageBytes
+    tails: UsageTails
+    requests_per_second: UsageRequestsPerSecond
+
+
+class UsageBytes(TypedDict):
+    used: int
+    """Of all entries, as the JSON in which they were sent."""
+    max: int | None
+
+
+class UsageEntries(TypedDict):
+    used: int
+    """Messages and events in the logs of all sessions."""
+    max: int | None
+
+
+class UsageRequestsPerSecond(TypedDict):
+    max: int | None
+
+
+class UsageSessions(TypedDict):
+    used: int
+    """How many there are."""
+    max: int | None
+
+
+class UsageTails(TypedDict):
+    used: int
+    """Live tails that are open at the node that answers; the quota holds for each node."""
+    max: int | None
+
+
+class User(TypedDict):
+    id: str
+    """The user; sessions and learning spaces name it as `user_id`."""
+    project_id: str
+    """The project that the token names."""
+    identifier: str
+    """The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use."""
+    created_at: str
+    """When the identifier was first used."""
+    updated_at: str
+    """When the user last changed."""
+
+
+class UserResources(TypedDict):
+    counts: UserResourcesCounts
+
+
+class UserResourcesCounts(TypedDict):
+    sessions_count: int
+    learning_spaces_count: int
+    disks_count: int
+    skills_count: int
+
+
+class UsersQuery(TypedDict):
+    limit: NotRequired[int | None]
+    """How many items a page has at most. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
+
+
+NewEntry: TypeAlias = NewEventEntry | NewMessageEntry
+TimelineItem: TypeAlias = TimelineMessage | TimelineEvent
+"""An entry of a log: an event as it is, or a message with the blob that was written and its format."""

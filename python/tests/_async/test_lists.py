@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from annals import AnnalsError, AsyncAnnals
+
+from ..scripted_service import ScriptedService, Step, ok, refused
+
+pytestmark = pytest.mark.anyio
+
+Scripted = Callable[..., tuple[AsyncAnnals, ScriptedService]]
+
+
+def page(items: list[int], next_cursor: str = "") -> Step:
+    return ok({"items": items, "has_more": next_cursor != "", "next_cursor": next_cursor})
+
+
+def asked(service: ScriptedService) -> list[str]:
+    return [received.request.url.query.decode() for received in service.received]
+
+
+def test_a_list_asks_for_nothing_before_it_is_read(scripted: Scripted) -> None:
+    annals, service = scripted()
+    annals.sessions.list()
+    assert service.received == []
+
+
+async def test_a_list_gives_every_item_of_all_pages_with_the_same_filters(scripted: Scripted) -> None:
+    annals, service = scripted(page([1, 2], "c1"), page([], "c2"), page([3]))
+    assert [item async for item in annals.sessions.list(user="ada", limit=2)] == [1, 2, 3]
+    assert asked(service) == ["user=ada&limit=2", "user=ada&limit=2&cursor=c1", "user=ada&limit=2&cursor=c2"]
+
+
+async def test_a_list_asks_for_no_page_that_is_not_used(scripted: Scripted) -> None:
+    annals, service = scripted(page([1, 2], "c1"))
+    async for item in annals.sessions.list():
+        if item == 2:
+            break
+    assert len(service.received) == 1
+
+
+async def test_pages_come_one_by_one_just_as_the_api_answers_them(scripted: Scripted) -> None:
+    annals, service = scripted(page([1], "c1"), page([2]), page([1], "c1"), page([2]))
+    sessions = annals.sessions.list()
+    first = await sessions.page()
+    assert first == {"items": [1], "has_more": True, "next_cursor": "c1"}
+    assert await sessions.page(first["next_cursor"]) == {"items": [2], "has_more": False, "next_cursor": ""}
+    assert [each["items"] async for each in sessions.pages()] == [[1], [2]]
+    assert asked(service) == ["", "cursor=c1", "", "cursor=c1"]
+
+
+async def test_a_list_begins_at_the_cursor_that_its_query_has(scripted: Scripted) -> None:
+    annals, service = scripted(page([3], "c2"), page([4]))
+    assert [item async for item in annals.users.list(cursor="c1")] == [3, 4]
+    assert asked(service) == ["cursor=c1", "cursor=c2"]
+
+
+async def test_a_list_raises_what_a_page_raises(scripted: Scripted) -> None:
+    annals, _ = scripted(page([1], "c1"), refused(400, "invalid_cursor"))
+    items = annals.sessions.list().pages()
+    assert (await anext(items))["items"] == [1]
+    with pytest.raises(AnnalsError, match="invalid_cursor"):
+        await anext(items)
+
+
+async def test_a_list_does_not_run_in_a_circle(scripted: Scripted) -> None:
+    annals, _ = scripted(page([1], "c1"), page([1], "c1"))
+    with pytest.raises(AnnalsError, match="unexpected_answer"):
+        [item async for item in annals.sessions.list()]

@@ -1,0 +1,197 @@
+"""What each method sends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from annals import AnnalsError, AsyncAnnals
+
+from ..concurrency import AsyncResult
+from ..scripted_service import ScriptedService, ok, sent_json
+
+pytestmark = pytest.mark.anyio
+
+ID = "01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d"
+EVENT: dict[str, Any] = {"type": "note", "data": {"text": "hello"}}
+MESSAGE: dict[str, Any] = {"blob": {"role": "user", "content": "Hello"}, "format": "openai", "meta": {"a": 1}}
+PAGE = ok({"items": [], "has_more": False, "next_cursor": ""})
+UNKEYED = False
+KEYED = True
+
+Method = Callable[[AsyncAnnals], AsyncResult]
+Scripted = Callable[..., tuple[AsyncAnnals, ScriptedService]]
+
+METHODS: list[tuple[str, Method, object, bool]] = [
+    ("GET /ping", lambda annals: annals.ping(), None, UNKEYED),
+    ("GET /usage", lambda annals: annals.usage(), None, UNKEYED),
+    ("GET /session", lambda annals: annals.sessions.list().page(), None, UNKEYED),
+    ("POST /session", lambda annals: annals.sessions.create(), {}, KEYED),
+    ("POST /session", lambda annals: annals.sessions.create(user="ada"), {"user": "ada"}, KEYED),
+    (f"GET /session/{ID}", lambda annals: annals.sessions.get(ID), None, UNKEYED),
+    (f"DELETE /session/{ID}", lambda annals: annals.sessions.delete(ID), None, UNKEYED),
+    (f"POST /session/{ID}/copy", lambda annals: annals.sessions.copy(ID), None, KEYED),
+    (f"GET /session/{ID}/configs", lambda annals: annals.sessions.configs.get(ID), None, UNKEYED),
+    (
+        f"PUT /session/{ID}/configs",
+        lambda annals: annals.sessions.configs.replace(ID, {"a": 1}),
+        {"configs": {"a": 1}},
+        UNKEYED,
+    ),
+    (
+        f"PATCH /session/{ID}/configs",
+        lambda annals: annals.sessions.configs.merge(ID, {"a": None}),
+        {"configs": {"a": None}},
+        UNKEYED,
+    ),
+    (f"POST /session/{ID}/events", lambda annals: annals.sessions.append(ID, **EVENT), EVENT, KEYED),
+    (f"POST /session/{ID}/messages", lambda annals: annals.sessions.append_message(ID, **MESSAGE), MESSAGE, KEYED),
+    (
+        f"POST /session/{ID}/entries",
+        lambda annals: annals.sessions.append_batch(ID, ({"kind": "event", "type": "a", "data": {}},)),
+        {"entries": [{"kind": "event", "type": "a", "data": {}}]},
+        KEYED,
+    ),
+    (f"GET /session/{ID}/events", lambda annals: annals.sessions.events(ID).page(), None, UNKEYED),
+    (f"GET /session/{ID}/timeline", lambda annals: annals.sessions.timeline(ID).page(), None, UNKEYED),
+    (
+        f"GET /session/{ID}/messages?limit=200&format=gemini",
+        lambda annals: annals.sessions.messages(ID, format="gemini").page(),
+        None,
+        UNKEYED,
+    ),
+    (
+        f"PATCH /session/{ID}/messages/{ID}/meta",
+        lambda annals: annals.sessions.patch_message_meta(ID, ID, {"a": 1}),
+        {"meta": {"a": 1}},
+        UNKEYED,
+    ),
+    (f"GET /session/{ID}/token_counts", lambda annals: annals.sessions.token_counts(ID), None, UNKEYED),
+    ("GET /learning_spaces", lambda annals: annals.learning_spaces.list().page(), None, UNKEYED),
+    ("POST /learning_spaces", lambda annals: annals.learning_spaces.create(), {}, KEYED),
+    (f"GET /learning_spaces/{ID}", lambda annals: annals.learning_spaces.get(ID), None, UNKEYED),
+    (
+        f"PATCH /learning_spaces/{ID}",
+        lambda annals: annals.learning_spaces.merge(ID, {"a": 1}),
+        {"meta": {"a": 1}},
+        UNKEYED,
+    ),
+    (f"DELETE /learning_spaces/{ID}", lambda annals: annals.learning_spaces.delete(ID), None, UNKEYED),
+    ("GET /user/ls", lambda annals: annals.users.list().page(), None, UNKEYED),
+    ("GET /user/ada/resources", lambda annals: annals.users.resources("ada"), None, UNKEYED),
+    ("DELETE /user/ada", lambda annals: annals.users.erase("ada"), None, UNKEYED),
+]
+
+
+@pytest.mark.parametrize(("line", "method", "body", "keyed"), METHODS)
+async def test_a_method_sends_its_operation(
+    scripted: Scripted, line: str, method: Method, body: object, keyed: bool
+) -> None:
+    annals, service = scripted(PAGE)
+    await method(annals)
+    [received] = service.received
+    headers = received.request.headers
+    assert received.line == line
+    assert sent_json(received) == body
+    assert headers["authorization"] == "Bearer sk-1"
+    assert headers.get("content-type") == (None if body is None else "application/json")
+    assert len(headers.get("idempotency-key", "")) == (32 if keyed else 0)
+
+
+def test_every_operation_of_the_api_has_a_method() -> None:
+    document = json.loads((Path(__file__).parents[3] / "openapi.json").read_text())
+    sent = [line.partition("?")[0].replace(ID, "*").replace("ada", "*") for line, *_ in METHODS]
+    described = [
+        f"{method.upper()} {path.removeprefix('/api/v1')}"
+        for path, operations in document["paths"].items()
+        for method in operations
+        if path.startswith("/api/v1/")
+    ]
+    missing = [line for line in described if _without_names(line) not in sent]
+    assert missing == []
+
+
+def _without_names(line: str) -> str:
+    """`GET /session/{session_id}` as `GET /session/*`."""
+    return "/".join("*" if segment.startswith("{") else segment for segment in line.split("/"))
+
+
+async def test_parameters_have_the_names_of_the_api_and_filters_go_as_json(scripted: Scripted) -> None:
+    annals, service = scripted(PAGE)
+    sessions = annals.sessions.list(
+        user="a&b", filter_by_configs={"agent": "x y", "n": 2**60}, time_desc=True, limit=7, cursor=None
+    )
+    await sessions.page("c+1")
+    url = service.received[0].request.url
+    assert dict(url.params) == {
+        "user": "a&b",
+        "filter_by_configs": '{"agent":"x y","n":1152921504606846976}',
+        "time_desc": "true",
+        "limit": "7",
+        "cursor": "c+1",
+    }
+
+
+async def test_headers_carry_the_condition_and_the_callers_key(scripted: Scripted) -> None:
+    annals, service = scripted(ok(), ok())
+    await annals.sessions.append(ID, type="a", data={}, if_match=0, idempotency_key="mine")
+    await annals.sessions.create(idempotency_key="mine too")
+    assert service.headers("if-match") == ['"0"', None]
+    assert service.headers("idempotency-key") == ["mine", "mine too"]
+
+
+@pytest.mark.parametrize("name", ["a/b", "ü 😀", "50%", "%2F", "a?b#c", "..x", "a\\b", "+", "'\"<>`{}|^"])
+async def test_a_name_of_any_characters_is_one_segment_of_the_path(scripted: Scripted, name: str) -> None:
+    annals, service = scripted(ok())
+    await annals.users.resources(name)
+    [received] = service.received
+    assert received.request.url.path == f"/api/v1/user/{name}/resources"
+    assert received.request.url.raw_path.count(b"/") == 5
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+async def test_a_name_that_no_path_can_carry_is_not_sent(scripted: Scripted, name: str) -> None:
+    annals, service = scripted()
+    with pytest.raises(AnnalsError) as caught:
+        await annals.users.erase(name)
+    assert (caught.value.status, caught.value.error, service.received) == (0, "invalid_request", [])
+
+
+@pytest.mark.parametrize("key", ["two\nlines", "ü", "\x7f"])
+async def test_a_key_that_no_header_can_carry_is_not_sent(scripted: Scripted, key: str) -> None:
+    annals, service = scripted()
+    with pytest.raises(AnnalsError, match="idempotency_key"):
+        await annals.sessions.create(idempotency_key=key)
+    assert service.received == []
+
+
+async def test_what_has_no_form_in_json_is_not_sent(scripted: Scripted) -> None:
+    annals, service = scripted()
+    for value in (float("nan"), float("inf"), object()):
+        with pytest.raises((TypeError, ValueError)):
+            await annals.sessions.append(ID, type="a", data={"value": value})
+    assert service.received == []
+
+
+@pytest.mark.parametrize("url", ["localhost:8029", "ftp://localhost", "http://", ""])
+def test_a_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="url"):
+        AsyncAnnals(url=url, token="sk-1")
+
+
+@pytest.mark.parametrize("token", ["", "sk-\n1", "sk-ü"])
+def test_a_token_that_is_none_is_refused(token: str) -> None:
+    with pytest.raises(ValueError, match="token"):
+        AsyncAnnals(token=token)
+
+
+async def test_a_url_may_have_a_path_and_end_with_slashes(scripted: Scripted) -> None:
+    _, service = scripted(ok())
+    http = httpx.AsyncClient(transport=service.transport)
+    await AsyncAnnals(url="https://example.com/annals//", token="sk-1", http_client=http).ping()
+    assert str(service.received[0].request.url) == "https://example.com/annals/api/v1/ping"

@@ -1,0 +1,183 @@
+"""Every method against the real service."""
+
+from __future__ import annotations
+
+import time
+from contextlib import aclosing
+from decimal import Decimal
+
+import pytest
+
+from annals import AnnalsError, AsyncAnnals
+from annals.types import NewEntry
+
+from ..service import Service, new_name
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = {"role": "user", "content": "Where is my flight?"}
+ANSWER = {"role": "assistant", "content": "In the air."}
+
+
+@pytest.fixture
+async def session_id(annals: AsyncAnnals) -> str:
+    return (await annals.sessions.create())["id"]
+
+
+async def test_sessions_are_created_read_copied_and_deleted(annals: AsyncAnnals) -> None:
+    session = await annals.sessions.create(user=new_name(), configs={"agent": "a"})
+    assert await annals.sessions.get(session["id"]) == session
+    await annals.sessions.append(session["id"], type="note", data={"n": 1})
+    copied = await annals.sessions.copy(session["id"])
+    assert copied["old_session_id"] == session["id"]
+    assert await annals.sessions.delete(session["id"]) is None
+    with pytest.raises(AnnalsError) as caught:
+        await annals.sessions.get(session["id"])
+    assert (caught.value.status, caught.value.error) == (404, "session_not_found")
+    assert caught.value.request_id
+    events = [event async for event in annals.sessions.events(copied["new_session_id"])]
+    assert [(event["seq"], event["data"]) for event in events] == [(1, {"n": 1})]
+
+
+async def test_sessions_are_listed_with_every_filter(annals: AsyncAnnals) -> None:
+    user = new_name()
+    ids = [(await annals.sessions.create(user=user, configs={"n": n, "part": {"of": user}}))["id"] for n in range(7)]
+    sessions = annals.sessions.list(user=user, limit=3)
+    assert [session["id"] async for session in sessions] == ids
+    assert [len(page["items"]) async for page in sessions.pages()] == [3, 3, 1]
+    newest = annals.sessions.list(user=user, time_desc=True, limit=2)
+    assert [session["id"] async for session in newest] == ids[::-1]
+    filtered = annals.sessions.list(filter_by_configs={"n": 4, "part": {"of": user}})
+    assert [session["id"] async for session in filtered] == [ids[4]]
+
+
+async def test_configs_are_replaced_and_merged(annals: AsyncAnnals, session_id: str) -> None:
+    await annals.sessions.configs.replace(session_id, {"a": 1, "b": {"c": 2}})
+    merged = await annals.sessions.configs.merge(session_id, {"a": None, "d": 3})
+    assert merged == {"configs": {"b": {"c": 2}, "d": 3}}
+    assert (await annals.sessions.configs.get(session_id))["configs"] == merged["configs"]
+
+
+async def test_a_log_takes_events_messages_and_batches_in_order(annals: AsyncAnnals, session_id: str) -> None:
+    event = await annals.sessions.append(session_id, type="call", data={"name": "find"})
+    assert (event["seq"], event["type"], event["data"]) == (1, "call", {"name": "find"})
+    message = await annals.sessions.append_message(session_id, blob=QUESTION, meta={"from": "web"})
+    assert (message["seq"], message["role"], message["meta"]) == (2, "user", {"from": "web"})
+    entries: list[NewEntry] = [
+        {"kind": "message", "blob": ANSWER, "format": "openai"},
+        {"kind": "event", "type": "end", "data": {}},
+    ]
+    batch = await annals.sessions.append_batch(session_id, entries)
+    timeline = [item async for item in annals.sessions.timeline(session_id, limit=1)]
+    assert [item["seq"] for item in timeline] == [1, 2, 3, 4]
+    assert timeline[2:] == batch["items"]
+    words = [item["type"] if item["kind"] == "event" else item["blob"]["content"] for item in timeline]
+    assert words == ["call", "Where is my flight?", "In the air.", "end"]
+    behind = annals.sessions.timeline(session_id, after_seq=1, kind="event")
+    assert [item["seq"] async for item in behind] == [4]
+    assert [item["seq"] async for item in annals.sessions.events(session_id, type="end")] == [4]
+
+
+async def test_messages_come_in_every_format_with_their_metas(annals: AsyncAnnals, session_id: str) -> None:
+    await annals.sessions.append(session_id, type="before", data={})
+    for blob in (QUESTION, ANSWER):
+        await annals.sessions.append_message(session_id, blob=blob)
+    assert [item async for item in annals.sessions.messages(session_id, limit=1)] == [QUESTION, ANSWER]
+    page = await annals.sessions.messages(session_id, format="gemini", with_events=True).page()
+    assert page["items"][0] == {"role": "user", "parts": [{"text": "Where is my flight?"}]}
+    assert [event["type"] for event in page.get("events", [])] == ["before"]
+    merged = await annals.sessions.patch_message_meta(session_id, page["ids"][0], {"rating": 5, "none": None})
+    assert merged == {"meta": {"rating": 5}}
+    assert (await annals.sessions.token_counts(session_id))["total_tokens"] == page["this_time_tokens"] > 0
+
+
+async def test_an_append_on_condition_is_refused_when_the_log_has_moved_on(
+    annals: AsyncAnnals, session_id: str
+) -> None:
+    await annals.sessions.append(session_id, type="a", data={}, if_match=0)
+    with pytest.raises(AnnalsError) as caught:
+        await annals.sessions.append_message(session_id, blob=QUESTION, if_match=0)
+    assert (caught.value.status, caught.value.error) == (409, "seq_conflict")
+
+
+async def test_a_key_of_the_callers_own_stores_once(annals: AsyncAnnals, session_id: str) -> None:
+    key = new_name("visible ~!")
+    first = await annals.sessions.append(session_id, type="a", data={}, idempotency_key=key)
+    again = await annals.sessions.append(session_id, type="a", data={}, idempotency_key=key)
+    assert first == again
+    with pytest.raises(AnnalsError, match="idempotency_key_reused"):
+        await annals.sessions.append(session_id, type="b", data={}, idempotency_key=key)
+
+
+async def test_numbers_and_texts_come_back_as_they_were_sent(annals: AsyncAnnals, session_id: str) -> None:
+    data = {
+        "integers": [2**53 + 1, -(10**40), 0],
+        "decimals": [Decimal("0.12345678901234567890"), Decimal("1E+400"), 0.1, 1.5e-9, -0.5],
+        "texts": ["ü 😀 \u2028 \x7f", "1.50", ""],
+        "nothing": None,
+    }
+    appended = await annals.sessions.append(session_id, type="a", data=data)
+    [read] = [event async for event in annals.sessions.events(session_id)]
+    async with aclosing(annals.sessions.tail(session_id)) as tail:
+        tailed = await anext(tail)
+    assert tailed["kind"] == "event"
+    assert appended["data"] == read["data"] == tailed["data"] == data
+
+
+async def test_what_cannot_be_stored_is_refused_by_its_place(annals: AsyncAnnals, session_id: str) -> None:
+    for text in ("\0", "\ud800"):
+        with pytest.raises(AnnalsError, match=r"invalid_request.*/data/a/0"):
+            await annals.sessions.append(session_id, type="a", data={"a": [text]})
+
+
+async def test_a_connection_is_closed_when_the_loop_of_its_tail_is_left(annals: AsyncAnnals, session_id: str) -> None:
+    await annals.sessions.append(session_id, type="a", data={})
+    async for _ in annals.sessions.tail(session_id):
+        assert (await annals.usage())["tails"]["used"] > 0
+        break
+    deadline = time.monotonic() + 30
+    while (await annals.usage())["tails"]["used"] > 0:
+        assert time.monotonic() < deadline
+
+
+async def test_learning_spaces_are_created_read_merged_listed_and_deleted(annals: AsyncAnnals) -> None:
+    user = new_name()
+    space = await annals.learning_spaces.create(user=user, meta={"topic": "refunds"})
+    assert await annals.learning_spaces.get(space["id"]) == space
+    merged = await annals.learning_spaces.merge(space["id"], {"topic": None, "reviewed": True})
+    assert merged["meta"] == {"reviewed": True}
+    listed = annals.learning_spaces.list(user=user, filter_by_meta={"reviewed": True})
+    assert [each async for each in listed] == [merged]
+    await annals.learning_spaces.delete(space["id"])
+    with pytest.raises(AnnalsError, match="learning_space_not_found"):
+        await annals.learning_spaces.delete(space["id"])
+
+
+async def test_users_of_any_name_are_counted_listed_and_erased(annals: AsyncAnnals) -> None:
+    user = new_name("ü/%2F? 😀")
+    await annals.sessions.create(user=user)
+    counts = (await annals.users.resources(user))["counts"]
+    assert (counts["sessions_count"], counts["learning_spaces_count"]) == (1, 0)
+    assert user in [each["identifier"] async for each in annals.users.list(limit=200)]
+    erased = await annals.users.erase(user)
+    assert erased == {"deleted": {"sessions": 1, "entries": 0, "learning_spaces": 0}}
+    with pytest.raises(AnnalsError, match="user_not_found"):
+        await annals.users.erase(user)
+
+
+async def test_the_service_is_asked_whether_it_is_there_and_what_it_holds(
+    annals: AsyncAnnals, service: Service
+) -> None:
+    assert await annals.ping() is None
+    usage = await annals.usage()
+    assert (usage["sessions"]["used"] >= 0, usage["sessions"]["max"]) == (True, None)
+    async with AsyncAnnals(url=service.url, token="sk-nobodys") as stranger:
+        with pytest.raises(AnnalsError) as caught:
+            await stranger.ping()
+    assert (caught.value.status, caught.value.error) == (401, "unauthorized")
+
+
+async def test_a_service_that_is_not_there_is_told_by_its_address() -> None:
+    async with AsyncAnnals(url="http://127.0.0.1:1", token="sk-1", retries=0) as nobody:
+        with pytest.raises(AnnalsError, match=r"connection_failed: GET http://127\.0\.0\.1:1/"):
+            await nobody.ping()

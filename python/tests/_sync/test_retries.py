@@ -1,0 +1,210 @@
+"""When a call is made again, against a scripted service whose time passes only while the client waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import httpx
+import pytest
+
+from annals import Annals, AnnalsError
+
+from ..concurrency import Result
+from ..scripted_service import Clock, Received, ScriptedService, Step, answered, broken, ok, refused, silent
+
+pytestmark = pytest.mark.anyio
+
+ID = "01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d"
+GONE = refused(404, "session_not_found")
+
+Method = Callable[[Annals], Result]
+Scripted = Callable[..., tuple[Annals, ScriptedService]]
+
+
+def append(annals: Annals) -> object:
+    return annals.sessions.append(ID, type="note", data={})
+
+
+def delete(annals: Annals) -> object:
+    return annals.sessions.delete(ID)
+
+
+def erase(annals: Annals) -> object:
+    return annals.users.erase("ada")
+
+
+def failure(method: Method, annals: Annals) -> AnnalsError:
+    with pytest.raises(AnnalsError) as caught:
+        method(annals)
+    return caught.value
+
+
+FAILURES: dict[str, Step] = {
+    "429": refused(429, "rate_limited"),
+    "503": refused(503, "unavailable"),
+    "a proxy's 502": answered(502, "<html>Bad Gateway</html>"),
+    "a proxy's 504": answered(504, ""),
+    "a proxy's 503": answered(503, "busy"),
+    "a broken connection": broken,
+    "no answer in time": silent,
+}
+
+
+@pytest.mark.parametrize("step", FAILURES.values(), ids=FAILURES.keys())
+def test_a_call_is_made_again_with_the_same_key_and_body_after(scripted: Scripted, step: Step) -> None:
+    annals, service = scripted(step, step, ok({"seq": 1}))
+    assert append(annals) == {"seq": 1}
+    assert len(service.received) == 3
+    assert len(set(service.headers("idempotency-key"))) == 1
+    assert len({received.request.content for received in service.received}) == 1
+
+
+def test_a_call_that_is_made_anew_has_another_key(scripted: Scripted) -> None:
+    annals, service = scripted(ok(), ok())
+    append(annals)
+    append(annals)
+    assert len(set(service.headers("idempotency-key"))) == 2
+
+
+def test_pauses_double_up_to_5_seconds_with_chance_in_them(scripted: Scripted) -> None:
+    annals, service = scripted(*[broken] * 8, ok(), retries=8, timeout_s=60)
+    append(annals)
+    longest = [0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5]
+    assert all(most / 2 <= wait <= most for wait, most in zip(service.waits_s, longest, strict=True))
+    assert len(set(service.waits_s[-3:])) > 1
+
+
+def test_a_pause_lasts_as_long_as_retry_after_says_and_a_little_more(scripted: Scripted) -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=9), usegmt=True)
+    soon = refused(503, "overloaded", {"retry-after": "2"})
+    later = refused(429, "rate_limited", {"retry-after": date})
+    annals, service = scripted(soon, later, ok())
+    append(annals)
+    assert 2 <= service.waits_s[0] <= 2.2
+    assert 7 <= service.waits_s[1] <= 9.4
+
+
+@pytest.mark.parametrize("header", ["soon", "-1", "", "Sun, 99 Nov 2026 25:00:00 GMT"])
+def test_a_retry_after_that_says_nothing_is_passed_over(scripted: Scripted, header: str) -> None:
+    annals, service = scripted(refused(503, "overloaded", {"retry-after": header}), ok())
+    append(annals)
+    assert service.waits_s[0] <= 0.2
+
+
+def test_a_pause_that_would_end_behind_the_deadline_is_not_begun(scripted: Scripted, clock: Clock) -> None:
+    annals, service = scripted(refused(503, "unavailable", {"retry-after": "60"}))
+    error = failure(append, annals)
+    assert (error.status, error.error, error.retry_after_s, error.request_id) == (503, "unavailable", 60, "r-1")
+    assert (len(service.received), clock.now_s) == (1, 0)
+
+
+def test_the_last_failure_is_raised_after_as_many_retries_as_there_are(scripted: Scripted) -> None:
+    for options, attempts in (({}, 6), ({"retries": 1}, 2), ({"retries": 0}, 1)):
+        annals, service = scripted(*[broken] * attempts, **options)
+        error = failure(append, annals)
+        assert (error.status, error.error) == (0, "connection_failed")
+        assert len(service.received) == attempts
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 415, 422, 500])
+def test_a_refusal_is_raised_at_once(scripted: Scripted, status: int) -> None:
+    annals, service = scripted(refused(status, "some_error"))
+    error = failure(append, annals)
+    assert (error.status, error.error, error.message) == (status, "some_error", "It is some_error.")
+    assert str(error) == "some_error: It is some_error."
+    assert len(service.received) == 1
+
+
+IDEMPOTENT: list[Method] = [
+    delete,
+    lambda annals: annals.sessions.configs.replace(ID, {}),
+    lambda annals: annals.sessions.configs.merge(ID, {}),
+    lambda annals: annals.sessions.patch_message_meta(ID, ID, {}),
+    lambda annals: annals.learning_spaces.merge(ID, {}),
+    lambda annals: annals.learning_spaces.delete(ID),
+]
+
+
+@pytest.mark.parametrize("method", IDEMPOTENT)
+def test_a_write_is_made_again_where_twice_is_like_once(scripted: Scripted, method: Method) -> None:
+    annals, service = scripted(broken, silent, ok())
+    method(annals)
+    assert len(service.received) == 3
+
+
+@pytest.mark.parametrize("lost", [broken, silent, answered(503, "busy"), answered(504, "")])
+def test_a_deletion_is_done_when_a_retry_after_a_lost_answer_finds_nothing(scripted: Scripted, lost: Step) -> None:
+    annals, _ = scripted(lost, refused(503, "unavailable"), GONE)
+    assert delete(annals) is None
+    annals, _ = scripted(lost, refused(404, "learning_space_not_found"))
+    assert annals.learning_spaces.delete(ID) is None
+
+
+@pytest.mark.parametrize(
+    "steps", [(GONE,), (refused(503, "unavailable"), GONE), (broken, refused(404, "route_not_found"))]
+)
+def test_a_deletion_raises_404_when_nothing_can_have_been_done(scripted: Scripted, steps: tuple[Step, ...]) -> None:
+    annals, _ = scripted(*steps)
+    assert (failure(delete, annals)).status == 404
+
+
+def test_an_erasure_is_made_again_only_where_nothing_was_done(scripted: Scripted) -> None:
+    deleted = {"deleted": {"sessions": 1, "entries": 2, "learning_spaces": 0}}
+    annals, _ = scripted(refused(503, "unavailable"), ok(deleted))
+    assert erase(annals) == deleted
+    annals, service = scripted(refused(503, "unavailable"), broken)
+    assert (failure(erase, annals)).error == "connection_failed"
+    assert len(service.received) == 2
+    annals, service = scripted(answered(503, "busy"))
+    assert (failure(erase, annals)).error == "unexpected_answer"
+
+
+def test_a_call_takes_30_seconds_at_most_and_an_attempt_a_third(scripted: Scripted, clock: Clock) -> None:
+    annals, service = scripted(silent, silent, silent)
+    error = failure(append, annals)
+    assert (error.error, error.message[-12:]) == ("timeout", "within 30 s.")
+    assert service.received[1].at_s >= 10
+    assert clock.now_s == pytest.approx(30)
+
+
+def test_limits_are_what_the_client_or_its_options_say(scripted: Scripted, clock: Clock) -> None:
+    annals, service = scripted(silent, silent, silent, timeout_s=1, attempt_timeout_s=0.4, retries=1)
+    assert (failure(append, annals)).message.endswith("within 0.4 s.")
+    assert (len(service.received), clock.now_s < 1) == (2, True)
+    began_s = clock.now_s
+    error = failure(append, annals.with_options(timeout_s=0.25, retries=0))
+    assert error.message.endswith("within 0.25 s.")
+    assert clock.now_s - began_s == pytest.approx(0.25)
+
+
+def test_a_retry_that_is_not_left_gives_its_attempt_all_the_time(scripted: Scripted, clock: Clock) -> None:
+    annals, _ = scripted(silent, timeout_s=8, retries=0)
+    failure(append, annals)
+    assert clock.now_s == pytest.approx(8)
+
+
+def test_an_answer_that_comes_by_drops_is_given_up_in_time(scripted: Scripted, clock: Clock) -> None:
+    def drops():
+        while True:
+            clock.sleep(1)
+            yield b" "
+
+    def answer(_: Received) -> httpx.Response:
+        return httpx.Response(200, content=drops())
+
+    annals, service = scripted(answer, timeout_s=9, retries=0)
+    assert (failure(append, annals)).error == "timeout"
+    assert (len(service.received), clock.now_s) == (1, 10)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [answered(200, "<h1>Welcome</h1>"), answered(200, "[]"), answered(200, '{"code":0}'), answered(302, ""), broken],
+)
+def test_an_answer_that_is_not_from_annals_says_so(scripted: Scripted, step: Step) -> None:
+    annals, _ = scripted(step, retries=0)
+    error = failure(append, annals)
+    assert error.error == ("connection_failed" if step is broken else "unexpected_answer")
+    assert f"POST http://127.0.0.1:8029/api/v1/session/{ID}/events" in error.message

@@ -1,0 +1,149 @@
+"""A tail of a scripted service; test_restarts.py has one of a real service that is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annals import Annals, AnnalsError, _retry
+
+from ..concurrency import sync_run
+from ..scripted_service import Received, ScriptedService, Step, answered, broken, ok, refused
+
+pytestmark = pytest.mark.anyio
+
+ID = "01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d"
+Scripted = Callable[..., tuple[Annals, ScriptedService]]
+
+
+def entry(seq: int, text: str = "") -> bytes:
+    return f'id: {seq}\nevent: event\ndata: {{"kind":"event","seq":{seq},"text":"{text}"}}\n\n'.encode()
+
+
+def stream(*pieces: bytes, end: Exception | None = None) -> Step:
+    """An answer of these pieces, after which the connection ends, or breaks."""
+
+    def content() -> Iterator[bytes]:
+        yield b"retry: 100\n\n"
+        for piece in pieces:
+            yield piece
+        if end:
+            raise end
+
+    def answer(_: Received) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=content())
+
+    return answer
+
+
+def no_pause(_shortest: float, _longest: float) -> float:
+    return 0.0
+
+
+def take(annals: Annals, count: int, **options: object) -> tuple[list[int], list[str]]:
+    """So many seqs of a tail, and the errors of the connections that were lost."""
+    lost: list[str] = []
+    seqs: list[int] = []
+    tail = annals.sessions.tail(ID, on_disconnect=lambda error: lost.append(error.error), **options)  # pyright: ignore[reportArgumentType]
+    for item in tail:
+        seqs.append(item["seq"])
+        if len(seqs) == count:
+            break
+    tail.close()
+    return seqs, lost
+
+
+def test_a_tail_goes_on_behind_the_last_entry_that_it_gave(scripted: Scripted) -> None:
+    annals, service = scripted(
+        stream(entry(3), entry(4)),
+        stream(entry(4), entry(5), entry(6)[:-1], end=httpx.ReadError("reset")),
+        stream(entry(6), end=httpx.ReadTimeout("")),
+        refused(503, "unavailable"),
+        answered(502, "<html>"),
+        broken,
+        stream(entry(7)),
+    )
+    seqs, lost = take(annals, 5, after=2, kind="event")
+    assert seqs == [3, 4, 5, 6, 7]
+    assert lost == [
+        "connection_failed",
+        "connection_failed",
+        "timeout",
+        "unavailable",
+        "unexpected_answer",
+        "connection_failed",
+    ]
+    assert service.headers("last-event-id") == [None, "4", "5", "6", "6", "6", "6"]
+    assert {received.line for received in service.received} == {f"GET /session/{ID}/timeline?kind=event&after_seq=2"}
+    assert {*service.headers("accept")} == {"text/event-stream"}
+
+
+@given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 3)), max_size=12), st.integers(1, 20))
+def test_a_tail_gives_each_entry_once_and_in_order_wherever_its_connections_break(
+    breaks: list[tuple[int, int]], count: int
+) -> None:
+    remaining = [*breaks]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        # Some entries before the place that was asked for may come again, as after a failover.
+        last = int(request.headers.get("last-event-id", "0"))
+        cut, repeated = remaining.pop() if remaining else (None, 0)
+        entries = [entry(seq, "ü" * seq) for seq in range(max(1, last + 1 - repeated), count + 1)]
+        return stream(b"".join(entries)[:cut])(Received(request, 0, None))  # pyright: ignore[reportArgumentType]
+
+    def follow() -> list[int]:
+        http = httpx.Client(transport=httpx.MockTransport(answer))
+        annals = Annals(token="sk-1", http_client=http)
+        return (take(annals, count))[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_retry.random, "uniform", no_pause)
+        assert sync_run(follow()) == [*range(1, count + 1)]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(401, "unauthorized"), (403, "insufficient_scope"), (404, "session_not_found")]
+)
+def test_a_tail_raises_when_the_service_refuses(scripted: Scripted, status: int, error: str) -> None:
+    annals, service = scripted(stream(entry(1)), refused(status, error))
+    with pytest.raises(AnnalsError) as caught:
+        take(annals, 2)
+    assert (caught.value.status, caught.value.error) == (status, error)
+    assert len(service.received) == 2
+
+
+def test_a_tail_raises_when_something_else_answers(scripted: Scripted) -> None:
+    for step in (answered(200, "<h1>Welcome</h1>"), ok()):
+        annals, _ = scripted(step)
+        with pytest.raises(AnnalsError, match="unexpected_answer: The tail was answered 200"):
+            take(annals, 1)
+
+
+def test_a_service_that_never_answers_is_given_up_after_the_retries(scripted: Scripted) -> None:
+    annals, service = scripted(broken, broken, broken, retries=2)
+    with pytest.raises(AnnalsError, match="connection_failed"):
+        take(annals, 1)
+    assert len(service.received) == 3
+
+
+def test_a_service_that_has_answered_is_waited_for_as_long_as_it_takes(scripted: Scripted) -> None:
+    annals, service = scripted(stream(), *[broken] * 200, stream(entry(1)), retries=2)
+    assert (take(annals, 1))[0] == [1]
+    assert max(service.waits_s) <= 5
+
+
+def test_pauses_are_as_the_server_says_and_do_not_grow_while_entries_come(scripted: Scripted) -> None:
+    annals, service = scripted(*[stream(entry(seq)) for seq in range(1, 21)])
+    take(annals, 20)
+    assert all(0.05 <= wait <= 0.1 for wait in service.waits_s)
+
+
+def test_a_tail_tells_of_its_connections(scripted: Scripted) -> None:
+    annals, _ = scripted(stream(), broken, stream(entry(1)))
+    connections: list[None] = []
+    assert take(annals, 1, on_connect=lambda: connections.append(None)) == ([1], ["connection_failed"] * 2)
+    assert len(connections) == 2

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from .service import Service
+
+# Examples take as long as the machine takes; and an example does not change the service for the next one.
+settings.register_profile(
+    "annals", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("annals")
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[Service]:
+    service = Service()
+    yield service
+    service.end()
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"

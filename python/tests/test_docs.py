@@ -1,0 +1,50 @@
+"""The pages' programs run, print what they say, and pass a strict type check."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .service import Service
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["docs/python.md", "python/README.md", "README.md"]
+PYRIGHT = ROOT / "node_modules/pyright/index.js"
+
+
+def program_of(page: str) -> str:
+    """The snippets of a page, one behind the other."""
+    return "\n".join(re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_program_of_a_page_prints_what_it_says(page: str, service: Service) -> None:
+    program = program_of(page)
+    expected = [
+        line for said in re.findall(r"print\(.*\)  # (.+)$", program, re.MULTILINE) for line in said.split(" | ")
+    ]
+    assert expected
+    environment = {**os.environ, "ANNALS_URL": service.url, "ANNALS_API_KEY": service.token}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.stderr, done.stdout.splitlines()) == ("", expected)
+
+
+def test_the_programs_of_the_pages_pass_a_strict_type_check(tmp_path: Path) -> None:
+    for page in PAGES:
+        (tmp_path / f"{page.replace('/', '_')}.py").write_text(f"# pyright: strict\n{program_of(page)}")
+    done = subprocess.run(
+        ["node", str(PYRIGHT), "--outputjson", "--pythonpath", sys.executable, str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    report = json.loads(done.stdout)
+    assert [each["message"] for each in report["generalDiagnostics"]] == []
+    assert report["summary"]["filesAnalyzed"] == len(PAGES)
