@@ -1,9 +1,9 @@
-"""Writes the sync client, and its tests, from the async ones.
+"""Generates the sync client and its tests from the async ones.
 
     python generate_sync.py          writes src/annals/_sync and tests/_sync
-    python generate_sync.py --check  says whether they are current
+    python generate_sync.py --check  fails if they are not current
 
-An await becomes a call, and a name that begins with Async loses that. What else differs is in _NAMES.
+It removes `async` and `await`, and `Async` from the start of names. _NAMES has the other names that differ.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def _generate(source: str, target: str, scratch: Path) -> bool:
-    """Generates a directory, in place unless it is only checked. False if it was not current."""
+    """Generates a directory, or only compares it with --check. Returns whether it was current."""
     files = sorted((_HERE / source).glob("*.py"))
     asynchronous = {name for file in files for name in re.findall(r"\bAsync[A-Z]\w*", file.read_text())}
     names = _NAMES | {name: name.removeprefix("Async") for name in asynchronous}

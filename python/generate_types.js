@@ -1,16 +1,15 @@
 /**
- * Writes the Python client's types from openapi.json: a TypedDict for each schema, body, answer and query.
+ * Generates the Python client's types from openapi.json: a TypedDict for each schema, body, answer and query.
  *
  *     node python/generate_types.js
  *
- * A type without a name in NAMES is called after its operation, such as `GetThingData`, so that a new operation has
- * types at once.
+ * A type that is not in NAMES is named after its operation, such as `GetThingData`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const HERE = new URL('.', import.meta.url)
 
-/** The names of types that stand inline in openapi.json, by their place; null: no method needs it. */
+/** Names for types that are inline in openapi.json, by their place; null: no method needs the type. */
 const NAMES = {
   'createSession.body': 'NewSession',
   'addEvent.body': 'NewEvent',
@@ -41,9 +40,9 @@ const NAMES = {
 }
 
 const PREAMBLE = `\
-"""The types of what the API takes and answers. An answer is a dict, just as the API sent it.
+"""The types of the API's parameters and answers. An answer is a dict, as the API sent it.
 
-Generated from openapi.json by \`npm run openapi\`: a change here would be overwritten.
+Generated from openapi.json by \`npm run openapi\`. Do not edit.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, Literal, NotRequired, TypeAlias, TypedDict, TypeVar
 
 JsonObject: TypeAlias = dict[str, Any]
-"""Any JSON object. A number in it is an int, a float, or a Decimal where a float would lose digits."""
+"""Any JSON object. A number is an int, a float, or a Decimal if a float would lose digits."""
 
 Item = TypeVar("Item")
 
@@ -64,10 +63,10 @@ class Page(TypedDict, Generic[Item]):
     has_more: bool
     """Whether another page follows."""
     next_cursor: str
-    """What to give as the cursor of the next page; empty when there is none."""
+    """The cursor of the next page; empty if there is none."""
 `
 
-/** Names of the API that Python takes for itself. */
+/** Names that Python reserves. */
 const KEYWORDS = new Set(['as', 'class', 'from', 'global', 'import', 'in', 'is', 'not', 'with'])
 
 const PAGE_FIELDS = 'has_more items next_cursor'
@@ -97,11 +96,11 @@ class Types {
       name,
       { anyOf: [schema ?? content['application/json'].schema, { type: 'null' }], description },
     ])
-    // What is None is not sent.
+    // The client does not send None.
     this.#typeOf({ type: 'object', properties: Object.fromEntries(properties) }, `${operationId}.query`, true)
   }
 
-  /** The Python type of a schema; inline objects at a place become classes on the way. */
+  /** The Python type of a schema. Adds a class for each inline object. */
   #typeOf(schema, place, isInput) {
     if (schema.$ref) return this.#component(schema.$ref.split('/').at(-1))
     if (schema.anyOf) return this.#union(schema, place, isInput)
@@ -134,7 +133,7 @@ class Types {
     const others = members.filter((member) => !member.startsWith('Literal['))
     const unique = [...new Set(literals.length > 0 ? [`Literal[${literals.join(', ')}]`, ...others] : others)]
     const type = unique.join(' | ')
-    // Only a choice between classes deserves a name.
+    // Only a union of classes gets a name.
     if (anyOf.filter((member) => member.$ref || member.properties?.kind).length < 2) return type
     this.aliases.set(name, { type, description })
     return name
@@ -157,7 +156,7 @@ class Types {
     const fields = Object.entries(properties).map(([field, schema]) => {
       const type = this.#typeOf(schema, `${place}.${field}`, isInput)
       const text = required.includes(field) ? type : `NotRequired[${type}]`
-      // The client takes the underscore off before it sends the name.
+      // The client removes the underscore before it sends the name.
       const attribute = isInput && KEYWORDS.has(field) ? `${field}_` : field
       return `    ${attribute}: ${text}\n${docstring(schema.description)}`
     })
@@ -175,7 +174,7 @@ class Types {
   }
 }
 
-/** A type within a type is called after it and its field. */
+/** A nested type is named after its parent and its field. */
 function nameAt(place) {
   if (place in NAMES) return NAMES[place]
   const [, parent, last] = /^(?:(.*)\.)?(.*)$/.exec(place)

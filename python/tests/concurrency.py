@@ -1,4 +1,4 @@
-"""What the async tests and the sync ones do each in a way of its own, under names that generate_sync.py swaps."""
+"""What differs between async and sync tests; generate_sync.py replaces the async names by the sync ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result: TypeAlias = object
 
 
 async def async_together(*functions: Callable[[], Awaitable[T]]) -> list[T]:
-    """What the functions give that run at the same time."""
+    """Runs functions concurrently and returns their results."""
     return [*await asyncio.gather(*(function() for function in functions))]
 
 
@@ -23,7 +23,7 @@ def together(*functions: Callable[[], T]) -> list[T]:
 
 
 def async_run(work: Coroutine[Any, Any, T]) -> T:
-    """For what is not run as a test by itself, such as an example of a property."""
+    """Runs a coroutine in a test that is not one itself, such as a property."""
     return asyncio.run(work)
 
 

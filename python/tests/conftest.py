@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 from .service import Service
 
-# Examples take as long as the machine takes; and an example does not change the service for the next one.
+# No deadline, because the machine may be busy.
 settings.register_profile(
     "annals", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )

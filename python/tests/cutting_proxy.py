@@ -11,13 +11,13 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 Cut = Literal["lose_request", "lose_answer", "cut_answer"]
-"""What becomes of one request: it never arrives; it arrives and its answer is lost; of the answer only a part comes."""
+"""What happens to one request: it is lost, its answer is lost, or its answer is cut short."""
 
 CUTS: tuple[Cut, ...] = ("lose_request", "lose_answer", "cut_answer")
 
 
 class CuttingProxy:
-    """Takes a step of `script` for each request; when there is none left, requests pass untouched."""
+    """Each request takes the next step of the script; without steps, requests pass unchanged."""
 
     def __init__(self, service_url: str) -> None:
         address = urlsplit(service_url)
@@ -54,7 +54,7 @@ class CuttingProxy:
 
 
 class _Pair:
-    """A client's connection, and its own connection to the service. One request is answered before the next comes."""
+    """A client's connection and the proxy's own to the service. Requests do not overlap on a connection."""
 
     def __init__(self, client: socket.socket, service: socket.socket, next_step: Callable[[], Cut | None]) -> None:
         self._client = client
@@ -101,7 +101,7 @@ class _Pair:
 
 def _start(action: Callable[[], None]) -> None:
     def run() -> None:
-        # The other side, or the proxy's end, may close the connection at any time.
+        # Either side may close the connection at any time.
         with suppress(OSError):
             action()
 
@@ -109,7 +109,7 @@ def _start(action: Callable[[], None]) -> None:
 
 
 def _close(connection: socket.socket) -> None:
-    """Also wakes whoever waits for it in another thread."""
+    """Also wakes a thread that waits for the connection."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()

@@ -1,4 +1,4 @@
-"""A service that answers as its script says, in no time, by a clock of its own."""
+"""A service that answers from a script, with a clock of its own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ScriptedService:
         received = Received(request, self._clock.now_s, self._clock)
         self.received.append(received)
         if not self._steps:
-            raise AssertionError(f"nobody expected {received.line}")
+            raise AssertionError(f"unexpected request: {received.line}")
         return self._steps.pop(0)(received)
 
 
@@ -72,7 +72,7 @@ def refused(status: int, error: str, headers: dict[str, str] | None = None) -> S
 
 
 def answered(status: int, text: str) -> Step:
-    """By something that is not Annals."""
+    """An answer of something other than Annals."""
     return lambda _: httpx.Response(status, text=text)
 
 
@@ -81,7 +81,7 @@ def broken(_: Received) -> httpx.Response:
 
 
 def silent(received: Received) -> httpx.Response:
-    """No answer until the client has had enough."""
+    """No answer until the client's timeout."""
     received.clock.sleep(received.request.extensions["timeout"]["read"])
     raise httpx.ReadTimeout("")
 

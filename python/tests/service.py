@@ -1,4 +1,4 @@
-"""A service of the tests' own: this repository's build, on an embedded PostgreSQL in a temporary directory."""
+"""A service for the tests: this repository's build, on an embedded PostgreSQL in a temporary directory."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class Node:
 
 
 class Service:
-    """A node that keeps the database running, and others beside it that a test may kill."""
+    """A node that keeps the database running, and further nodes that a test can kill."""
 
     def __init__(self) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="annals-python-"))
-        # PostgreSQL does not run as root: the account that it gets must be able to pass through to its data.
+        # PostgreSQL does not run as root; its account must reach the data through this directory.
         self._directory.chmod(0o711)
         self.token = f"sk-{secrets.token_hex(24)}"
         self._node = self.start_node()
@@ -83,7 +83,7 @@ class Service:
 
 
 def free_port() -> int:
-    """A port that a node can have again after it was killed."""
+    """A port that a node can reuse after it was killed."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The pages' programs run, print what they say, and pass a strict type check."""
+"""The examples in the pages run, print what they say, and pass a strict type check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PYRIGHT = ROOT / "node_modules/pyright/index.js"
 
 
 def program_of(page: str) -> str:
-    """The snippets of a page, one behind the other."""
+    """All examples of a page, as one program."""
     return "\n".join(re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE))
 
 

@@ -16,7 +16,7 @@ events = st.lists(
 
 
 def read(stream: bytes, cuts: list[int]) -> list[StreamEvent]:
-    """The events of a stream that comes in pieces."""
+    """The events of a stream that arrives in chunks."""
     parser = EventStreamParser()
     places = [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
     pieces = [stream[begin:end] for begin, end in pairwise(places)]
@@ -24,7 +24,7 @@ def read(stream: bytes, cuts: list[int]) -> list[StreamEvent]:
 
 
 @given(events, st.sampled_from(["\n", "\r\n", "\r"]), st.lists(st.integers(0, 10_000), max_size=30))
-def test_events_are_the_same_however_their_bytes_are_cut(
+def test_events_do_not_depend_on_the_chunks_they_arrive_in(
     written: list[tuple[str, str, list[str]]], line_end: str, cuts: list[int]
 ) -> None:
     lines: list[str] = []
@@ -38,11 +38,11 @@ def test_events_are_the_same_however_their_bytes_are_cut(
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\ndata: more", "\nid: 2"])
-def test_an_event_that_the_stream_does_not_end_is_not_given(end: str) -> None:
+def test_an_incomplete_event_is_not_returned(end: str) -> None:
     assert read(f"id: 1\ndata: half{end}".encode(), []) == []
 
 
-def test_fields_are_read_as_the_standard_says() -> None:
+def test_fields_are_parsed_as_the_standard_says() -> None:
     stream = "\ufeffdata:one\ndata:  two\nid: 7\n\nid: a\0b\ndata\n\nevent: x\n\ndata: \u2028\x85\n\n"
     assert read(stream.encode(), []) == [
         ("7", "message", "one\n two"),
@@ -51,7 +51,7 @@ def test_fields_are_read_as_the_standard_says() -> None:
     ]
 
 
-def test_the_server_says_how_long_to_wait() -> None:
+def test_the_server_can_set_the_pause_before_reconnecting() -> None:
     parser = EventStreamParser()
     parser.read(b"retry: 1500\nretry: soon\nretry: -1\n")
     assert parser.retry_s == 1.5

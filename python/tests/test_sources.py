@@ -1,4 +1,4 @@
-"""The house rule for functions; the one for files is checked with all others, in npm test."""
+"""The size limit for functions. `npm test` checks the one for files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel is built by the documented commands, and works in an empty environment."""
+"""The documented commands build a wheel that works in an empty environment."""
 
 from __future__ import annotations
 

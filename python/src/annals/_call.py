@@ -1,4 +1,4 @@
-"""One operation of the API, and the request that it becomes: what both clients share, without any I/O."""
+"""An operation of the API and the request for it: what both clients share, without I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._json import dumps, encode, loads
 
 URL_DEFAULT = "http://127.0.0.1:8029"
 _STEPS = ("connect", "pool", "write", "read")
-# Zero would mean: do not wait at all.
+# Zero would mean not to wait at all.
 _STEP_S_MIN = 0.001
 
 
@@ -29,23 +29,23 @@ class Call:
     query: Mapping[str, object] | None = None
     body: Mapping[str, object] | None = None
     keyed: bool = False
-    """The operation takes an Idempotency-Key; so every call gets one, the same for all its attempts."""
+    """The operation takes an Idempotency-Key, so each call sends one, the same in all its attempts."""
     idempotency_key: str | None = None
-    """The caller's own key, instead of one that is made up."""
+    """The caller's own key; None: a random one."""
     if_match: int | None = None
     once: bool = False
-    """Not to be made again when nobody knows whether it was done."""
+    """Do not retry it after an attempt of unknown outcome."""
     done_when: str | None = None
-    """The error that, after an attempt of unknown outcome, shows that this attempt did it."""
+    """The error that means success if it follows an attempt of unknown outcome."""
     headers: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A call as it is sent, the same to the byte in every attempt."""
+    """A request, the same to the byte in every attempt."""
 
     what: str
-    """What errors call it."""
+    """What error messages call it."""
     method: str
     url: str
     headers: dict[str, str]
@@ -55,11 +55,11 @@ class Prepared:
 @dataclass(frozen=True)
 class Limits:
     timeout_s: float
-    """How long a call may take in all, retries and pauses included."""
+    """The longest time for a whole call, including retries and pauses."""
     attempt_timeout_s: float | None
-    """How long one attempt may take; None: a third of `timeout_s`, or all of it where there are no retries."""
+    """The longest time for one attempt; None: a third of `timeout_s`, or all of it without retries."""
     retries: int
-    """How often a call is made again at most."""
+    """The most retries of a call."""
 
     @property
     def attempt_s(self) -> float:
@@ -69,10 +69,10 @@ class Limits:
 
 
 class TimeLeft(Mapping[str, float]):
-    """The time that an attempt has left, in the form of httpx's timeouts, which it looks up at each step.
+    """The time left for an attempt, as the mapping of timeouts that httpx reads at each step.
 
-    httpx limits each step for itself: connecting, sending, and each piece of the answer. So each gets what the
-    steps before it have left.
+    httpx limits each step separately: connecting, sending, each chunk of the answer. This gives each step the time
+    that the previous ones left.
     """
 
     def __init__(self, what: str, limits: Limits, deadline: float) -> None:
@@ -100,7 +100,7 @@ class TimeLeft(Mapping[str, float]):
 
 
 class RequestMaker:
-    """Knows the address and the token."""
+    """Makes requests to one service with one token."""
 
     def __init__(self, url: str, token: str) -> None:
         try:
@@ -136,7 +136,7 @@ class RequestMaker:
 
 
 def data_of(prepared: Prepared, response: httpx.Response, body: bytes) -> Any:
-    """The `data` of an answer's envelope; AnnalsError for a refusal, and for what is not an envelope."""
+    """The `data` of an answer's envelope. Raises AnnalsError for a refusal, or if there is no envelope."""
     text = body.decode(errors="replace")
     if response.is_success:
         try:
@@ -147,14 +147,14 @@ def data_of(prepared: Prepared, response: httpx.Response, body: bytes) -> Any:
 
 
 def _segment(text: str) -> str:
-    # An empty one would name another resource, and the dots are resolved away before a request is sent.
+    # An empty segment would name another resource; dot segments are removed before a request is sent.
     if text in ("", ".", ".."):
         raise cannot_be_sent(f'"{text}" cannot stand in the path of a URL')
     return quote(text, safe="")
 
 
 def _query_string(query: Mapping[str, object] | None) -> str:
-    """What is None is left out, objects go as JSON."""
+    """Leaves out None, and sends objects as JSON."""
     given = {
         name.removesuffix("_"): value if isinstance(value, str) else dumps(value)
         for name, value in (query or {}).items()

@@ -1,4 +1,4 @@
-"""The one error that the clients raise, and how it is made of what went wrong."""
+"""The error that the clients raise, and its three causes: a refusal, no answer, a call that cannot be sent."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ import httpx
 class AnnalsError(Exception):
     """Every failure of a call.
 
-    A refusal carries what the service said. Where no service answered, `status` is 0 and `error` is one of
+    A refusal has the error name and message of the service. If there was no answer, `status` is 0 and `error` is
+    one of
 
     - `connection_failed`: no connection, or one that broke before the answer was complete;
     - `timeout`: no answer in time;
     - `invalid_request`: the call cannot be sent at all.
 
-    `unexpected_answer` is an answer that is not from Annals, such as a proxy's page or a redirect.
+    `unexpected_answer` means that something other than Annals answered: a proxy's page, a redirect.
     """
 
     status: int
-    """The HTTP status, 0 where there was no answer."""
+    """The HTTP status; 0 if there was no answer."""
     error: str
-    """The stable name to program against, such as `session_not_found`."""
+    """A stable name to program against, such as `session_not_found`."""
     message: str
-    """One sentence for a person."""
+    """One sentence for people."""
     request_id: str | None
-    """Leads to the request in the server's log."""
+    """Identifies the request in the server's log."""
     retry_after_s: float | None
-    """Seconds after which the server asked to be tried again."""
+    """Seconds to wait before a retry, as the server asked."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class AnnalsError(Exception):
 
 
 def refusal(what: str, response: httpx.Response, text: str) -> AnnalsError:
-    """The error of an answer that is not a success. `what` names the call in sentences."""
+    """The error for an answer that is not a success. `what` names the call in the message."""
     status = response.status_code
     request_id = response.headers.get("x-request-id")
     retry_after_s = _read_retry_after(response.headers.get("retry-after"))
@@ -68,19 +69,19 @@ def refusal(what: str, response: httpx.Response, text: str) -> AnnalsError:
 
 
 def no_answer(what: str, reason: object) -> AnnalsError:
-    """The error of an attempt that got no answer."""
+    """The error for an attempt without an answer."""
     shown = str(reason) or type(reason).__name__
     message = f"{what} got no answer, or not all of it: {shown.rstrip('.')}. Does Annals run there?"
     return AnnalsError(0, "connection_failed", message)
 
 
 def timed_out(what: str, seconds: float) -> AnnalsError:
-    """The error of an attempt, or of a whole call, that took too long."""
+    """The error for an attempt, or a whole call, that took too long."""
     return AnnalsError(0, "timeout", f"{what} got no answer within {seconds:g} s.")
 
 
 def cannot_be_sent(reason: str) -> AnnalsError:
-    """The error of a call that no request can carry."""
+    """The error for a call that fits no HTTP request."""
     return AnnalsError(0, "invalid_request", f"{reason}, so nothing was sent.")
 
 

@@ -6,27 +6,27 @@ import codecs
 import re
 from typing import NamedTuple
 
-# Not str.splitlines, which also ends lines where a text has U+2028 and the like.
+# str.splitlines would also split at U+2028 and other characters.
 _LINE_END = re.compile("\r\n|\n|\r")
 
 
 class StreamEvent(NamedTuple):
     id: str
-    """The last id that the stream gave, with this event or before it."""
+    """The stream's last id, sent with this event or before it."""
     type: str
     data: str
 
 
 class EventStreamParser:
-    """Reads a stream of events from its bytes, however they are cut.
+    """Parses a stream of events from chunks of any size.
 
-    Between two calls it keeps a character whose bytes are not all there, a line without its end, and an event
-    without the empty line after it: what the stream does not end is never given.
+    Between two calls it keeps an incomplete character, line or event. An event that the stream does not complete is
+    never returned.
     """
 
     def __init__(self) -> None:
         self.retry_s: float | None = None
-        """Seconds that the server asked to wait before connecting again."""
+        """Seconds to wait before reconnecting, as the server asked."""
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._line: list[str] = []
         self._after_cr = False
@@ -35,11 +35,11 @@ class EventStreamParser:
         self._data: list[str] = []
 
     def read(self, received: bytes) -> list[StreamEvent]:
-        """The events that these bytes complete."""
+        """The events that this chunk completes."""
         text = self._decoder.decode(received)
         if not text:
             return []
-        # A CR has ended its line already; the LF that belongs to it may come with the next bytes.
+        # The CR has already ended its line; its LF may come with the next chunk.
         if self._after_cr and text.startswith("\n"):
             text = text[1:]
         self._after_cr = text.endswith("\r")

@@ -1,7 +1,7 @@
-"""JSON without losing a digit: what is read and written again is the same value.
+"""JSON that keeps every digit of a number: a value that is read and written again is the same value.
 
-An integer is an int of any size. A decimal is a float where the float's shortest form has the same value, and a
-Decimal where it has not: 0.1 is a float, 0.12345678901234567890 a Decimal.
+An integer is an int of any size. A decimal number is a float if Python prints that float with the same value, and a
+Decimal if not: 0.1 is a float, 0.12345678901234567890 a Decimal.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ def loads(text: str) -> Any:
 
 
 def dumps(value: object) -> str:
-    """Raises TypeError or ValueError for what has no form in JSON, NaN and infinity included."""
-    # json writes no Decimal as a number. So it writes a mark that nobody can guess, which is taken off behind it.
+    """Raises TypeError or ValueError for a value that JSON cannot hold, including NaN and infinity."""
+    # The json module cannot write a Decimal as a number. It writes a string with a prefix that no caller can guess,
+    # and the quotes and the prefix are removed afterwards.
     mark = ""
 
     def write_other(other: object) -> object:
@@ -30,7 +31,7 @@ def dumps(value: object) -> str:
         if not isinstance(other, Decimal):
             raise TypeError(f"Object of type {type(other).__name__} is not JSON serializable")
         if not other.is_finite():
-            raise ValueError(f"{other} has no form in JSON")
+            raise ValueError(f"{other} is not JSON serializable")
         mark = mark or secrets.token_hex(16)
         return f"{mark}{other}"
 
@@ -44,7 +45,7 @@ def encode(value: object) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        # A lone surrogate. The service refuses it, and names its place.
+        # A lone surrogate. Escaped, it reaches the service, whose error names its place.
         return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 

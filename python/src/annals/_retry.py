@@ -1,4 +1,4 @@
-"""When a call is made again, and how long it waits for that."""
+"""Which failures are retried, and after what pause."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _PAUSE_S_MIN = 0.2
 _PAUSE_S_MAX = 5.0
 
 Outcome = Literal["refused", "unknown", "final"]
-"""What is known of a write whose attempt failed.
+"""What is known about a failed attempt of a write.
 
-- `refused`: the service says that it did nothing and that waiting helps;
-- `unknown`: it may have been done: the answer was lost, or something between us and the service answered;
-- `final`: asking again would get the same answer.
+- `refused`: the service did nothing and asks to be retried later;
+- `unknown`: the write may have happened, because its answer was lost or a proxy answered;
+- `final`: a retry would get the same answer.
 """
 
 
@@ -30,11 +30,11 @@ def outcome_of(error: AnnalsError) -> Outcome:
 def pause_before(attempt: int, error: AnnalsError, pause_s_min: float | None = None) -> float:
     """Seconds to wait before attempt `attempt` + 1.
 
-    Twice as long each time, with chance in it, so that those who wait do not all come back at once; never less
-    than the server asked for.
+    It doubles each time and has jitter, so that clients do not all return at once. It is never shorter than the
+    server asked.
     """
     if pause_s_min is None:
         pause_s_min = _PAUSE_S_MIN
-    # The exponent is bounded, as a tail may count to any number of failures.
+    # A tail may fail any number of times in a row, so the exponent is limited.
     pause_s = min(pause_s_min * 2 ** min(attempt - 1, 30), max(_PAUSE_S_MAX, pause_s_min))
     return (error.retry_after_s or 0.0) + pause_s * random.uniform(0.5, 1.0)  # noqa: S311

@@ -1,4 +1,4 @@
-"""What the async client and the sync one do each in a way of its own, under names that generate_sync.py swaps."""
+"""What differs between the async and the sync client; generate_sync.py replaces the async names by the sync ones."""
 
 from asyncio import sleep as async_sleep
 from collections.abc import AsyncGenerator, Generator

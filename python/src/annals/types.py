@@ -1,6 +1,6 @@
-"""The types of what the API takes and answers. An answer is a dict, just as the API sent it.
+"""The types of the API's parameters and answers. An answer is a dict, as the API sent it.
 
-Generated from openapi.json by `npm run openapi`: a change here would be overwritten.
+Generated from openapi.json by `npm run openapi`. Do not edit.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, Literal, NotRequired, TypeAlias, TypedDict, TypeVar
 
 JsonObject: TypeAlias = dict[str, Any]
-"""Any JSON object. A number in it is an int, a float, or a Decimal where a float would lose digits."""
+"""Any JSON object. A number is an int, a float, or a Decimal if a float would lose digits."""
 
 Item = TypeVar("Item")
 
@@ -21,7 +21,7 @@ class Page(TypedDict, Generic[Item]):
     has_more: bool
     """Whether another page follows."""
     next_cursor: str
-    """What to give as the cursor of the next page; empty when there is none."""
+    """The cursor of the next page; empty if there is none."""
 
 
 class AppendedEntries(TypedDict):
@@ -123,8 +123,8 @@ class MessagePage(TypedDict):
 
 
 class MessagesQuery(TypedDict):
-    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext"] | None]
-    """The provider whose own message format it is; `acontext` is the neutral form."""
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"] | None]
+    """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     limit: NotRequired[int | None]
     """How many messages a page has at most. None: the whole session, streamed."""
     cursor: NotRequired[str | None]
@@ -159,18 +159,18 @@ class NewLearningSpace(TypedDict):
 
 class NewMessage(TypedDict):
     blob: Mapping[str, object]
-    """One whole message in the provider's own format."""
-    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext"]]
-    """The provider whose own message format it is; `acontext` is the neutral form."""
+    """One whole message in the provider's own format; of the Responses API, one item."""
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"]]
+    """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     meta: NotRequired[Mapping[str, object] | None]
 
 
 class NewMessageEntry(TypedDict):
     kind: Literal["message"]
     blob: Mapping[str, object]
-    """One whole message in the provider's own format."""
-    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext"]]
-    """The provider whose own message format it is; `acontext` is the neutral form."""
+    """One whole message in the provider's own format; of the Responses API, one item."""
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"]]
+    """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     meta: NotRequired[Mapping[str, object]]
     """What the caller keeps with the message; any JSON object, up to 64 KiB."""
     id: NotRequired[str]
@@ -269,10 +269,10 @@ class TimelineMessage(TypedDict):
     """When its meta last changed."""
     seq: int
     """The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed."""
-    format: Literal["openai", "anthropic", "gemini", "acontext"]
-    """The provider whose own message format it is; `acontext` is the neutral form."""
+    format: Literal["openai", "anthropic", "gemini", "acontext", "responses"]
+    """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     blob: JsonObject
-    """One whole message in the provider's own format."""
+    """One whole message in the provider's own format; of the Responses API, one item."""
 
 
 class TimelineQuery(TypedDict):

@@ -20,7 +20,7 @@ async def annals(service: Service) -> AsyncIterator[AsyncAnnals]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Time that passes only while a client waits."""
+    """A clock that advances only while a client waits."""
     clock = Clock()
     for module in (_call, transport):
         monkeypatch.setattr(module, "monotonic", clock.monotonic)

@@ -1,4 +1,4 @@
-"""Nothing is stored twice or lost, whatever breaks between the client and the service."""
+"""Nothing is lost or stored twice when connections break between the client and the service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def behind(proxy: CuttingProxy, service: Service) -> AsyncAnnals:
     return AsyncAnnals(url=proxy.url, token=service.token, retries=30)
 
 
-APPENDS = ("append", "append_message", "append_batch", "append on condition")
+APPENDS = ("append", "append_message", "append_batch", "conditional append")
 
 
 async def append(annals: AsyncAnnals, session_id: str, how: str, last: int) -> list[int]:
@@ -40,7 +40,7 @@ async def append(annals: AsyncAnnals, session_id: str, how: str, last: int) -> l
     if how == "append_batch":
         batch = await sessions.append_batch(session_id, [{"kind": "event", "type": str(n), "data": {}} for n in "ab"])
         return [item["seq"] for item in batch["items"]]
-    if_match = last if how == "append on condition" else None
+    if_match = last if how == "conditional append" else None
     return [(await sessions.append(session_id, type="note", data={"n": last}, if_match=if_match))["seq"]]
 
 
@@ -82,7 +82,7 @@ async def test_many_appends_at_once_over_a_bad_connection_are_each_stored_once(
 
 
 @pytest.mark.parametrize("cut", CUTS)
-async def test_what_is_made_is_made_once_and_what_is_changed_is_so_afterwards(
+async def test_creations_happen_once_and_changes_take_effect(
     proxy: CuttingProxy, service: Service, annals: AsyncAnnals, cut: Cut
 ) -> None:
     user = new_name()
@@ -107,7 +107,7 @@ async def test_what_is_made_is_made_once_and_what_is_changed_is_so_afterwards(
         assert [session["id"] async for session in annals.sessions.list(user=user)] == [copy_id]
 
 
-async def test_an_erasure_whose_answer_is_lost_raises_and_is_done(
+async def test_an_erasure_whose_answer_is_lost_raises_but_has_happened(
     proxy: CuttingProxy, service: Service, annals: AsyncAnnals
 ) -> None:
     user = new_name()

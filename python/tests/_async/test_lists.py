@@ -21,19 +21,19 @@ def asked(service: ScriptedService) -> list[str]:
     return [received.request.url.query.decode() for received in service.received]
 
 
-def test_a_list_asks_for_nothing_before_it_is_read(scripted: Scripted) -> None:
+def test_a_list_sends_no_request_until_it_is_read(scripted: Scripted) -> None:
     annals, service = scripted()
     annals.sessions.list()
     assert service.received == []
 
 
-async def test_a_list_gives_every_item_of_all_pages_with_the_same_filters(scripted: Scripted) -> None:
+async def test_a_list_returns_the_items_of_all_pages_with_the_same_filters(scripted: Scripted) -> None:
     annals, service = scripted(page([1, 2], "c1"), page([], "c2"), page([3]))
     assert [item async for item in annals.sessions.list(user="ada", limit=2)] == [1, 2, 3]
     assert asked(service) == ["user=ada&limit=2", "user=ada&limit=2&cursor=c1", "user=ada&limit=2&cursor=c2"]
 
 
-async def test_a_list_asks_for_no_page_that_is_not_used(scripted: Scripted) -> None:
+async def test_a_list_requests_no_page_that_is_not_used(scripted: Scripted) -> None:
     annals, service = scripted(page([1, 2], "c1"))
     async for item in annals.sessions.list():
         if item == 2:
@@ -41,7 +41,7 @@ async def test_a_list_asks_for_no_page_that_is_not_used(scripted: Scripted) -> N
     assert len(service.received) == 1
 
 
-async def test_pages_come_one_by_one_just_as_the_api_answers_them(scripted: Scripted) -> None:
+async def test_pages_are_returned_as_the_api_answers_them(scripted: Scripted) -> None:
     annals, service = scripted(page([1], "c1"), page([2]), page([1], "c1"), page([2]))
     sessions = annals.sessions.list()
     first = await sessions.page()
@@ -51,7 +51,7 @@ async def test_pages_come_one_by_one_just_as_the_api_answers_them(scripted: Scri
     assert asked(service) == ["", "cursor=c1", "", "cursor=c1"]
 
 
-async def test_a_list_begins_at_the_cursor_that_its_query_has(scripted: Scripted) -> None:
+async def test_a_list_starts_at_the_cursor_of_its_query(scripted: Scripted) -> None:
     annals, service = scripted(page([3], "c2"), page([4]))
     assert [item async for item in annals.users.list(cursor="c1")] == [3, 4]
     assert asked(service) == ["cursor=c1", "cursor=c2"]
@@ -65,7 +65,7 @@ async def test_a_list_raises_what_a_page_raises(scripted: Scripted) -> None:
         await anext(items)
 
 
-async def test_a_list_does_not_run_in_a_circle(scripted: Scripted) -> None:
+async def test_a_list_ends_if_a_cursor_repeats(scripted: Scripted) -> None:
     annals, _ = scripted(page([1], "c1"), page([1], "c1"))
     with pytest.raises(AnnalsError, match="unexpected_answer"):
         [item async for item in annals.sessions.list()]

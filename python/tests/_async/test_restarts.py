@@ -1,4 +1,4 @@
-"""A service that is killed while a tail follows and others append."""
+"""The service is killed while a tail follows and others append."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ async def test_a_log_takes_events_messages_and_batches_in_order(annals: AsyncAnn
     assert [item["seq"] async for item in annals.sessions.events(session_id, type="end")] == [4]
 
 
-async def test_messages_come_in_every_format_with_their_metas(annals: AsyncAnnals, session_id: str) -> None:
+async def test_messages_are_returned_in_every_format_with_their_metas(annals: AsyncAnnals, session_id: str) -> None:
     await annals.sessions.append(session_id, type="before", data={})
     for blob in (QUESTION, ANSWER):
         await annals.sessions.append_message(session_id, blob=blob)
@@ -91,16 +91,14 @@ async def test_messages_come_in_every_format_with_their_metas(annals: AsyncAnnal
     assert (await annals.sessions.token_counts(session_id))["total_tokens"] == page["this_time_tokens"] > 0
 
 
-async def test_an_append_on_condition_is_refused_when_the_log_has_moved_on(
-    annals: AsyncAnnals, session_id: str
-) -> None:
+async def test_a_conditional_append_is_refused_if_the_log_has_grown(annals: AsyncAnnals, session_id: str) -> None:
     await annals.sessions.append(session_id, type="a", data={}, if_match=0)
     with pytest.raises(AnnalsError) as caught:
         await annals.sessions.append_message(session_id, blob=QUESTION, if_match=0)
     assert (caught.value.status, caught.value.error) == (409, "seq_conflict")
 
 
-async def test_a_key_of_the_callers_own_stores_once(annals: AsyncAnnals, session_id: str) -> None:
+async def test_the_callers_own_key_makes_two_calls_store_once(annals: AsyncAnnals, session_id: str) -> None:
     key = new_name("visible ~!")
     first = await annals.sessions.append(session_id, type="a", data={}, idempotency_key=key)
     again = await annals.sessions.append(session_id, type="a", data={}, idempotency_key=key)
@@ -124,13 +122,13 @@ async def test_numbers_and_texts_come_back_as_they_were_sent(annals: AsyncAnnals
     assert appended["data"] == read["data"] == tailed["data"] == data
 
 
-async def test_what_cannot_be_stored_is_refused_by_its_place(annals: AsyncAnnals, session_id: str) -> None:
+async def test_the_error_names_the_place_of_what_cannot_be_stored(annals: AsyncAnnals, session_id: str) -> None:
     for text in ("\0", "\ud800"):
         with pytest.raises(AnnalsError, match=r"invalid_request.*/data/a/0"):
             await annals.sessions.append(session_id, type="a", data={"a": [text]})
 
 
-async def test_a_connection_is_closed_when_the_loop_of_its_tail_is_left(annals: AsyncAnnals, session_id: str) -> None:
+async def test_leaving_the_loop_of_a_tail_closes_its_connection(annals: AsyncAnnals, session_id: str) -> None:
     await annals.sessions.append(session_id, type="a", data={})
     async for _ in annals.sessions.tail(session_id):
         assert (await annals.usage())["tails"]["used"] > 0
@@ -165,9 +163,7 @@ async def test_users_of_any_name_are_counted_listed_and_erased(annals: AsyncAnna
         await annals.users.erase(user)
 
 
-async def test_the_service_is_asked_whether_it_is_there_and_what_it_holds(
-    annals: AsyncAnnals, service: Service
-) -> None:
+async def test_ping_checks_the_token_and_usage_returns_counts(annals: AsyncAnnals, service: Service) -> None:
     assert await annals.ping() is None
     usage = await annals.usage()
     assert (usage["sessions"]["used"] >= 0, usage["sessions"]["max"]) == (True, None)
@@ -177,7 +173,7 @@ async def test_the_service_is_asked_whether_it_is_there_and_what_it_holds(
     assert (caught.value.status, caught.value.error) == (401, "unauthorized")
 
 
-async def test_a_service_that_is_not_there_is_told_by_its_address() -> None:
+async def test_the_error_names_an_address_that_does_not_answer() -> None:
     async with AsyncAnnals(url="http://127.0.0.1:1", token="sk-1", retries=0) as nobody:
         with pytest.raises(AnnalsError, match=r"connection_failed: GET http://127\.0\.0\.1:1/"):
             await nobody.ping()

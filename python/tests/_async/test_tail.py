@@ -1,4 +1,4 @@
-"""A tail of a scripted service; test_restarts.py has one of a real service that is killed."""
+"""Tails of a scripted service; test_restarts.py kills a real one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def entry(seq: int, text: str = "") -> bytes:
 
 
 def stream(*pieces: bytes, end: Exception | None = None) -> Step:
-    """An answer of these pieces, after which the connection ends, or breaks."""
+    """An answer with these chunks, after which the connection ends or breaks."""
 
     async def content() -> AsyncIterator[bytes]:
         yield b"retry: 100\n\n"
@@ -45,7 +45,7 @@ def no_pause(_shortest: float, _longest: float) -> float:
 
 
 async def take(annals: AsyncAnnals, count: int, **options: object) -> tuple[list[int], list[str]]:
-    """So many seqs of a tail, and the errors of the connections that were lost."""
+    """The first seqs of a tail, and the errors of the connections that were lost."""
     lost: list[str] = []
     seqs: list[int] = []
     tail = annals.sessions.tail(ID, on_disconnect=lambda error: lost.append(error.error), **options)  # pyright: ignore[reportArgumentType]
@@ -57,7 +57,7 @@ async def take(annals: AsyncAnnals, count: int, **options: object) -> tuple[list
     return seqs, lost
 
 
-async def test_a_tail_goes_on_behind_the_last_entry_that_it_gave(scripted: Scripted) -> None:
+async def test_a_tail_resumes_after_the_last_entry_that_it_returned(scripted: Scripted) -> None:
     annals, service = scripted(
         stream(entry(3), entry(4)),
         stream(entry(4), entry(5), entry(6)[:-1], end=httpx.ReadError("reset")),
@@ -83,13 +83,13 @@ async def test_a_tail_goes_on_behind_the_last_entry_that_it_gave(scripted: Scrip
 
 
 @given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 3)), max_size=12), st.integers(1, 20))
-def test_a_tail_gives_each_entry_once_and_in_order_wherever_its_connections_break(
+def test_a_tail_returns_each_entry_once_and_in_order_wherever_its_connections_break(
     breaks: list[tuple[int, int]], count: int
 ) -> None:
     remaining = [*breaks]
 
     def answer(request: httpx.Request) -> httpx.Response:
-        # Some entries before the place that was asked for may come again, as after a failover.
+        # Some entries before the requested place are sent again.
         last = int(request.headers.get("last-event-id", "0"))
         cut, repeated = remaining.pop() if remaining else (None, 0)
         entries = [entry(seq, "ü" * seq) for seq in range(max(1, last + 1 - repeated), count + 1)]
@@ -108,7 +108,7 @@ def test_a_tail_gives_each_entry_once_and_in_order_wherever_its_connections_brea
 @pytest.mark.parametrize(
     ("status", "error"), [(401, "unauthorized"), (403, "insufficient_scope"), (404, "session_not_found")]
 )
-async def test_a_tail_raises_when_the_service_refuses(scripted: Scripted, status: int, error: str) -> None:
+async def test_a_tail_raises_if_the_service_refuses_it(scripted: Scripted, status: int, error: str) -> None:
     annals, service = scripted(stream(entry(1)), refused(status, error))
     with pytest.raises(AnnalsError) as caught:
         await take(annals, 2)
@@ -116,33 +116,33 @@ async def test_a_tail_raises_when_the_service_refuses(scripted: Scripted, status
     assert len(service.received) == 2
 
 
-async def test_a_tail_raises_when_something_else_answers(scripted: Scripted) -> None:
+async def test_a_tail_raises_if_something_other_than_annals_answers(scripted: Scripted) -> None:
     for step in (answered(200, "<h1>Welcome</h1>"), ok()):
         annals, _ = scripted(step)
         with pytest.raises(AnnalsError, match="unexpected_answer: The tail was answered 200"):
             await take(annals, 1)
 
 
-async def test_a_service_that_never_answers_is_given_up_after_the_retries(scripted: Scripted) -> None:
+async def test_a_tail_fails_after_the_retries_if_the_service_never_answers(scripted: Scripted) -> None:
     annals, service = scripted(broken, broken, broken, retries=2)
     with pytest.raises(AnnalsError, match="connection_failed"):
         await take(annals, 1)
     assert len(service.received) == 3
 
 
-async def test_a_service_that_has_answered_is_waited_for_as_long_as_it_takes(scripted: Scripted) -> None:
+async def test_a_tail_reconnects_without_limit_after_the_first_answer(scripted: Scripted) -> None:
     annals, service = scripted(stream(), *[broken] * 200, stream(entry(1)), retries=2)
     assert (await take(annals, 1))[0] == [1]
     assert max(service.waits_s) <= 5
 
 
-async def test_pauses_are_as_the_server_says_and_do_not_grow_while_entries_come(scripted: Scripted) -> None:
+async def test_a_tail_pauses_as_the_server_asks_and_not_longer_while_entries_arrive(scripted: Scripted) -> None:
     annals, service = scripted(*[stream(entry(seq)) for seq in range(1, 21)])
     await take(annals, 20)
     assert all(0.05 <= wait <= 0.1 for wait in service.waits_s)
 
 
-async def test_a_tail_tells_of_its_connections(scripted: Scripted) -> None:
+async def test_a_tail_reports_its_connections(scripted: Scripted) -> None:
     annals, _ = scripted(stream(), broken, stream(entry(1)))
     connections: list[None] = []
     assert await take(annals, 1, on_connect=lambda: connections.append(None)) == ([1], ["connection_failed"] * 2)

@@ -20,7 +20,7 @@ def annals(service: Service) -> Iterator[Annals]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Time that passes only while a client waits."""
+    """A clock that advances only while a client waits."""
     clock = Clock()
     for module in (_call, transport):
         monkeypatch.setattr(module, "monotonic", clock.monotonic)

@@ -119,7 +119,7 @@ def _without_names(line: str) -> str:
     return "/".join("*" if segment.startswith("{") else segment for segment in line.split("/"))
 
 
-def test_parameters_have_the_names_of_the_api_and_filters_go_as_json(scripted: Scripted) -> None:
+def test_parameters_have_the_apis_names_and_filters_are_sent_as_json(scripted: Scripted) -> None:
     annals, service = scripted(PAGE)
     sessions = annals.sessions.list(
         user="a&b", filter_by_configs={"agent": "x y", "n": 2**60}, time_desc=True, limit=7, cursor=None
@@ -135,7 +135,7 @@ def test_parameters_have_the_names_of_the_api_and_filters_go_as_json(scripted: S
     }
 
 
-def test_headers_carry_the_condition_and_the_callers_key(scripted: Scripted) -> None:
+def test_the_condition_and_the_callers_key_are_sent_as_headers(scripted: Scripted) -> None:
     annals, service = scripted(ok(), ok())
     annals.sessions.append(ID, type="a", data={}, if_match=0, idempotency_key="mine")
     annals.sessions.create(idempotency_key="mine too")
@@ -168,7 +168,7 @@ def test_a_key_that_no_header_can_carry_is_not_sent(scripted: Scripted, key: str
     assert service.received == []
 
 
-def test_what_has_no_form_in_json_is_not_sent(scripted: Scripted) -> None:
+def test_a_value_that_json_cannot_hold_is_not_sent(scripted: Scripted) -> None:
     annals, service = scripted()
     for value in (float("nan"), float("inf"), object()):
         with pytest.raises((TypeError, ValueError)):
@@ -177,13 +177,13 @@ def test_what_has_no_form_in_json_is_not_sent(scripted: Scripted) -> None:
 
 
 @pytest.mark.parametrize("url", ["localhost:8029", "ftp://localhost", "http://", ""])
-def test_a_url_that_is_none_is_refused(url: str) -> None:
+def test_an_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="url"):
         Annals(url=url, token="sk-1")
 
 
 @pytest.mark.parametrize("token", ["", "sk-\n1", "sk-ü"])
-def test_a_token_that_is_none_is_refused(token: str) -> None:
+def test_an_invalid_token_is_refused(token: str) -> None:
     with pytest.raises(ValueError, match="token"):
         Annals(token=token)
 

@@ -1,4 +1,4 @@
-"""When a call is made again, against a scripted service whose time passes only while the client waits."""
+"""Retries, with a scripted service and a clock that advances only while the client waits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FAILURES: dict[str, Step] = {
 
 
 @pytest.mark.parametrize("step", FAILURES.values(), ids=FAILURES.keys())
-def test_a_call_is_made_again_with_the_same_key_and_body_after(scripted: Scripted, step: Step) -> None:
+def test_a_call_is_retried_with_the_same_key_and_body_after(scripted: Scripted, step: Step) -> None:
     annals, service = scripted(step, step, ok({"seq": 1}))
     assert append(annals) == {"seq": 1}
     assert len(service.received) == 3
@@ -61,14 +61,14 @@ def test_a_call_is_made_again_with_the_same_key_and_body_after(scripted: Scripte
     assert len({received.request.content for received in service.received}) == 1
 
 
-def test_a_call_that_is_made_anew_has_another_key(scripted: Scripted) -> None:
+def test_each_call_has_its_own_key(scripted: Scripted) -> None:
     annals, service = scripted(ok(), ok())
     append(annals)
     append(annals)
     assert len(set(service.headers("idempotency-key"))) == 2
 
 
-def test_pauses_double_up_to_5_seconds_with_chance_in_them(scripted: Scripted) -> None:
+def test_pauses_double_up_to_5_seconds_and_have_jitter(scripted: Scripted) -> None:
     annals, service = scripted(*[broken] * 8, ok(), retries=8, timeout_s=60)
     append(annals)
     longest = [0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5]
@@ -76,7 +76,7 @@ def test_pauses_double_up_to_5_seconds_with_chance_in_them(scripted: Scripted) -
     assert len(set(service.waits_s[-3:])) > 1
 
 
-def test_a_pause_lasts_as_long_as_retry_after_says_and_a_little_more(scripted: Scripted) -> None:
+def test_a_pause_is_never_shorter_than_retry_after(scripted: Scripted) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=9), usegmt=True)
     soon = refused(503, "overloaded", {"retry-after": "2"})
     later = refused(429, "rate_limited", {"retry-after": date})
@@ -87,20 +87,20 @@ def test_a_pause_lasts_as_long_as_retry_after_says_and_a_little_more(scripted: S
 
 
 @pytest.mark.parametrize("header", ["soon", "-1", "", "Sun, 99 Nov 2026 25:00:00 GMT"])
-def test_a_retry_after_that_says_nothing_is_passed_over(scripted: Scripted, header: str) -> None:
+def test_an_invalid_retry_after_is_ignored(scripted: Scripted, header: str) -> None:
     annals, service = scripted(refused(503, "overloaded", {"retry-after": header}), ok())
     append(annals)
     assert service.waits_s[0] <= 0.2
 
 
-def test_a_pause_that_would_end_behind_the_deadline_is_not_begun(scripted: Scripted, clock: Clock) -> None:
+def test_a_call_fails_at_once_if_its_pause_would_exceed_the_deadline(scripted: Scripted, clock: Clock) -> None:
     annals, service = scripted(refused(503, "unavailable", {"retry-after": "60"}))
     error = failure(append, annals)
     assert (error.status, error.error, error.retry_after_s, error.request_id) == (503, "unavailable", 60, "r-1")
     assert (len(service.received), clock.now_s) == (1, 0)
 
 
-def test_the_last_failure_is_raised_after_as_many_retries_as_there_are(scripted: Scripted) -> None:
+def test_the_last_failure_is_raised_after_all_retries(scripted: Scripted) -> None:
     for options, attempts in (({}, 6), ({"retries": 1}, 2), ({"retries": 0}, 1)):
         annals, service = scripted(*[broken] * attempts, **options)
         error = failure(append, annals)
@@ -128,14 +128,14 @@ IDEMPOTENT: list[Method] = [
 
 
 @pytest.mark.parametrize("method", IDEMPOTENT)
-def test_a_write_is_made_again_where_twice_is_like_once(scripted: Scripted, method: Method) -> None:
+def test_an_idempotent_write_is_retried(scripted: Scripted, method: Method) -> None:
     annals, service = scripted(broken, silent, ok())
     method(annals)
     assert len(service.received) == 3
 
 
 @pytest.mark.parametrize("lost", [broken, silent, answered(503, "busy"), answered(504, "")])
-def test_a_deletion_is_done_when_a_retry_after_a_lost_answer_finds_nothing(scripted: Scripted, lost: Step) -> None:
+def test_a_deletion_succeeds_if_a_retry_after_a_lost_answer_finds_nothing(scripted: Scripted, lost: Step) -> None:
     annals, _ = scripted(lost, refused(503, "unavailable"), GONE)
     assert delete(annals) is None
     annals, _ = scripted(lost, refused(404, "learning_space_not_found"))
@@ -145,12 +145,14 @@ def test_a_deletion_is_done_when_a_retry_after_a_lost_answer_finds_nothing(scrip
 @pytest.mark.parametrize(
     "steps", [(GONE,), (refused(503, "unavailable"), GONE), (broken, refused(404, "route_not_found"))]
 )
-def test_a_deletion_raises_404_when_nothing_can_have_been_done(scripted: Scripted, steps: tuple[Step, ...]) -> None:
+def test_a_deletion_raises_404_if_no_attempt_can_have_deleted_anything(
+    scripted: Scripted, steps: tuple[Step, ...]
+) -> None:
     annals, _ = scripted(*steps)
     assert (failure(delete, annals)).status == 404
 
 
-def test_an_erasure_is_made_again_only_where_nothing_was_done(scripted: Scripted) -> None:
+def test_an_erasure_is_retried_only_if_nothing_was_done(scripted: Scripted) -> None:
     deleted = {"deleted": {"sessions": 1, "entries": 2, "learning_spaces": 0}}
     annals, _ = scripted(refused(503, "unavailable"), ok(deleted))
     assert erase(annals) == deleted
@@ -169,7 +171,7 @@ def test_a_call_takes_30_seconds_at_most_and_an_attempt_a_third(scripted: Script
     assert clock.now_s == pytest.approx(30)
 
 
-def test_limits_are_what_the_client_or_its_options_say(scripted: Scripted, clock: Clock) -> None:
+def test_limits_are_set_for_the_client_or_with_options(scripted: Scripted, clock: Clock) -> None:
     annals, service = scripted(silent, silent, silent, timeout_s=1, attempt_timeout_s=0.4, retries=1)
     assert (failure(append, annals)).message.endswith("within 0.4 s.")
     assert (len(service.received), clock.now_s < 1) == (2, True)
@@ -179,13 +181,13 @@ def test_limits_are_what_the_client_or_its_options_say(scripted: Scripted, clock
     assert clock.now_s - began_s == pytest.approx(0.25)
 
 
-def test_a_retry_that_is_not_left_gives_its_attempt_all_the_time(scripted: Scripted, clock: Clock) -> None:
+def test_without_retries_an_attempt_has_all_the_time(scripted: Scripted, clock: Clock) -> None:
     annals, _ = scripted(silent, timeout_s=8, retries=0)
     failure(append, annals)
     assert clock.now_s == pytest.approx(8)
 
 
-def test_an_answer_that_comes_by_drops_is_given_up_in_time(scripted: Scripted, clock: Clock) -> None:
+def test_a_call_with_a_slow_answer_ends_at_its_deadline(scripted: Scripted, clock: Clock) -> None:
     def drops():
         while True:
             clock.sleep(1)
@@ -203,7 +205,7 @@ def test_an_answer_that_comes_by_drops_is_given_up_in_time(scripted: Scripted, c
     "step",
     [answered(200, "<h1>Welcome</h1>"), answered(200, "[]"), answered(200, '{"code":0}'), answered(302, ""), broken],
 )
-def test_an_answer_that_is_not_from_annals_says_so(scripted: Scripted, step: Step) -> None:
+def test_the_error_says_if_something_other_than_annals_answered(scripted: Scripted, step: Step) -> None:
     annals, _ = scripted(step, retries=0)
     error = failure(append, annals)
     assert error.error == ("connection_failed" if step is broken else "unexpected_answer")

@@ -78,7 +78,7 @@ def test_a_log_takes_events_messages_and_batches_in_order(annals: Annals, sessio
     assert [item["seq"] for item in annals.sessions.events(session_id, type="end")] == [4]
 
 
-def test_messages_come_in_every_format_with_their_metas(annals: Annals, session_id: str) -> None:
+def test_messages_are_returned_in_every_format_with_their_metas(annals: Annals, session_id: str) -> None:
     annals.sessions.append(session_id, type="before", data={})
     for blob in (QUESTION, ANSWER):
         annals.sessions.append_message(session_id, blob=blob)
@@ -91,14 +91,14 @@ def test_messages_come_in_every_format_with_their_metas(annals: Annals, session_
     assert (annals.sessions.token_counts(session_id))["total_tokens"] == page["this_time_tokens"] > 0
 
 
-def test_an_append_on_condition_is_refused_when_the_log_has_moved_on(annals: Annals, session_id: str) -> None:
+def test_a_conditional_append_is_refused_if_the_log_has_grown(annals: Annals, session_id: str) -> None:
     annals.sessions.append(session_id, type="a", data={}, if_match=0)
     with pytest.raises(AnnalsError) as caught:
         annals.sessions.append_message(session_id, blob=QUESTION, if_match=0)
     assert (caught.value.status, caught.value.error) == (409, "seq_conflict")
 
 
-def test_a_key_of_the_callers_own_stores_once(annals: Annals, session_id: str) -> None:
+def test_the_callers_own_key_makes_two_calls_store_once(annals: Annals, session_id: str) -> None:
     key = new_name("visible ~!")
     first = annals.sessions.append(session_id, type="a", data={}, idempotency_key=key)
     again = annals.sessions.append(session_id, type="a", data={}, idempotency_key=key)
@@ -122,13 +122,13 @@ def test_numbers_and_texts_come_back_as_they_were_sent(annals: Annals, session_i
     assert appended["data"] == read["data"] == tailed["data"] == data
 
 
-def test_what_cannot_be_stored_is_refused_by_its_place(annals: Annals, session_id: str) -> None:
+def test_the_error_names_the_place_of_what_cannot_be_stored(annals: Annals, session_id: str) -> None:
     for text in ("\0", "\ud800"):
         with pytest.raises(AnnalsError, match=r"invalid_request.*/data/a/0"):
             annals.sessions.append(session_id, type="a", data={"a": [text]})
 
 
-def test_a_connection_is_closed_when_the_loop_of_its_tail_is_left(annals: Annals, session_id: str) -> None:
+def test_leaving_the_loop_of_a_tail_closes_its_connection(annals: Annals, session_id: str) -> None:
     annals.sessions.append(session_id, type="a", data={})
     for _ in annals.sessions.tail(session_id):
         assert (annals.usage())["tails"]["used"] > 0
@@ -163,7 +163,7 @@ def test_users_of_any_name_are_counted_listed_and_erased(annals: Annals) -> None
         annals.users.erase(user)
 
 
-def test_the_service_is_asked_whether_it_is_there_and_what_it_holds(annals: Annals, service: Service) -> None:
+def test_ping_checks_the_token_and_usage_returns_counts(annals: Annals, service: Service) -> None:
     assert annals.ping() is None
     usage = annals.usage()
     assert (usage["sessions"]["used"] >= 0, usage["sessions"]["max"]) == (True, None)
@@ -173,7 +173,7 @@ def test_the_service_is_asked_whether_it_is_there_and_what_it_holds(annals: Anna
     assert (caught.value.status, caught.value.error) == (401, "unauthorized")
 
 
-def test_a_service_that_is_not_there_is_told_by_its_address() -> None:
+def test_the_error_names_an_address_that_does_not_answer() -> None:
     with Annals(url="http://127.0.0.1:1", token="sk-1", retries=0) as nobody:
         with pytest.raises(AnnalsError, match=r"connection_failed: GET http://127\.0\.0\.1:1/"):
             nobody.ping()

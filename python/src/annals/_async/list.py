@@ -14,10 +14,10 @@ PageOfItems = TypeVar("PageOfItems", bound=Page[Any])
 
 
 class AsyncList(Generic[Item, PageOfItems]):
-    """A list that is read as far as it is used.
+    """A list of the API, read page by page as needed.
 
-    Iterating gives every item of all pages, `pages()` every page, `page()` one. Nothing is asked for before, and
-    each use begins anew.
+    Iterating returns the items of all pages, `pages()` returns the pages, `page()` a single one. Each use starts a
+    new walk; nothing is requested before.
     """
 
     def __init__(self, transport: AsyncTransport, path: tuple[str, ...], query: Mapping[str, object]) -> None:
@@ -26,20 +26,20 @@ class AsyncList(Generic[Item, PageOfItems]):
         self._query = query
 
     async def page(self, cursor: str | None = None) -> PageOfItems:
-        """The page at `cursor`, the `next_cursor` of the page before it; without one, the first."""
+        """The page at `cursor`, the previous page's `next_cursor`; without it, the first page."""
         query = {**self._query, "cursor": cursor} if cursor else self._query
         return await self._transport.call(Call("GET", self._path, query=query))
 
     async def pages(self, cursor: str | None = None) -> AsyncStream[PageOfItems]:
-        """Every page, from the one at `cursor` or the first."""
+        """All pages, from the one at `cursor` or the first."""
         page = await self.page(cursor)
         yield page
         while page["has_more"]:
             cursor = page["next_cursor"]
             page = await self.page(cursor)
-            # A walk that comes back to where it was would never end.
+            # A cursor that repeats would make the walk endless.
             if page["next_cursor"] == cursor:
-                message = "The list came back to a page that it had given already, so it was not read further."
+                message = "The service returned the same cursor twice, so the list was not read further."
                 raise AnnalsError(200, "unexpected_answer", message)
             yield page
 

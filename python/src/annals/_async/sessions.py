@@ -32,7 +32,7 @@ from .session_configs import AsyncSessionConfigs
 from .tail import AsyncTail
 from .transport import AsyncTransport
 
-# The API would send a whole session as one page; a list that is walked shall not need the memory for it.
+# Without a limit the API sends the whole session as one page, which would need memory for all of it.
 _MESSAGE_PAGE_LIMIT = 200
 
 
@@ -44,7 +44,7 @@ class AsyncSessions:
         self._transport = transport
 
     def list(self, **query: Unpack[SessionsQuery]) -> AsyncList[Session, Page[Session]]:
-        """The project's sessions in order of `created_at`."""
+        """The project's sessions, in order of `created_at`."""
         return AsyncList(self._transport, ("session",), query)
 
     async def create(self, *, idempotency_key: str | None = None, **session: Unpack[NewSession]) -> Session:
@@ -60,10 +60,10 @@ class AsyncSessions:
         await self._transport.call(Call("DELETE", ("session", session_id), done_when="session_not_found"))
 
     async def copy(self, session_id: str, *, idempotency_key: str | None = None) -> CopiedSession:
-        """Copies a session with its log, order and seqs kept.
+        """Copies a session and its log, with the same order and seqs.
 
-        A million entries take about a minute: give a longer `timeout_s` by `with_options`, or an `idempotency_key`
-        to call again with, under which the service finishes the copy.
+        A million entries take about a minute: set a longer `timeout_s` by `with_options`, or pass an
+        `idempotency_key`, with which the service finishes the copy even if you leave, and call again.
         """
         return await self._transport.call(
             Call("POST", ("session", session_id, "copy"), keyed=True, idempotency_key=idempotency_key)
@@ -77,7 +77,7 @@ class AsyncSessions:
         idempotency_key: str | None = None,
         **event: Unpack[NewEvent],
     ) -> SessionEvent:
-        """Appends an event. Returns when it is durable."""
+        """Appends an event. When it returns, the event is durable."""
         call = _append((session_id, "events"), event, if_match, idempotency_key)
         return await self._transport.call(call)
 
@@ -89,7 +89,7 @@ class AsyncSessions:
         idempotency_key: str | None = None,
         **message: Unpack[NewMessage],
     ) -> Message:
-        """Appends a message in its provider's own format. Returns when it is durable."""
+        """Appends a message in its provider's own format. When it returns, the message is durable."""
         call = _append((session_id, "messages"), message, if_match, idempotency_key)
         return await self._transport.call(call)
 
@@ -101,21 +101,21 @@ class AsyncSessions:
         if_match: int | None = None,
         idempotency_key: str | None = None,
     ) -> AppendedEntries:
-        """Appends up to 1,000 entries with consecutive seqs: all of them or none. Returns when they are durable."""
+        """Appends up to 1,000 entries, all or nothing, with consecutive seqs. When it returns, they are durable."""
         call = _append((session_id, "entries"), {"entries": [*entries]}, if_match, idempotency_key)
         return await self._transport.call(call)
 
     def events(self, session_id: str, **query: Unpack[EventsQuery]) -> AsyncList[SessionEvent, Page[SessionEvent]]:
-        """The events of a session, in order of `seq`."""
+        """A session's events, in order of `seq`."""
         return AsyncList(self._transport, ("session", session_id, "events"), query)
 
     def messages(self, session_id: str, **query: Unpack[MessagesQuery]) -> AsyncList[JsonObject, MessagePage]:
-        """The messages of a session in one format, in order of `seq`."""
+        """A session's messages in one format, in order of `seq`."""
         path = ("session", session_id, "messages")
         return AsyncList(self._transport, path, {"limit": _MESSAGE_PAGE_LIMIT, **query})
 
     def timeline(self, session_id: str, **query: Unpack[TimelineQuery]) -> AsyncList[TimelineItem, Page[TimelineItem]]:
-        """The messages and events of a session in one list, in order of `seq`."""
+        """A session's messages and events in one list, in order of `seq`."""
         return AsyncList(self._transport, ("session", session_id, "timeline"), query)
 
     def tail(
@@ -129,17 +129,17 @@ class AsyncSessions:
         on_connect: Callable[[], object] | None = None,
         on_disconnect: Callable[[AnnalsError], object] | None = None,
     ) -> AsyncStream[TimelineItem]:
-        """What is in the log behind `after`, and then every new entry as it is stored, across broken connections.
+        """The stored entries after `after`, and then each new entry as it is stored, across broken connections.
 
-        It never ends by itself. A service that does not answer is given up after the client's `retries`, unless it
-        has answered before: then the tail waits for it as long as it takes. A refusal (401, 403, 404 and the like)
-        raises AnnalsError.
+        It does not end by itself. If the service does not answer at first, the tail fails after the client's
+        `retries`; after the first answer it keeps reconnecting without limit. If the service refuses it (401, 403,
+        404), it raises AnnalsError.
 
-        - `after`: begin behind this seq, the last one that was seen.
-        - `idle_timeout_s`: how long a connection may be silent before it counts as broken. The service is never
-          silent for longer than 15 s.
-        - `on_connect`: told of each connection that was made.
-        - `on_disconnect`: told of each connection that could not be made or broke. The tail goes on by itself.
+        - `after`: the last seq that you have seen.
+        - `idle_timeout_s`: the longest silence before a connection counts as broken. The service sends something at
+          least every 15 s.
+        - `on_connect`: called for each connection that is made.
+        - `on_disconnect`: called for each connection that fails or breaks. The tail reconnects by itself.
         """
         return AsyncTail(
             transport=self._transport,
@@ -152,7 +152,7 @@ class AsyncSessions:
         ).entries()
 
     async def patch_message_meta(self, session_id: str, message_id: str, meta: Mapping[str, object]) -> MergedMeta:
-        """Merges into a message's meta: None deletes a key. Gives the meta after the merge."""
+        """Merges into a message's meta; None deletes a key. Returns the meta after the merge."""
         path = ("session", session_id, "messages", message_id, "meta")
         return await self._transport.call(Call("PATCH", path, body={"meta": meta}))
 

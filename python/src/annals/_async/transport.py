@@ -15,7 +15,7 @@ from .._waiting import AsyncStream, async_sleep
 
 
 class AsyncTransport:
-    """Sends calls: address, token, time limits, retries."""
+    """Sends calls, with time limits and retries."""
 
     def __init__(self, requests: RequestMaker, http: httpx.AsyncClient, limits: Limits) -> None:
         self.limits = limits
@@ -23,7 +23,7 @@ class AsyncTransport:
         self.http = http
 
     async def call(self, call: Call) -> Any:
-        """Makes a call, again where that is safe and may help, and gives the answer's `data`."""
+        """Sends a call, retries it where that is safe and may help, and returns the answer's `data`."""
         prepared = self.requests.prepare(call)
         deadline = monotonic() + self.limits.timeout_s
         in_doubt = False
@@ -38,7 +38,7 @@ class AsyncTransport:
                 if outcome == "final" or (call.once and in_doubt) or attempt > self.limits.retries:
                     raise
                 pause_s = pause_before(attempt, error)
-                # A pause that ends behind the deadline would only delay the bad news.
+                # Waiting past the deadline would only delay the error.
                 if monotonic() + pause_s >= deadline:
                     raise
             await async_sleep(pause_s)
@@ -59,7 +59,7 @@ class AsyncTransport:
 
     @asynccontextmanager
     async def open(self, call: Call, what: str, idle_timeout_s: float) -> AsyncStream[httpx.Response]:
-        """Opens a stream of events, each piece of which comes within the given time."""
+        """Opens a stream of events. `idle_timeout_s` is the longest silence before it counts as broken."""
         prepared = self.requests.prepare(call)
         async with self._send(prepared, httpx.Timeout(idle_timeout_s).as_dict()) as response:
             content_type = response.headers.get("content-type", "")
@@ -69,7 +69,7 @@ class AsyncTransport:
             yield response
 
     def _send(self, prepared: Prepared, timeouts: Mapping[str, float | None]):
-        # Followed, a redirect would turn a POST into a GET and take the token elsewhere.
+        # Following a redirect would turn a POST into a GET and send the token to another server.
         return self.http.stream(
             prepared.method,
             prepared.url,

@@ -16,16 +16,15 @@ from .users import Users
 class Annals:
     """One project of one Annals service.
 
-    - `url`: where the service is.
+    - `url`: the address of the service.
     - `token`: the project's API key.
-    - `timeout_s`: how long one call may take in all, retries and pauses included.
-    - `attempt_timeout_s`: how long one attempt of a call may take before it is given up and made again: a third of
-      `timeout_s` unless given, all of it for a call that is not retried.
-    - `retries`: how often a call is made again at most.
-    - `http_client`: takes the place of the client's own, for proxies, certificates and limits. It stays yours to
-      close.
+    - `timeout_s`: the longest time for a whole call, including retries and pauses.
+    - `attempt_timeout_s`: the longest time for one attempt of a call; by default a third of `timeout_s`, or all of it
+      without retries.
+    - `retries`: the most retries of a call.
+    - `http_client`: an httpx client with settings of your own. You close it yourself.
 
-    Raises ValueError when the url is none or the token is missing.
+    Raises ValueError if the url is invalid or the token is missing.
     """
 
     def __init__(
@@ -40,7 +39,7 @@ class Annals:
     ) -> None:
         requests = RequestMaker(url, token)
         self._owns_http = http_client is None
-        # Each tail keeps a connection to itself, and must not keep calls waiting for one.
+        # A tail holds a connection; with a limit, many tails would leave none for calls.
         http = http_client or httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=100))
         self._set_transport(Transport(requests, http, Limits(timeout_s, attempt_timeout_s, retries)))
 
@@ -57,7 +56,7 @@ class Annals:
         attempt_timeout_s: float | None = None,
         retries: int | None = None,
     ) -> Self:
-        """The same client with other limits, over the same connections, which it does not close."""
+        """A client with other limits that shares the connections of this one, and does not close them."""
         limits = self._transport.limits
         other = object.__new__(type(self))
         other._owns_http = False
@@ -75,15 +74,15 @@ class Annals:
         return other
 
     def ping(self) -> None:
-        """Returns when the service answers and takes the token."""
+        """Returns if the service answers and accepts the token."""
         self._transport.call(Call("GET", ("ping",)))
 
     def usage(self) -> Usage:
-        """What the project has, beside what its quotas allow."""
+        """What the project uses, and its quotas."""
         return self._transport.call(Call("GET", ("usage",)))
 
     def close(self) -> None:
-        """Closes the connections. What is under way fails."""
+        """Closes the connections. Calls in flight fail."""
         if self._owns_http:
             self._transport.http.close()
 

@@ -10,13 +10,13 @@ from .transport import Transport
 
 
 class LearningSpaces:
-    """Learning spaces, of the project or of one of its users."""
+    """Learning spaces of the project or of its users."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def list(self, **query: Unpack[LearningSpacesQuery]) -> List[LearningSpace, Page[LearningSpace]]:
-        """The project's learning spaces in order of `created_at`."""
+        """The project's learning spaces, in order of `created_at`."""
         return List(self._transport, ("learning_spaces",), query)
 
     def create(self, *, idempotency_key: str | None = None, **space: Unpack[NewLearningSpace]) -> LearningSpace:
@@ -28,7 +28,7 @@ class LearningSpaces:
         return self._transport.call(Call("GET", ("learning_spaces", learning_space_id)))
 
     def merge(self, learning_space_id: str, meta: Mapping[str, object]) -> LearningSpace:
-        """Merges into the meta: None deletes a key. Gives the learning space after the merge."""
+        """Merges into the meta; None deletes a key. Returns the learning space after the merge."""
         path = ("learning_spaces", learning_space_id)
         return self._transport.call(Call("PATCH", path, body={"meta": meta}))
 

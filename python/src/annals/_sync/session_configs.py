@@ -8,13 +8,13 @@ from .transport import Transport
 
 
 class SessionConfigs:
-    """What a caller keeps with a session."""
+    """The configs of sessions: any JSON object that you keep with a session."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def get(self, session_id: str) -> Session:
-        """The session, which its configs are part of."""
+        """The session, which includes its configs."""
         return self._transport.call(Call("GET", ("session", session_id, "configs")))
 
     def replace(self, session_id: str, configs: Mapping[str, object]) -> None:
@@ -22,6 +22,6 @@ class SessionConfigs:
         self._transport.call(Call("PUT", path, body={"configs": configs}))
 
     def merge(self, session_id: str, configs: Mapping[str, object]) -> MergedConfigs:
-        """Merges the top level: None deletes a key. Gives the configs after the merge."""
+        """Merges the top level; None deletes a key. Returns the configs after the merge."""
         path = ("session", session_id, "configs")
         return self._transport.call(Call("PATCH", path, body={"configs": configs}))

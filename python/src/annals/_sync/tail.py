@@ -15,17 +15,17 @@ from .._retry import outcome_of, pause_before
 from .._waiting import Stream, sleep
 from .transport import Transport
 
-# What errors call it.
+# What error messages call it.
 _WHAT = "The tail"
 
 
 @dataclass(kw_only=True)
 class Tail:
-    """A session's log behind `after`, and then each new entry as it is stored, across broken connections.
+    """The entries of a session's log after `after`, and then each new one, across broken connections.
 
         connecting ──► reading ──► pausing ──► connecting …
 
-    The seq that was given last is all that outlives a connection: the next one asks for what is behind it.
+    A new connection resumes after the last seq that was returned; nothing else is kept.
     """
 
     transport: Transport
@@ -36,10 +36,10 @@ class Tail:
     on_connect: Callable[[], object] | None
     on_disconnect: Callable[[AnnalsError], object] | None
     failures: int = 0
-    """Connections in a row that brought nothing."""
+    """Connections in a row that received nothing."""
     has_answered: bool = False
     retry_s: float | None = None
-    """The pause that the server asked for."""
+    """Seconds to pause, as the server asked."""
 
     def entries(self) -> Stream[Any]:
         seq = self.after
@@ -65,7 +65,7 @@ class Tail:
             sleep(pause_before(self.failures, lost, self.retry_s))
 
     def _read(self, seq: int) -> Stream[Any]:
-        """The entries behind `seq` that one connection brings."""
+        """The entries after `seq` that one connection receives."""
         headers = {"accept": "text/event-stream"}
         if seq > self.after:
             headers["last-event-id"] = str(seq)

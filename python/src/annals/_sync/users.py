@@ -9,23 +9,23 @@ from .transport import Transport
 
 
 class Users:
-    """The project's users, who come to be when they are first named."""
+    """The project's users, who are created on first use."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def list(self, **query: Unpack[UsersQuery]) -> List[User, Page[User]]:
-        """The project's users in order of first use."""
+        """The project's users, in order of first use."""
         return List(self._transport, ("user", "ls"), query)
 
     def resources(self, identifier: str) -> UserResources:
-        """How much the user has."""
+        """How many resources the user has."""
         return self._transport.call(Call("GET", ("user", identifier, "resources")))
 
     def erase(self, identifier: str) -> ErasedUser:
-        """Erases the user and everything of the user's, and gives what it removed.
+        """Erases the user and all the user's data, and returns the counts of what it removed.
 
-        That is told only once, so a call whose answer was lost is not made again: it raises, and when it is called
-        anew, 404 says that the user is gone.
+        The counts are returned only once, so a call whose answer was lost is not retried: it raises. Call it again:
+        404 means that the user is gone.
         """
         return self._transport.call(Call("DELETE", ("user", identifier), once=True))
