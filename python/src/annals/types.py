@@ -28,6 +28,36 @@ class AppendedEntries(TypedDict):
     items: list[TimelineItem]
 
 
+class Context(TypedDict):
+    items: list[JsonObject]
+    ids: list[str]
+    tokens: int
+    """Tokens of the context (o200k_base); an estimate where tool results are cleared."""
+    from_seq: int
+    """The first message from which on the log is shown without a gap; 0 in a session without messages."""
+    cleared_through_seq: int
+    """Tool results up to here are cleared, those of excluded tools aside; 0: none."""
+    pin: str
+    """What to send as `pin` with the next call."""
+
+
+class ContextQuery(TypedDict):
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"] | None]
+    """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
+    max_tokens: NotRequired[int | None]
+    """Tokens that the context may have before it is cut."""
+    target_tokens: NotRequired[int | None]
+    """Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`."""
+    keep_tool_results: NotRequired[int | None]
+    """So many of the newest tool results stay whole; a short text that names seq and size stands for each older one. None: all stay."""
+    exclude_tools: NotRequired[str | None]
+    """Names of tools, separated by commas, whose results always stay whole."""
+    clear_tool_inputs: NotRequired[bool | None]
+    """true: also empties the arguments of the calls whose results are cleared."""
+    pin: NotRequired[str | None]
+    """The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again."""
+
+
 class CopiedSession(TypedDict):
     old_session_id: str
     """The session that was copied."""

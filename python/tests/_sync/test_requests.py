@@ -71,6 +71,12 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         {"meta": {"a": 1}},
         UNKEYED,
     ),
+    (
+        f"GET /session/{ID}/context?max_tokens=9&clear_tool_inputs=false",
+        lambda annals: annals.sessions.context(ID, max_tokens=9, clear_tool_inputs=False),
+        None,
+        UNKEYED,
+    ),
     (f"GET /session/{ID}/token_counts", lambda annals: annals.sessions.token_counts(ID), None, UNKEYED),
     ("GET /learning_spaces", lambda annals: annals.learning_spaces.list().page(), None, UNKEYED),
     ("POST /learning_spaces", lambda annals: annals.learning_spaces.create(), {}, KEYED),

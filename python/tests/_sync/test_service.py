@@ -89,6 +89,10 @@ def test_messages_are_returned_in_every_format_with_their_metas(annals: Annals, 
     merged = annals.sessions.patch_message_meta(session_id, page["ids"][0], {"rating": 5, "none": None})
     assert merged == {"meta": {"rating": 5}}
     assert (annals.sessions.token_counts(session_id))["total_tokens"] == page["this_time_tokens"] > 0
+    context = annals.sessions.context(session_id, max_tokens=1000)
+    assert (context["items"], context["ids"]) == ([QUESTION, ANSWER], page["ids"])
+    again = annals.sessions.context(session_id, max_tokens=1000, pin=context["pin"])
+    assert again["items"] == context["items"]
 
 
 def test_a_conditional_append_is_refused_if_the_log_has_grown(annals: Annals, session_id: str) -> None:

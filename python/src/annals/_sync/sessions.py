@@ -8,6 +8,8 @@ from .._errors import AnnalsError
 from .._waiting import Stream
 from ..types import (
     AppendedEntries,
+    Context,
+    ContextQuery,
     CopiedSession,
     EventsQuery,
     JsonObject,
@@ -155,6 +157,14 @@ class Sessions:
         """Merges into a message's meta; None deletes a key. Returns the meta after the merge."""
         path = ("session", session_id, "messages", message_id, "meta")
         return self._transport.call(Call("PATCH", path, body={"meta": meta}))
+
+    def context(self, session_id: str, **query: Unpack[ContextQuery]) -> Context:
+        """The messages to send to a model next.
+
+        Send the answer's `pin` with the next call, so that the prefix stays the same until `max_tokens` is passed
+        again.
+        """
+        return self._transport.call(Call("GET", ("session", session_id, "context"), query=query))
 
     def token_counts(self, session_id: str) -> TokenCounts:
         return self._transport.call(Call("GET", ("session", session_id, "token_counts")))
