@@ -61,7 +61,8 @@ describe('the sizes and names of source files', () => {
 function filesBelow(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name)
-    if (entry.isDirectory()) return ['node_modules', 'dist', 'venv'].includes(entry.name) ? [] : filesBelow(path)
+    if (entry.isDirectory())
+      return ['node_modules', 'dist', 'venv'].includes(entry.name) ? [] : filesBelow(path)
     return /\.(?:tsx?|js|mjs|css|py)$/.test(entry.name) && !GENERATED.test(path) ? [path] : []
   })
 }
