@@ -13,18 +13,19 @@ export const tinyChunks: Attack = {
   async strike(ground) {
     const { key, long_session } = ground.target
     const chunks = `1\r\n \r\n`.repeat(CHUNKS)
+    const events = `/api/v1/session/${long_session}/events`
+    const targets: Array<[path: string, headers: Record<string, string>]> = [
+      ['/console/sign_in', {}],
+      [events, { Authorization: `Bearer ${key}` }],
+      [events, { Authorization: 'Bearer sk-annals-unknown' }],
+      [events, {}],
+    ]
     await ground.lanes(LANES, async (lane) => {
       const socket = await ground.open()
       if (!socket) return sleep(50)
-      const headers = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' }
-      socket.write(
-        lane % 2 === 0
-          ? head('POST', '/console/sign_in', headers)
-          : head('POST', `/api/v1/session/${long_session}/events`, {
-              ...headers,
-              Authorization: `Bearer ${key}`,
-            }),
-      )
+      const [path, headers] = targets[lane % targets.length]!
+      const chunked = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' }
+      socket.write(head('POST', path, { ...chunked, ...headers }))
       socket.write(`${chunks}0\r\n\r\n`)
       await Promise.race([once(socket, 'data'), once(socket, 'close'), sleep(2_000)]).catch(() => {})
       socket.resetAndDestroy()

@@ -21,7 +21,6 @@ import { watchMethods } from './admission/method_not_allowed.js'
 import { limitRates } from './admission/rate_limit.js'
 import { countMemory } from './admission/request_memory.js'
 import { shedAppends } from './admission/shed_appends.js'
-import { refuseTinyChunks } from './admission/tiny_chunks.js'
 import { sendInPieces } from './answer/answer_pieces.js'
 import { allowOrigins } from './answer/cors.js'
 import { answerErrors } from './answer/errors.js'
@@ -75,7 +74,6 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   await describeApi(app)
   logRequests(app)
   answerErrors(app)
-  refuseTinyChunks(app)
   readBodies(app, parts.thread)
   countMemory(app, parts.memory)
   sendInPieces(app)

@@ -7,6 +7,7 @@ import { requestIdOf } from '../request/request_id.js'
 import type { AppParts, AppServer } from '../service_context.js'
 import { bearerToken } from './authenticate.js'
 import type { AddressOf } from './caller_address.js'
+import { closeConnection } from './close_connection.js'
 import { Intake } from './intake.js'
 import { holdSentAhead } from './request_memory.js'
 
@@ -101,7 +102,7 @@ export function admitRequests(
     const exchange: Exchange = { request, response }
     // A connection is counted with one request. This tells whether another one is ahead of this.
     if (response.socket === null && !holdSentAhead(memory, request, response, callerOf(exchange)))
-      return void request.socket.destroy()
+      return closeConnection(request.socket)
     if (isLate(exchange) || !intake.offer(exchange)) refused.push(exchange)
   })
 }

@@ -7,6 +7,7 @@ import { newId } from '../../ids.js'
 import { errorText } from '../answer/answer.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import { cutStalledReaders } from './stalled_readers.js'
+import { BoundedChunks } from './tiny_chunks.js'
 
 /** Most bytes of a request line and its headers together. This also limits URLs and the number of parameters. */
 export const HEADER_BYTES_MAX = 16_384
@@ -35,6 +36,7 @@ export function connectionLimits({ headers_ms_max, request_ms_max }: Config) {
       connectionsCheckingInterval: Math.min(CHECK_MS, headers_ms_max, request_ms_max),
       // Refused by a hook instead, in the envelope: the platform's own answer would be empty.
       requireHostHeader: false,
+      IncomingMessage: BoundedChunks,
     },
   }
 }

@@ -1,33 +1,56 @@
-import type { IncomingMessage } from 'node:http'
-import type { AppServer } from '../service_context.js'
+import { IncomingMessage } from 'node:http'
+import { closeConnection } from './close_connection.js'
 
-/** So many chunks may have any size: a client that produces its body step by step sends no more. */
+/** Number of tiny chunks that a body may have: clients that write bit by bit, as data is created, send fewer. */
 const CHUNKS_MAX = 1_800
-/** Least average size, in bytes, of further chunks. */
+/** A body's chunks are tiny if they are smaller on average. */
 const CHUNK_BYTES_MIN = 16
+/** Number of tiny chunks of one body in a turn of the event loop that has CHUNKS_MAX of all bodies. */
+const CHUNKS_IN_FULL_TURN_MAX = 32
+
+/** The turn of the event loop, and the chunks of tiny ones in it. */
+let turn = { chunks: 0 }
 
 /**
- * Closes the connection of a body with tiny chunks. The platform calls back for each chunk, for all that have arrived
- * in one turn of the event loop, and a megabyte in single bytes would hold it for most of a second. There is no
- * answer: while it is written, the parser would go on.
+ * A request that closes its connection when its body comes in tiny chunks. The platform's parser calls back for each
+ * chunk, for all that have arrived in the same turn of the event loop: a megabyte in single bytes would hold it for
+ * most of a second. This holds before authentication, and also for a body that nobody reads. There is no response:
+ * while one is written, the parser would go on.
  */
-export function refuseTinyChunks(app: AppServer): void {
-  app.addHook('preParsing', (request, _reply, payload, done) => {
-    if (request.headers['transfer-encoding'] !== undefined) watchChunks(request.raw)
-    done(null, payload)
-  })
+export class BoundedChunks extends IncomingMessage {
+  private chunks = 0
+  private chunk_bytes = 0
+  private turn = turn
+  private chunks_in_turn = 0
+
+  override push(chunk: Buffer | null): boolean {
+    if (chunk === null || !this.isOneTooMany(chunk)) return super.push(chunk)
+    closeConnection(this.socket)
+    return false
+  }
+
+  /** Called by the platform for a body that nobody read: discards it. The platform's own method would not count it. */
+  _dump(): void {
+    this.removeAllListeners('data')
+    this.resume()
+  }
+
+  private isOneTooMany(chunk: Buffer): boolean {
+    this.chunks += 1
+    this.chunk_bytes += chunk.length
+    if (this.chunk_bytes >= this.chunks * CHUNK_BYTES_MIN) return false
+    if (turn.chunks === 0) setImmediate(beginTurn)
+    turn.chunks += 1
+    if (this.turn !== turn) this.chunks_in_turn = 0
+    this.turn = turn
+    this.chunks_in_turn += 1
+    const isFullTurn = turn.chunks > CHUNKS_MAX && this.chunks_in_turn > CHUNKS_IN_FULL_TURN_MAX
+    if (this.chunks <= CHUNKS_MAX && !isFullTurn) return false
+    // Otherwise, each came in a network packet of its own.
+    return this.headers['transfer-encoding'] !== undefined
+  }
 }
 
-function watchChunks(request: IncomingMessage): void {
-  let chunks = 0
-  let bytes = 0
-  const count = (chunk: Buffer) => {
-    chunks += 1
-    bytes += chunk.length
-    if (chunks <= CHUNKS_MAX || bytes >= chunks * CHUNK_BYTES_MIN) return
-    // Whatever the parser still finds in the received data is dropped.
-    request.off('data', count)
-    request.destroy()
-  }
-  request.on('data', count)
+function beginTurn(): void {
+  turn = { chunks: 0 }
 }
