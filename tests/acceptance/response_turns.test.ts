@@ -150,4 +150,20 @@ describe('a turn that was stored as items of the Responses API', () => {
       { role: 'assistant', content: [texts('C'), texts('D')] },
     ])
   })
+
+  it('is one message in a context, too, also where its arguments are cleared', async () => {
+    const log = await newSessionLog(api)
+    const { ids } = await storeTurns(log, 2)
+    const contextOf = async (query: Record<string, string | number | boolean>) =>
+      expectOk<{ items: object[]; ids: string[] }>(
+        await api.request('GET', `/api/v1/session/${log.id}/context`, { query }),
+      )
+    const whole = await contextOf({})
+    expect(whole.items).toEqual([...inChat(0), ...inChat(1)])
+    expect(whole.ids).toEqual(withItems(ids))
+    const short = await contextOf({ keep_tool_results: 0, clear_tool_inputs: true })
+    const called = short.items.map((item) => (item as { tool_calls?: { function: object }[] }).tool_calls)
+    const cleared = (name: string) => ({ name, arguments: '{}' })
+    expect(called[1]?.map((call) => call.function)).toEqual([cleared('search'), cleared('shoot')])
+  })
 })

@@ -229,4 +229,44 @@ describe('an edited message', () => {
     }
     expect(JSON.stringify(blobs), 'and the message itself is untouched').toContain('rain')
   })
+
+  it('of several items is edited call by call', () => {
+    const call = (call_id: string) => ({ type: 'function_call', call_id, name: 'look', arguments: '{"n":1}' })
+    const shell = { type: 'shell_call', call_id: 'b', action: { commands: ['ls'] } }
+    const items = [{ type: 'reasoning', id: 'r', summary: [] }, call('a'), shell, call('c'), call('d')]
+    const known = items.map((item) => contextMessage(itemAt(1, item)))
+    expect(known.map(({ calls }) => calls.length)).toEqual([0, 1, 1, 1, 1])
+    const inputs = [false, true, true, false]
+    expect(editBlob('responses', items, { results: [], inputs })).toEqual(
+      items.with(3, { ...call('c'), arguments: '{}' }),
+    )
+  })
+})
+
+const itemAt = (seq: number, item: object) => ({
+  id: String(seq),
+  seq,
+  tokens: 10,
+  format: 'responses' as const,
+  blob: JSON.stringify(item),
+})
+
+describe('a built-in tool of OpenAI', () => {
+  it('is called and answers on the same side of a cut', () => {
+    const items = [
+      { role: 'user', content: 'Go' },
+      { type: 'computer_call', call_id: 'a', action: { type: 'screenshot' }, pending_safety_checks: [] },
+      { type: 'item_reference', id: 'msg_1' },
+      { type: 'computer_call_output', call_id: 'a', output: { type: 'computer_screenshot', file_id: 'f' } },
+      { role: 'user', content: 'And now?' },
+    ]
+    const messages = items.map((item, i) => contextMessage(itemAt(i + 1, item)))
+    expect(messages.map(({ speaker }) => speaker)).toEqual(['user', 'assistant', 'user', 'tool', 'user'])
+    const from = (tokens_target: number) =>
+      planContext(
+        { messages, may_grow: false, instruction_tokens: 0 },
+        { ...RULES, tokens_max: 40, tokens_target },
+      )?.from_seq
+    expect([from(40), from(30), from(10)]).toEqual([5, 5, 5])
+  })
 })

@@ -4,6 +4,8 @@ import type { MessageFormat } from '../formats.js'
 import { parseJson } from '../json/exact_json.js'
 import { readStored } from '../message_format.js'
 import { countedText, type NeutralMessage } from '../parts.js'
+import { itemKind } from '../response_items.js'
+import { recordsOfItem } from '../session/item_records.js'
 
 /** Who speaks, as far as it matters for where a conversation may be cut. `tool`: the message holds results. */
 export type Speaker = 'instruction' | 'user' | 'assistant' | 'tool'
@@ -39,6 +41,13 @@ export function contextMessage({ seq, tokens, format, blob, ...place }: StoredSe
     if (type === 'tool-call') calls.push({ id: meta.id, name: meta.name, length: meta.arguments.length })
     if (type === 'tool-result')
       results.push({ id: meta.tool_call_id, name: meta.name ?? null, length: text.length })
+    if (type !== 'data' || format !== 'responses') continue
+    // The call of a built-in tool and its output stay together, too; neither is ever shortened.
+    const kind = itemKind(meta.data_type)
+    if (kind !== 'call' && kind !== 'output') continue
+    const { call, result } = recordsOfItem(meta)
+    if (call) calls.push({ id: call.id ?? '', name: call.name, length: 0 })
+    if (result?.id !== undefined) results.push({ id: result.id, name: null, length: 0 })
   }
   const speaker = message ? speakerOf(message, results.length > 0) : 'user'
   return { seq, tokens, speaker, calls, results, length: countedText(message?.parts ?? []).length }

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../blob_fields.js'
 import type { MessageFormat } from '../formats.js'
+import { itemKind } from '../response_items.js'
 
 /** What a message is shown without. Both lists go by the order in which the message holds its results and calls. */
 export interface MessageEdit {
@@ -21,6 +22,7 @@ const EDITORS: Readonly<Record<MessageFormat, Editor>> = {
 
 /** A copy of a message of a format, in the same format, in which results and arguments are replaced. */
 export function editBlob(format: MessageFormat, blob: unknown, edit: MessageEdit): unknown {
+  if (Array.isArray(blob)) return editTurn(blob, edit)
   return isObject(blob) ? EDITORS[format](blob, edit) : blob
 }
 
@@ -106,6 +108,22 @@ function editResponses(
     default:
       return blob
   }
+}
+
+/** The items of a model's turn: calls, and what has none. */
+function editTurn(items: unknown[], { inputs }: MessageEdit): unknown[] {
+  let call = 0
+  return items.map((item) => {
+    if (!isObject(item) || !isCall(item)) return item
+    return editResponses(item, { results: [], inputs: inputs.slice(call, ++call) })
+  })
+}
+
+function isCall({ type }: JsonObject): boolean {
+  return (
+    typeof type === 'string' &&
+    (type === 'function_call' || type === 'custom_tool_call' || itemKind(type) === 'call')
+  )
 }
 
 function withEdited(blob: JsonObject, key: string, edit: (item: JsonObject) => JsonObject): JsonObject {

@@ -45,8 +45,9 @@ export function contextRoutes(app: AppServer, { thread }: AppParts): void {
       const last_seq = await readLastSeq(database, project_id, session_id, cut?.from_seq)
       const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
       const reader = new ContextReader(parts, { project_id, session_id, last_seq })
-      const { plan, shown } = await reader.read(rules, cut)
-      const renderer = new PageRenderer(thread, project_id, (query.format ?? 'openai') as MessageFormat)
+      const format = (query.format ?? 'openai') as MessageFormat
+      const { plan, shown } = await reader.read(rules, cut, format)
+      const renderer = new PageRenderer(thread, project_id, format)
       try {
         const items = await renderer.render(shown)
         const ids = shown.flatMap(({ id }, i) => Array<string>(items[i]!.length).fill(`"${id}"`))

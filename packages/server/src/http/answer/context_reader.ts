@@ -13,6 +13,7 @@ import { type ReadEntry, readLog } from '../../log/read/read_log.js'
 import type { Queryable } from '../../postgres/database.js'
 import { TEXT_FACTOR } from '../admission/request_memory.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
+import { contextTurns, type ShownMessage } from './message_turns.js'
 import { contextMessages } from './page_renderer.js'
 
 /** What a context is made of at most, before it is cut: the rest of the session is taken to be longer than allowed. */
@@ -38,24 +39,21 @@ export interface ContextSession {
   last_seq: number
 }
 
-interface KnownMessage extends ContextMessage {
-  stored: StoredText
-}
-
 /** Reads as much of a session, from its end, as its context is made of. */
 export class ContextReader {
   private bytes = 0
-  private instructions: KnownMessage[] = []
+  private instructions: ShownMessage[] = []
 
   constructor(
     private readonly parts: ContextParts,
     private readonly session: ContextSession,
   ) {}
 
-  /** The context's plan, and the messages that it shows, oldest first. */
+  /** The context's plan, and the messages that it shows in a format, oldest first. */
   async read(
     rules: ContextRules,
     cut: ContextCut | undefined,
+    format: MessageFormat,
   ): Promise<{ plan: ContextPlan; shown: StoredText[] }> {
     await this.parts.memory.hold(this.parts.read_bytes)
     this.instructions = await this.readInstructions()
@@ -66,7 +64,7 @@ export class ContextReader {
     )
     const ahead = this.instructionsAhead(messages[0]?.seq ?? NO_LIMIT)
     const all = [...ahead, ...shown].sort((a, b) => a.seq - b.seq)
-    return { plan, shown: all.map(({ seq, stored }) => withEdit(stored, plan, seq)) }
+    return { plan, shown: contextTurns(all, plan.edits, format) }
   }
 
   /** The context that begins where an earlier one did, unless it has become too long. */
@@ -81,11 +79,11 @@ export class ContextReader {
   }
 
   private async readNewest(rules: ContextRules) {
-    let messages: KnownMessage[] = []
+    let messages: ShownMessage[] = []
     let below_seq = this.session.last_seq + 1
     this.bytes = 0
     for (let limit = FIRST_MESSAGES; ; limit *= 2) {
-      const older: KnownMessage[] = []
+      const older: ShownMessage[] = []
       let read = 0
       for await (const piece of this.walk({ above_seq: 0, below_seq, limit, time_desc: true })) {
         older.unshift(...(await this.know(piece.toReversed())))
@@ -102,8 +100,8 @@ export class ContextReader {
   }
 
   /** Messages between two seqs, oldest first; undefined where they are more than a context is made of. */
-  private async readRange(above_seq: number, below_seq: number): Promise<KnownMessage[] | undefined> {
-    const messages: KnownMessage[] = []
+  private async readRange(above_seq: number, below_seq: number): Promise<ShownMessage[] | undefined> {
+    const messages: ShownMessage[] = []
     for await (const piece of this.walk({ above_seq, below_seq, limit: NO_LIMIT, time_desc: false })) {
       messages.push(...(await this.know(piece)))
       if (this.isFull(messages.length)) return undefined
@@ -121,11 +119,11 @@ export class ContextReader {
   }
 
   /** The instructions ahead of a message, oldest first. */
-  private instructionsAhead(below_seq: number): KnownMessage[] {
+  private instructionsAhead(below_seq: number): ShownMessage[] {
     return this.instructions.filter(({ seq }) => seq < below_seq)
   }
 
-  private async readInstructions(): Promise<KnownMessage[]> {
+  private async readInstructions(): Promise<ShownMessage[]> {
     const { project_id, session_id } = this.session
     const bounds = [INSTRUCTIONS_MAX, INSTRUCTION_BYTES_MAX]
     const rows = await this.parts.database.query(READ_INSTRUCTIONS, [project_id, session_id, ...bounds])
@@ -141,7 +139,7 @@ export class ContextReader {
   }
 
   /** Takes note of messages, oldest first. */
-  private async know(entries: ReadEntry[]): Promise<KnownMessage[]> {
+  private async know(entries: ReadEntry[]): Promise<ShownMessage[]> {
     const { memory, thread, read_bytes } = this.parts
     for (const { json } of entries) this.bytes += json.length
     await memory.hold(read_bytes + TEXT_FACTOR * this.bytes)
@@ -160,13 +158,4 @@ export class ContextReader {
 
 function tokensOf(messages: readonly ContextMessage[]): number {
   return messages.reduce((sum, { tokens }) => sum + tokens, 0)
-}
-
-function withEdit(
-  { id, parent_id, format, blob }: StoredText,
-  { edits }: ContextPlan,
-  seq: number,
-): StoredText {
-  const edit = edits.get(seq)
-  return { id, parent_id, format, blob, ...(edit && { edit }) }
 }

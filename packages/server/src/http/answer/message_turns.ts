@@ -1,4 +1,5 @@
 import type { MessageFormat, StoredText } from '@annals/messages'
+import type { ContextMessage, MessageEdit } from '@annals/messages/context'
 import type { ReadEntry } from '../../log/read/read_log.js'
 
 /** Messages of a turn that are joined at most: as many tools as OpenAI lets a model call at once. */
@@ -9,13 +10,16 @@ const TURN_LENGTH_MAX = 256 * 1024
 /** Formats in which what a model says and calls in one turn is one message: OpenAI refuses calls that are several. */
 const WITH_WHOLE_TURNS: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic', 'gemini'])
 
+/** What is known of a message that may be one of a turn. */
+type TurnMessage = Pick<ReadEntry, 'format' | 'role' | 'json'>
+
 /**
  * Divides consecutive messages into those that become one in a format. In the Responses API each thing that a model
  * says, thinks or calls is an item, and so a message, of its own. Any other message stays by itself.
  */
-export class MessageTurns {
+export class MessageTurns<Message extends TurnMessage = ReadEntry> {
   private readonly joins: boolean
-  private open: ReadEntry[] = []
+  private open: Message[] = []
   private length = 0
 
   constructor(format: MessageFormat) {
@@ -23,8 +27,8 @@ export class MessageTurns {
   }
 
   /** The turns that end before the last of these messages; the one that may go on is kept for what comes next. */
-  add(messages: ReadEntry[]): ReadEntry[][] {
-    const turns: ReadEntry[][] = []
+  add(messages: Message[]): Message[][] {
+    const turns: Message[][] = []
     for (const message of messages) {
       if (!this.goesOnWith(message)) turns.push(...this.end())
       if (this.isOfModel(message)) {
@@ -36,32 +40,71 @@ export class MessageTurns {
   }
 
   /** Takes the turn back that a page would cut before this message; undefined where it cuts none, or has nothing else. */
-  takeCut(next: ReadEntry, messages: number): ReadEntry[] | undefined {
+  takeCut(next: Message, messages: number): Message[] | undefined {
     return this.open.length < messages && this.goesOnWith(next) ? this.end()[0] : undefined
   }
 
   /** The turn that has not ended yet, if there is one. */
-  end(): ReadEntry[][] {
+  end(): Message[][] {
     const { open } = this
     this.open = []
     this.length = 0
     return open.length > 0 ? [open] : []
   }
 
-  private goesOnWith(next: ReadEntry): boolean {
+  private goesOnWith(next: Message): boolean {
     const { length } = this.open
     const fits = length < TURN_MESSAGES_MAX && this.length + next.json.length <= TURN_LENGTH_MAX
     return length > 0 && fits && this.isOfModel(next)
   }
 
-  private isOfModel({ format, role }: ReadEntry): boolean {
+  private isOfModel({ format, role }: Message): boolean {
     return this.joins && format === 'responses' && role === 'assistant'
   }
 }
 
 /** The messages of a turn, oldest first, as the one message that the renderer takes. */
-export function storedTurn([first, ...rest]: ReadEntry[]): StoredText {
-  const { id, parent_id, format, json } = first!
-  const blob = rest.length === 0 ? json : `[${[json, ...rest.map((message) => message.json)].join(',')}]`
-  return { id: id!, parent_id: parent_id ?? null, format: format as MessageFormat, blob }
+export function storedTurn(turn: ReadEntry[]): StoredText {
+  const [{ id, parent_id, format }] = turn as [ReadEntry]
+  return { id: id!, parent_id: parent_id ?? null, format: format as MessageFormat, blob: blobOf(turn) }
+}
+
+/** A message of a context, and what it is shown without. */
+export interface ShownMessage extends ContextMessage {
+  stored: StoredText
+}
+
+/** The messages of a context, oldest first, as the renderer takes them. */
+export function contextTurns(
+  messages: ShownMessage[],
+  edits: ReadonlyMap<number, MessageEdit>,
+  format: MessageFormat,
+): StoredText[] {
+  const turns = new MessageTurns<TurnMessage & { known: ShownMessage }>(format)
+  const parts = messages.map((known) => {
+    const { format, blob } = known.stored
+    return { known, format, role: known.speaker, json: blob }
+  })
+  return [...turns.add(parts), ...turns.end()].map((turn) => {
+    const [{ known }] = turn as [(typeof turn)[number]]
+    const { id, parent_id, format } = known.stored
+    const edit = turn.length === 1 ? edits.get(known.seq) : editOfTurn(turn, edits)
+    return { id, parent_id, format, blob: blobOf(turn), ...(edit && { edit }) }
+  })
+}
+
+/** A turn holds calls and no results. */
+function editOfTurn(
+  turn: { known: ShownMessage }[],
+  edits: ReadonlyMap<number, MessageEdit>,
+): MessageEdit | undefined {
+  if (!turn.some(({ known }) => edits.has(known.seq))) return undefined
+  const inputs = turn.flatMap(({ known }) => edits.get(known.seq)?.inputs ?? known.calls.map(() => false))
+  return { results: [], inputs }
+}
+
+/** Several items of one turn are read as an array. */
+function blobOf(turn: TurnMessage[]): string {
+  const [{ json }] = turn as [TurnMessage]
+  return turn.length === 1 ? json : `[${turn.map((message) => message.json).join(',')}]`
 }
