@@ -213,12 +213,15 @@ describe('a process that stands still, or vanished, within a transaction', () =>
       wait_ms_max: 5_000,
       statement_ms_max: 200,
     })
-    const lock = planned('lock', 'SELECT 1 FROM session_heads WHERE session_id = $1 FOR UPDATE')
+    const lock = planned(
+      'lock',
+      'SELECT 1 FROM session_heads WHERE project_id = $1 AND session_id = $2 FOR UPDATE',
+    )
     const transaction = standing.transaction(async (connection) => {
-      await connection.query(lock, [session])
+      await connection.query(lock, [project, session])
       // It goes on when somebody else has got what it held.
       await nodes[0]!.append(eventRequest(project, session))
-      await connection.query(lock, [session])
+      await connection.query(lock, [project, session])
     })
     await expect(transaction).rejects.toBeInstanceOf(DatabaseAway)
     await standing.close()

@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
 import { whileSessionIsHeld } from './held_session.ts'
-import { lockWaits } from './lock_waits.ts'
+import { FUNCTION_CALLS, lockWaits } from './lock_waits.ts'
 import { queryRows, withConnection } from './sql.ts'
 
 /** A copy that is under way, and cannot go on. */
@@ -65,7 +65,7 @@ export async function whileCopyIsHeld<T>(
 function untilWaiting(databaseUrl: string, statements: number): Promise<void> {
   return vi.waitFor(
     async () => {
-      const waiting = await lockWaits(databaseUrl, '%INSERT INTO entries%')
+      const waiting = await lockWaits(databaseUrl, '%INSERT INTO entries%', FUNCTION_CALLS)
       if (waiting < statements) throw new Error(`${waiting} of ${statements} statements wait`)
     },
     { timeout: 20_000, interval: 20 },

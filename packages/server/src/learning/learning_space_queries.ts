@@ -7,30 +7,39 @@ import {
 } from '../lists/keyset_queries.js'
 import { mergedJson } from '../lists/merged_json.js'
 import { learningSpaceJson } from '../lists/resource_json.js'
-import { insertTerms, moveTerms, termsStatement } from '../lists/term_queries.js'
+import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, termsStatement } from '../lists/term_queries.js'
+import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
-import { ofUser, withUser } from '../users/user_queries.js'
+import { storedFunction } from '../postgres/stored_function.js'
+import { FIND_OR_CREATE_OWNER, ofUser } from '../users/user_queries.js'
 
 /**
- * Creates a learning space, its user if new, and its idempotency key. No row: see withUser. Parameters: $1 project,
- * $2 id, $3 user identifier or null, $4 id for a new user, $5 the body as JSON, $6 idempotency key or null, $7
- * request hash.
+ * Creates a learning space, its user if new, and its idempotency key. `p_id` is the space's, `p_user` an identifier or
+ * null, `p_new_user` an id for a new user, `p_key` may be null. Answer: the space as JSON; null: see
+ * FIND_OR_CREATE_OWNER.
  */
-export const CREATE_LEARNING_SPACE = prepared(
+export const CREATE_LEARNING_SPACE = storedFunction(
   'create_learning_space',
-  `
-WITH ${withUser({ project: '$1', identifier: '$3', new_id: '$4' })}, made AS (
+  {
+    p_project: 'uuid',
+    p_id: 'uuid',
+    p_user: 'text',
+    p_new_user: 'uuid',
+    p_body: 'jsonb',
+    p_key: 'text',
+    p_request_hash: 'text',
+  },
+  `DECLARE
+  owner uuid;
+  made record;
+  answer text;
+BEGIN${FIND_OR_CREATE_OWNER}
   INSERT INTO learning_spaces AS l (project_id, id, user_id, meta, created_at, updated_at)
-  SELECT $1, $2::uuid, o.id, coalesce(nullif($5::jsonb -> 'meta', 'null'), '{}'), now(), now() FROM owner o
-  RETURNING l.*
-), made_terms AS (${insertTerms('learning_spaces', '$1', 'made')}
-), answer AS (
-  SELECT m.project_id, m.id, ${learningSpaceJson('m')} AS json FROM made m
-), remembered AS (
-  INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, answer)
-  SELECT $1, $6::text, $7::text, a.id, now(), a.json FROM answer a WHERE $6::text IS NOT NULL
-)
-SELECT json FROM answer`,
+  VALUES (p_project, p_id, owner, coalesce(nullif(p_body -> 'meta', 'null'), '{}'), now(), now())
+  RETURNING l.* INTO made;${insertTerms('learning_spaces', 'p_project', '(SELECT made.id, made.user_id, made.meta, made.created_at)')};
+  answer := ${learningSpaceJson('made')};${rememberAnswer('p_id')}
+  RETURN answer;
+END`,
 )
 
 /** Parameters: $1 project, $2 id. */
@@ -40,36 +49,32 @@ export const READ_LEARNING_SPACE = prepared(
 )
 
 /**
- * Locks a learning space until the transaction ends, so that the next statement sees what the previous change wrote.
- * Parameters: $1 project, $2 id.
+ * Merges into the meta of a space, unless the result exceeds `p_bytes_max`. Answer: the merged space as JSON, empty if
+ * it is too large; null if there is no such space.
  */
-export const LOCK_LEARNING_SPACE = prepared(
-  'lock_learning_space',
-  'SELECT l.id FROM learning_spaces l WHERE l.project_id = $1 AND l.id = $2 FOR UPDATE',
-)
-
-/**
- * Merges into the meta of a locked space, unless the result exceeds the bytes allowed. Rows: the merged space, null
- * if it was not stored. Parameters: $1 project, $2 id, $3 the body as JSON, $4 bytes allowed.
- */
-export const MERGE_META = prepared(
+export const MERGE_META = storedFunction(
   'merge_learning_space_meta',
-  `
-WITH merged AS MATERIALIZED (
-  SELECT o.id, ${mergedJson('o.meta', "($3::jsonb -> 'meta')")} AS meta
-  FROM learning_spaces o WHERE o.project_id = $1 AND o.id = $2
-), fitting AS MATERIALIZED (
-  SELECT m.id, m.meta FROM merged m WHERE octet_length(m.meta::text) <= $4
-), ${moveTerms('learning_spaces', {
-    project: '$1',
-    id: '(SELECT f.id FROM fitting f)',
-    document: '(SELECT f.meta FROM fitting f)',
-  })}, stored AS (
-  UPDATE learning_spaces AS l SET meta = f.meta, updated_at = greatest(now(), l.updated_at) FROM fitting f
-  WHERE l.project_id = $1 AND l.id = f.id
-  RETURNING l.*
-)
-SELECT (SELECT ${learningSpaceJson('t')} FROM stored t) AS json FROM merged`,
+  { p_project: 'uuid', p_id: 'uuid', p_body: 'jsonb', p_bytes_max: 'int' },
+  `DECLARE
+  before record;
+  made record;
+  after jsonb;
+  ${MOVE_TERMS_VARIABLES}
+BEGIN
+  SELECT l.id, l.user_id, l.meta, l.created_at INTO before
+  FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_id FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  SELECT ${mergedJson('before.meta', "(p_body -> 'meta')")} INTO after;
+  IF octet_length(after::text) > p_bytes_max THEN
+    RETURN '';
+  END IF;${moveTerms('learning_spaces', 'before', 'after')}
+  UPDATE learning_spaces AS l SET meta = after, updated_at = greatest(now(), l.updated_at)
+  WHERE l.project_id = p_project AND l.id = p_id
+  RETURNING l.* INTO made;
+  RETURN ${learningSpaceJson('made')};
+END`,
 )
 
 /** Which learning spaces a list shows. */

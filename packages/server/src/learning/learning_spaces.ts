@@ -9,7 +9,6 @@ import type { Database, Queryable } from '../postgres/database.js'
 import { mergedTooLarge } from '../sessions/sessions.js'
 import {
   CREATE_LEARNING_SPACE,
-  LOCK_LEARNING_SPACE,
   listLearningSpaces,
   MERGE_META,
   READ_LEARNING_SPACE,
@@ -27,7 +26,7 @@ export interface LearningSpaceRequest {
 export function createLearningSpace(database: Queryable, request: LearningSpaceRequest): Promise<Created> {
   const { project_id, user, body, idempotency } = request
   return createOnce(database, project_id, idempotency, async () => {
-    const [row] = await database.query(CREATE_LEARNING_SPACE, [
+    const [row] = await database.query(CREATE_LEARNING_SPACE.statement, [
       project_id,
       newId(),
       user ?? null,
@@ -36,7 +35,7 @@ export function createLearningSpace(database: Queryable, request: LearningSpaceR
       idempotency?.key ?? null,
       idempotency?.request_hash ?? null,
     ])
-    return row?.json ?? undefined
+    return row!.answer ?? undefined
   })
 }
 
@@ -61,13 +60,11 @@ export async function mergeMeta(
   id: string,
   body: string,
 ): Promise<string> {
-  return database.transaction(async (connection) => {
-    const [locked] = await connection.query(LOCK_LEARNING_SPACE, [project_id, id])
-    if (!locked) throw notFound('learning_space')
-    const [row] = await connection.query(MERGE_META, [project_id, id, body, MERGED_BYTES_MAX])
-    if (row!.json === null) throw mergedTooLarge('meta')
-    return row!.json!
-  })
+  const [row] = await database.query(MERGE_META.statement, [project_id, id, body, MERGED_BYTES_MAX])
+  const answer = row!.answer ?? null
+  if (answer === null) throw notFound('learning_space')
+  if (answer === '') throw mergedTooLarge('meta')
+  return answer
 }
 
 /** A page of learning spaces, one more than `limit` if there are more. */

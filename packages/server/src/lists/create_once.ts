@@ -33,7 +33,7 @@ export async function createOnce(
     const earlier = idempotency && (await findAnswer(database, project_id, idempotency))
     if (typeof earlier?.answer === 'string') return { json: earlier.answer, replayed: true }
     if (earlier) {
-      await database.query(END_COPIES.abandoned, [project_id, earlier.owner_id])
+      await database.query(END_COPIES.abandoned.statement, [project_id, [earlier.owner_id]])
       if (attempt >= ATTEMPTS_MAX) throw stillUnderWay()
       await sleep(UNFINISHED_PAUSE_MS)
       continue

@@ -31,35 +31,27 @@ export function insertTerms(list: TermedList, project: string, rows: string): st
 }
 
 /**
- * Common table expressions that change the terms of one row to those of `document`, an expression over `o`, the row
- * as it is. The row must have been locked by an earlier statement, or the snapshot may be older than the terms. As in
- * dropTerms, keys are computed before rows are searched. Parameters: `project` and `id`.
+ * Steps of a stored function that move the terms of one row from its document to another. The function has locked the
+ * row before it read the document. `before` is a record with the row's id, created_at, user_id and document, `after` an
+ * expression for the new document. They use the variables in MOVE_TERMS_VARIABLES.
  */
-export function moveTerms(
-  list: TermedList,
-  parameters: { project: string; id: string; document: string },
-): string {
-  const { project, id, document } = parameters
-  return `terms_before AS MATERIALIZED (
-  SELECT o.id, o.created_at, o.user_id, i.terms
-  FROM ${list} o CROSS JOIN LATERAL index_terms('${list}', o.${DOCUMENTS[list]}, o.user_id) AS i
-  WHERE o.project_id = ${project} AND o.id = ${id}
-), terms_after AS MATERIALIZED (
-  SELECT o.id, o.created_at, i.terms, i.signature
-  FROM terms_before o CROSS JOIN LATERAL index_terms('${list}', ${document}, o.user_id) AS i
-), terms_gone AS MATERIALIZED (
-  SELECT x.term, o.created_at, o.id FROM terms_before o CROSS JOIN terms_after n CROSS JOIN LATERAL unnest(o.terms) AS x (term)
-  WHERE x.term <> ALL (n.terms)
-), terms_dropped AS (
-  DELETE FROM list_terms AS t USING terms_gone g
-  WHERE t.project_id = ${project} AND t.term = g.term AND t.created_at = g.created_at AND t.item_id = g.id
-), terms_written AS (
+export function moveTerms(list: TermedList, before: string, after: string): string {
+  const ofRow = `t.project_id = p_project AND t.created_at = ${before}.created_at AND t.item_id = ${before}.id`
+  return `
+  terms_before := (index_terms('${list}', ${before}.${DOCUMENTS[list]}, ${before}.user_id)).terms;
+  SELECT i.terms, i.signature INTO terms_after, new_signature FROM index_terms('${list}', ${after}, ${before}.user_id) AS i;
+  DELETE FROM list_terms AS t
+  WHERE ${ofRow} AND t.term = ANY (terms_before) AND t.term <> ALL (terms_after);
+  UPDATE list_terms AS t SET signature = new_signature
+  WHERE ${ofRow} AND t.term = ANY (terms_after) AND t.signature <> new_signature;
   INSERT INTO list_terms AS t (project_id, term, created_at, item_id, signature)
-  SELECT ${project}, x.term, n.created_at, n.id, n.signature FROM terms_after n CROSS JOIN LATERAL unnest(n.terms) AS x (term)
-  ON CONFLICT (project_id, term, created_at, item_id) DO UPDATE SET signature = excluded.signature
-  WHERE t.signature <> excluded.signature
-)`
+  SELECT p_project, x.term, ${before}.created_at, ${before}.id, new_signature
+  FROM unnest(terms_after) AS x (term) WHERE x.term <> ALL (terms_before);`
 }
+
+export const MOVE_TERMS_VARIABLES = `terms_before bigint[];
+  terms_after bigint[];
+  new_signature bigint;`
 
 /**
  * Deletes the terms of rows that are about to be deleted, by ids in $2, of the project in $1. It is a separate

@@ -1,9 +1,26 @@
 import type pg from 'pg'
+import { CREATE_LEARNING_SPACE, MERGE_META } from '../learning/learning_space_queries.js'
+import { ERASE_SLICE_OF_ENTRIES } from '../lifecycle/erase/erasure_queries.js'
 import { APPEND_ENTRIES } from '../log/append/append_queries.js'
+import { MERGE_MESSAGE_META } from '../log/read/message_queries.js'
+import { COPY_SHORT_SESSION, END_COPIES, MAKE_COPIED_SESSION } from '../sessions/copy_queries.js'
+import { CREATE_SESSION, MERGE_CONFIGS, REPLACE_CONFIGS } from '../sessions/session_queries.js'
 import type { StoredFunction } from './stored_function.js'
 
 /** Every function that statements of this version call. */
-export const STORED_FUNCTIONS: readonly StoredFunction[] = [APPEND_ENTRIES]
+export const STORED_FUNCTIONS: readonly StoredFunction[] = [
+  APPEND_ENTRIES,
+  COPY_SHORT_SESSION,
+  CREATE_LEARNING_SPACE,
+  CREATE_SESSION,
+  ERASE_SLICE_OF_ENTRIES,
+  MAKE_COPIED_SESSION,
+  MERGE_CONFIGS,
+  MERGE_MESSAGE_META,
+  MERGE_META,
+  REPLACE_CONFIGS,
+  ...Object.values(END_COPIES),
+]
 
 /**
  * Creates the functions that are not there yet, and makes them known to all machines of a cluster. Those of other

@@ -17,7 +17,7 @@ export interface StoredFunction {
   readonly name: string
   /** CREATE FUNCTION. */
   readonly definition: string
-  /** Calls it. Row: `answer`. */
+  /** Calls it. Row: `answer`, which may be null. */
   readonly statement: Statement
 }
 

@@ -1,5 +1,7 @@
 import { insertTerms } from '../lists/term_queries.js'
+import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
+import { storedFunction } from '../postgres/stored_function.js'
 
 /**
  * Copies a session with its log, inside the database. Entries keep seqs and times. Ids are derived from the old ones
@@ -10,8 +12,8 @@ import { prepared } from '../postgres/statement.js'
 const ENTRY_COLUMNS = `project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
     role, format, data, meta, patched_meta`
 
-function copiedEntry(copy: string): string {
-  return `$1, ${copy}::uuid, o.seq, o.created_at, o.updated_at, ${copiedId('o.id', copy)}, ${copiedId('o.parent_id', copy)}, o.bytes, o.tokens,
+function copiedEntry(project: string, copy: string): string {
+  return `${project}, ${copy}::uuid, o.seq, o.created_at, o.updated_at, ${copiedId('o.id', copy)}, ${copiedId('o.parent_id', copy)}, o.bytes, o.tokens,
     o.kind, o.type, o.role, o.format, o.data, o.meta, o.patched_meta`
 }
 
@@ -25,41 +27,53 @@ function answerJson(source: string, copy: string): string {
 }
 
 /**
- * Copies a session with a short log: one statement, one snapshot. Row: the answer as JSON; none if there is no such
- * session, or its log is longer. Parameters: $1 project, $2 session, $3 id of the copy, $4 idempotency key or null,
- * $5 request hash, $6 most entries and $7 most bytes to copy.
+ * Copies a session with a short log. The lock on its head keeps deletions away,
+ * so that the log stays as the head says; appends go on. `p_copy` is
+ * the id of the copy, `p_key` may be null. Answer: JSON; null if there is no such session, or its log is longer than
+ * `p_entries_max` or `p_bytes_max`.
  */
-export const COPY_SHORT_SESSION = prepared(
+export const COPY_SHORT_SESSION = storedFunction(
   'copy_short_session',
-  `
-WITH source AS MATERIALIZED (
-  SELECT s.user_id, s.configs, s.disable_task_tracking, h.last_seq, h.total_tokens, h.updated_at, h.last_message_id,
-    h.bytes, h.counted
-  FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
-  WHERE s.project_id = $1 AND s.id = $2 AND h.last_seq <= $6
-    AND (SELECT coalesce(sum(o.bytes), 0) FROM entries o
-      WHERE o.project_id = $1 AND o.session_id = $2 AND o.seq <= $6) <= $7
-), made AS (
+  {
+    p_project: 'uuid',
+    p_session: 'uuid',
+    p_copy: 'uuid',
+    p_key: 'text',
+    p_request_hash: 'text',
+    p_entries_max: 'bigint',
+    p_bytes_max: 'bigint',
+  },
+  `DECLARE
+  head record;
+  bytes bigint;
+  made record;
+  answer text;
+BEGIN
+  SELECT h.last_seq, h.total_tokens, h.updated_at, h.last_message_id, h.bytes, h.counted INTO head
+  FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR KEY SHARE;
+  IF NOT FOUND OR head.last_seq > p_entries_max THEN
+    RETURN NULL;
+  END IF;
+  SELECT coalesce(sum(o.bytes), 0) INTO bytes FROM entries o
+  WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= head.last_seq;
+  IF bytes > p_bytes_max THEN
+    RETURN NULL;
+  END IF;
+  SELECT s.user_id, s.configs, s.disable_task_tracking INTO made
+  FROM sessions s WHERE s.project_id = p_project AND s.id = p_session;
   INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
-  SELECT $1, $3::uuid, c.user_id, c.configs, c.disable_task_tracking, now() FROM source c
-  RETURNING s.id, s.user_id, s.configs, s.created_at
-), made_terms AS (${insertTerms('sessions', '$1', 'made')}
-), made_head AS (
+  VALUES (p_project, p_copy, made.user_id, made.configs, made.disable_task_tracking, now())
+  RETURNING s.id, s.user_id, s.configs, s.created_at INTO made;
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
-  SELECT $1, $3::uuid, c.last_seq, c.total_tokens, greatest(now(), c.updated_at), ${copiedId('c.last_message_id', '$3')}, c.bytes, c.counted
-  FROM source c
-), made_entries AS (
+  VALUES (p_project, p_copy, head.last_seq, head.total_tokens, greatest(now(), head.updated_at),
+    ${copiedId('head.last_message_id', 'p_copy')}, head.bytes, head.counted);${insertTerms('sessions', 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};
   INSERT INTO entries AS e (${ENTRY_COLUMNS})
-  SELECT ${copiedEntry('$3')}
+  SELECT ${copiedEntry('o.project_id', 'p_copy')}
   FROM entries o
-  WHERE o.project_id = $1 AND o.session_id = $2 AND o.seq <= (SELECT c.last_seq FROM source c)
-), answer AS (
-  SELECT ${answerJson('$2', 'm.id')} AS json FROM made m
-), remembered AS (
-  INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, answer)
-  SELECT $1, $4::text, $5::text, $3::uuid, now(), a.json FROM answer a WHERE $4::text IS NOT NULL
-)
-SELECT json FROM answer`,
+  WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= head.last_seq;
+  answer := ${answerJson('p_session', 'p_copy')};${rememberAnswer('p_copy')}
+  RETURN answer;
+END`,
 )
 
 /** How long a copy's lease lasts after each slice, in seconds: many times as long as a slice takes. */
@@ -108,7 +122,7 @@ export const COPY_SLICE = {
     'copy_slice_of_entries',
     `
 INSERT INTO entries AS e (${ENTRY_COLUMNS})
-SELECT ${copiedEntry('$3')}
+SELECT ${copiedEntry('$1', '$3')}
 FROM (
   SELECT i.*, sum(i.bytes) OVER (ORDER BY i.seq ROWS UNBOUNDED PRECEDING) - i.bytes AS bytes_before
   FROM entries i WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq > $4 AND i.seq <= $5
@@ -128,6 +142,33 @@ WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = $3 AND x.leased_u
 RETURNING x.session_id`,
   ),
 } as const
+
+/** Makes the copy's session and head. Answer: JSON. */
+export const MAKE_COPIED_SESSION = storedFunction(
+  'make_copied_session',
+  {
+    p_project: 'uuid',
+    p_session: 'uuid',
+    p_copy: 'uuid',
+    p_user: 'uuid',
+    p_configs: 'jsonb',
+    p_disable_task_tracking: 'boolean',
+    p_last_seq: 'bigint',
+    p_total_tokens: 'bigint',
+    p_last_message: 'uuid',
+    p_updated_at: 'timestamptz',
+    p_bytes: 'bigint',
+    p_counted: 'bigint',
+  },
+  `BEGIN
+  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
+  VALUES (p_project, p_copy, p_user, p_configs, p_disable_task_tracking, now());
+  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
+  VALUES (p_project, p_copy, p_last_seq, p_total_tokens, greatest(now(), p_updated_at),
+    ${copiedId('p_last_message', 'p_copy')}, p_bytes, p_counted);${insertTerms('sessions', 'p_project', '(SELECT p_copy AS id, p_user AS user_id, p_configs AS configs, now() AS created_at)')};
+  RETURN ${answerJson('p_session', 'p_copy')};
+END`,
+)
 
 /** Makes a copy with all its entries a session, in one transaction and in this order. */
 export const FINISH_COPY = {
@@ -160,21 +201,7 @@ RETURNING x.session_id`,
    * configs, $6 disable_task_tracking, $7 last seq, $8 total tokens, and of the original: $9 last message, $10 time
    * of the last change, $11 bytes and $12 how many entries these cover.
    */
-  session: prepared(
-    'make_copied_session',
-    `
-WITH made AS (
-  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
-  SELECT $1, $3::uuid, $4::uuid, $5::jsonb, $6::boolean, now()
-  RETURNING s.id, s.user_id, s.configs, s.created_at
-), made_terms AS (${insertTerms('sessions', '$1', 'made')}
-), made_head AS (
-  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
-  SELECT $1, m.id, $7::bigint, $8::bigint, greatest(now(), $10::timestamptz), ${copiedId('$9::uuid', '$3')}, $11::bigint, $12::bigint
-  FROM made m
-)
-SELECT ${answerJson('$2', 'm.id')} AS json FROM made m`,
-  ),
+  session: MAKE_COPIED_SESSION.statement,
   /** Parameters: $1 project, $2 key, $3 id of the copy, $4 the answer. */
   key: prepared(
     'answer_key_of_copy',
@@ -183,29 +210,41 @@ SELECT ${answerJson('$2', 'm.id')} AS json FROM made m`,
 } as const
 
 /**
- * Ends the leases of copies, and deletes their keys: their entries become remains of sessions (see ERASE_REMAINS),
- * and a repeat of the request starts again. Rows: id (of each). Parameters: $1 project.
+ * Takes copies from their writers, with their keys: what was written of them becomes remains of sessions (see
+ * ERASE_REMAINS), and a repetition of the request begins anew. Answer (of each): the ids, separated by commas, or null.
  */
 export const END_COPIES = {
-  /** $2 id of the copy. */
-  own: endCopies('end_copy', 'x.session_id = $2'),
-  /** The same if its lease has expired. */
-  abandoned: endCopies('end_abandoned_copy', 'x.session_id = $2 AND x.leased_until < now()'),
-  /** $2 sessions that are being copied. */
-  of_sources: endCopies('end_copies_of_sessions', 'x.source_id = ANY ($2::uuid[])'),
+  /** `p_copies`: ids of copies. */
+  own: endCopies('end_copies', 'p_copies', 'x.session_id = ANY (p_copies)'),
+  /** The same if the writer has not been heard of for long. */
+  abandoned: endCopies(
+    'end_abandoned_copies',
+    'p_copies',
+    'x.session_id = ANY (p_copies) AND x.leased_until < now()',
+  ),
+  /** `p_sources`: sessions that are copied. */
+  of_sources: endCopies('end_copies_of_sessions', 'p_sources', 'x.source_id = ANY (p_sources)'),
 } as const
 
-function endCopies(name: string, which: string) {
-  return prepared(
+function endCopies(name: string, ids: string, which: string) {
+  return storedFunction(
     name,
-    `
-WITH ended AS (
-  UPDATE erased_sessions AS x SET leased_until = NULL
-  WHERE x.project_id = $1 AND x.leased_until IS NOT NULL AND ${which}
-  RETURNING x.session_id
-), forgotten AS (
-  DELETE FROM idempotency_keys AS k USING ended n WHERE k.project_id = $1 AND k.owner_id = n.session_id
-)
-SELECT n.session_id AS id FROM ended n`,
+    { p_project: 'uuid', [ids]: 'uuid[]' },
+    `DECLARE
+  ended uuid[] := '{}';
+  copy uuid;
+BEGIN
+  FOR copy IN
+    UPDATE erased_sessions AS x SET leased_until = NULL
+    WHERE x.project_id = p_project AND x.leased_until IS NOT NULL AND ${which}
+    RETURNING x.session_id
+  LOOP
+    ended := ended || copy;
+  END LOOP;
+  IF cardinality(ended) > 0 THEN
+    DELETE FROM idempotency_keys AS k WHERE k.project_id = p_project AND k.owner_id = ANY (ended);
+  END IF;
+  RETURN nullif(array_to_string(ended, ','), '');
+END`,
   )
 }

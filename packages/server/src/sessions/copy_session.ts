@@ -70,8 +70,8 @@ async function copy(database: Database, longWork: FairSemaphore, request: CopyRe
   const { project_id, session_id, idempotency } = request
   const key = [idempotency?.key ?? null, idempotency?.request_hash ?? null]
   const parameters = [project_id, session_id, newId(), ...key, SLICE.entries, SLICE.bytes]
-  const [short] = await database.query(COPY_SHORT_SESSION, parameters)
-  if (short) return short.json!
+  const [short] = await database.query(COPY_SHORT_SESSION.statement, parameters)
+  if (short?.answer) return short.answer
   await readLastSeq(database, project_id, session_id)
   return longWork.run(project_id, () => copyInSlices(database, request))
 }
@@ -164,8 +164,8 @@ async function finish(connection: Queryable, copy: Copy): Promise<string> {
     ...[project_id, session_id, id, user_id!, configs!, disable_task_tracking!],
     ...[last_seq, total_tokens!, last_message_id!, updated_at, bytes!, counted!],
   ])
-  if (idempotency) await connection.query(FINISH_COPY.key, [project_id, idempotency.key, id, row!.json!])
-  return row!.json!
+  if (idempotency) await connection.query(FINISH_COPY.key, [project_id, idempotency.key, id, row!.answer!])
+  return row!.answer!
 }
 
 /** @throws AnnalsError session_not_found */
@@ -190,10 +190,10 @@ function brokenOff(): AnnalsError {
 
 /** Deletes what was written of a copy that will not be finished, while this process keeps running. */
 async function removeRemains(database: Database, { project_id, id, isServing }: Copy): Promise<void> {
-  // No row: the copy was finished after all, although nobody could tell, or another process ended it and deletes the
+  // None: the copy was finished after all, although nobody could tell, or another process ended it and deletes the
   // rest.
-  const [ended] = await database.query(END_COPIES.own, [project_id, id])
-  if (!ended) return
+  const [ended] = await database.query(END_COPIES.own.statement, [project_id, [id]])
+  if (!ended?.answer) return
   await eraseRemains(database, project_id, id, () => {
     if (!isServing()) throw brokenOff()
   })

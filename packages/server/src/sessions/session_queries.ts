@@ -8,35 +8,44 @@ import {
 } from '../lists/keyset_queries.js'
 import { mergedJson } from '../lists/merged_json.js'
 import { sessionJson } from '../lists/resource_json.js'
-import { insertTerms, moveTerms, termsStatement } from '../lists/term_queries.js'
+import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, termsStatement } from '../lists/term_queries.js'
+import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
-import { ofUser, withUser } from '../users/user_queries.js'
+import { storedFunction } from '../postgres/stored_function.js'
+import { FIND_OR_CREATE_OWNER, ofUser } from '../users/user_queries.js'
 
 /**
- * Creates a session with its head, its user if new, and its idempotency key. No row: see withUser. Parameters: $1
- * project, $2 session id, $3 user identifier or null, $4 id for a new user, $5 the body as JSON, $6 idempotency key
- * or null, $7 request hash.
+ * Creates a session with its head, its user if new, and its idempotency key. `p_id` is the session's, `p_user` an
+ * identifier or null, `p_new_user` an id for a new user, `p_key` may be null. Answer: the session as JSON; null: see
+ * FIND_OR_CREATE_OWNER.
  */
-export const CREATE_SESSION = prepared(
+export const CREATE_SESSION = storedFunction(
   'create_session',
-  `
-WITH ${withUser({ project: '$1', identifier: '$3', new_id: '$4' })}, made AS (
+  {
+    p_project: 'uuid',
+    p_id: 'uuid',
+    p_user: 'text',
+    p_new_user: 'uuid',
+    p_body: 'jsonb',
+    p_key: 'text',
+    p_request_hash: 'text',
+  },
+  `DECLARE
+  owner uuid;
+  made record;
+  made_head record;
+  answer text;
+BEGIN${FIND_OR_CREATE_OWNER}
   INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
-  SELECT $1, $2::uuid, o.id, coalesce(nullif($5::jsonb -> 'configs', 'null'), '{}'), coalesce(($5::jsonb ->> 'disable_task_tracking')::boolean, false), now()
-  FROM owner o
-  RETURNING s.*
-), made_terms AS (${insertTerms('sessions', '$1', 'made')}
-), made_head AS (
+  VALUES (p_project, p_id, owner, coalesce(nullif(p_body -> 'configs', 'null'), '{}'),
+    coalesce((p_body ->> 'disable_task_tracking')::boolean, false), now())
+  RETURNING s.* INTO made;
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
-  SELECT $1, m.id, 0, 0, m.created_at FROM made m
-  RETURNING h.*
-), answer AS (
-  SELECT m.project_id, m.id, ${sessionJson('m', 'h')} AS json FROM made m JOIN made_head h ON h.session_id = m.id
-), remembered AS (
-  INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, answer)
-  SELECT $1, $6::text, $7::text, a.id, now(), a.json FROM answer a WHERE $6::text IS NOT NULL
-)
-SELECT json FROM answer`,
+  VALUES (p_project, p_id, 0, 0, now())
+  RETURNING h.* INTO made_head;${insertTerms('sessions', 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};
+  answer := ${sessionJson('made', 'made_head')};${rememberAnswer('p_id')}
+  RETURN answer;
+END`,
 )
 
 /** Parameters: $1 project, $2 session. */
@@ -71,54 +80,51 @@ LEFT JOIN users u ON u.project_id = $1 AND u.id = s.user_id
 WHERE s.project_id = $1 AND s.id = $2`,
 )
 
-/**
- * Locks a session until the transaction ends; appends to it wait. Every change of a session begins like this, in a
- * separate statement, so that the next one sees what the previous change wrote. Parameters: $1 project, $2 session.
- */
-export const LOCK_SESSION = prepared(
-  'lock_session',
-  'SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR UPDATE',
-)
+/** Locks a session, appends to it included, and reads what a change of its configs needs. */
+const LOCK_CONFIGS = `
+  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  SELECT s.id, s.user_id, s.configs, s.created_at INTO before
+  FROM sessions s WHERE s.project_id = p_project AND s.id = p_session;`
 
-/** Replaces the configs of a locked session. Parameters: $1 project, $2 session, $3 the body as JSON. */
-export const REPLACE_CONFIGS = prepared(
+const STORE_CONFIGS = `${moveTerms('sessions', 'before', 'after')}
+  UPDATE sessions AS s SET configs = after WHERE s.project_id = p_project AND s.id = p_session;
+  UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
+  WHERE h.project_id = p_project AND h.session_id = p_session;`
+
+/** Replaces the configs of a session. Answer: its id; null if there is no such session. */
+export const REPLACE_CONFIGS = storedFunction(
   'replace_configs',
-  `
-WITH ${moveTerms('sessions', { project: '$1', id: '$2', document: "$3::jsonb -> 'configs'" })}, moved AS (
-  UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  WHERE h.project_id = $1 AND h.session_id = $2
+  { p_project: 'uuid', p_session: 'uuid', p_body: 'jsonb' },
+  `DECLARE
+  before record;
+  after jsonb := p_body -> 'configs';
+  ${MOVE_TERMS_VARIABLES}
+BEGIN${LOCK_CONFIGS}${STORE_CONFIGS}
+  RETURN before.id;
+END`,
 )
-UPDATE sessions AS s SET configs = $3::jsonb -> 'configs'
-WHERE s.project_id = $1 AND s.id = $2
-RETURNING s.id`,
-)
-
-const MERGED_CONFIGS = mergedJson('o.configs', "($3::jsonb -> 'configs')")
 
 /**
- * Merges into the configs of a locked session, unless the result exceeds the bytes allowed. Rows: the merged configs,
- * and whether they were stored. Parameters: $1 project, $2 session, $3 the body as JSON, $4 bytes allowed.
+ * Merges into the configs of a session, unless the result exceeds `p_bytes_max`. Answer: the merged configs, empty if
+ * they are too large; null if there is no such session.
  */
-export const MERGE_CONFIGS = prepared(
+export const MERGE_CONFIGS = storedFunction(
   'merge_configs',
-  `
-WITH merged AS MATERIALIZED (
-  SELECT o.id, ${MERGED_CONFIGS} AS configs FROM sessions o WHERE o.project_id = $1 AND o.id = $2
-), fitting AS MATERIALIZED (
-  SELECT m.id, m.configs FROM merged m WHERE octet_length(m.configs::text) <= $4
-), ${moveTerms('sessions', {
-    project: '$1',
-    id: '(SELECT f.id FROM fitting f)',
-    document: '(SELECT f.configs FROM fitting f)',
-  })}, stored AS (
-  UPDATE sessions AS s SET configs = f.configs FROM fitting f
-  WHERE s.project_id = $1 AND s.id = f.id
-  RETURNING s.id
-), moved AS (
-  UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  FROM stored t WHERE h.project_id = $1 AND h.session_id = t.id
-)
-SELECT m.configs::text AS configs, EXISTS (SELECT FROM fitting) AS stored FROM merged m`,
+  { p_project: 'uuid', p_session: 'uuid', p_body: 'jsonb', p_bytes_max: 'int' },
+  `DECLARE
+  before record;
+  after jsonb;
+  ${MOVE_TERMS_VARIABLES}
+BEGIN${LOCK_CONFIGS}
+  SELECT ${mergedJson('before.configs', "(p_body -> 'configs')")} INTO after;
+  IF octet_length(after::text) > p_bytes_max THEN
+    RETURN '';
+  END IF;${STORE_CONFIGS}
+  RETURN after;
+END`,
 )
 
 /** Which sessions a list shows. */

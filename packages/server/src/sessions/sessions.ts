@@ -11,7 +11,6 @@ import { type Room, withinRoom } from '../projects/usage.js'
 import {
   COMPARE_SESSION,
   CREATE_SESSION,
-  LOCK_SESSION,
   listSessions,
   MERGE_CONFIGS,
   READ_SESSION,
@@ -47,7 +46,7 @@ export async function createSession(
     }
     if (use_uuid !== undefined) await refuseWhileErased(database, project_id, use_uuid)
     return withinRoom(room, { sessions: 1 }, async () => {
-      const [row] = await database.query(CREATE_SESSION, [
+      const [row] = await database.query(CREATE_SESSION.statement, [
         project_id,
         use_uuid ?? newId(),
         user ?? null,
@@ -56,7 +55,7 @@ export async function createSession(
         idempotency?.key ?? null,
         idempotency?.request_hash ?? null,
       ])
-      return row?.json ?? undefined
+      return row!.answer ?? undefined
     })
   })
   return { ...created, existed }
@@ -110,10 +109,8 @@ export async function replaceConfigs(
   session_id: string,
   body: string,
 ): Promise<void> {
-  await database.transaction(async (connection) => {
-    await lockSession(connection, project_id, session_id)
-    await connection.query(REPLACE_CONFIGS, [project_id, session_id, body])
-  })
+  const [row] = await database.query(REPLACE_CONFIGS.statement, [project_id, session_id, body])
+  if (row!.answer === null) throw notFound('session')
 }
 
 /**
@@ -126,17 +123,16 @@ export async function mergeConfigs(
   session_id: string,
   body: string,
 ): Promise<string> {
-  return database.transaction(async (connection) => {
-    await lockSession(connection, project_id, session_id)
-    const [row] = await connection.query(MERGE_CONFIGS, [project_id, session_id, body, MERGED_BYTES_MAX])
-    if (row!.stored !== 't') throw mergedTooLarge('configs')
-    return row!.configs!
-  })
-}
-
-async function lockSession(connection: Queryable, project_id: string, session_id: string): Promise<void> {
-  const [row] = await connection.query(LOCK_SESSION, [project_id, session_id])
-  if (!row) throw notFound('session')
+  const [row] = await database.query(MERGE_CONFIGS.statement, [
+    project_id,
+    session_id,
+    body,
+    MERGED_BYTES_MAX,
+  ])
+  const answer = row!.answer ?? null
+  if (answer === null) throw notFound('session')
+  if (answer === '') throw mergedTooLarge('configs')
+  return answer
 }
 
 /** The result of a merge would be too large. */

@@ -9,24 +9,23 @@ import { userJson } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 
 /**
- * Common table expressions that return one row `owner(id)`: the user with the identifier, created if new, or a null
- * id if the identifier is null. They return no row if another transaction has just created the user and this
- * statement's snapshot does not show it yet; the caller then runs the statement again.
+ * Steps of a stored function that set `owner`: the user with the identifier in `p_user`, created under the id
+ * `p_new_user` if new, or null if `p_user` is null. They end the function with null if somebody erases the user
+ * meanwhile; the caller then calls it again.
  */
-export function withUser(parameters: { project: string; identifier: string; new_id: string }): string {
-  const { project, identifier, new_id } = parameters
-  return `known_user AS (
-  SELECT u.id FROM users u WHERE u.project_id = ${project} AND u.identifier = ${identifier}::text
-), new_user AS (
-  INSERT INTO users AS u (project_id, id, identifier, created_at, updated_at)
-  SELECT ${project}, ${new_id}::uuid, ${identifier}::text, now(), now()
-  WHERE ${identifier}::text IS NOT NULL AND NOT EXISTS (SELECT FROM known_user)
-  ON CONFLICT (project_id, identifier) DO NOTHING
-  RETURNING u.id
-), owner AS (
-  SELECT id FROM known_user UNION ALL SELECT id FROM new_user UNION ALL SELECT NULL::uuid WHERE ${identifier}::text IS NULL
-)`
-}
+export const FIND_OR_CREATE_OWNER = `
+  IF p_user IS NOT NULL THEN
+    SELECT u.id INTO owner FROM users u WHERE u.project_id = p_project AND u.identifier = p_user;
+    IF owner IS NULL THEN
+      INSERT INTO users AS u (project_id, id, identifier, created_at, updated_at)
+      VALUES (p_project, p_new_user, p_user, now(), now())
+      ON CONFLICT (project_id, identifier) DO NOTHING;
+      SELECT u.id INTO owner FROM users u WHERE u.project_id = p_project AND u.identifier = p_user;
+      IF owner IS NULL THEN
+        RETURN NULL;
+      END IF;
+    END IF;
+  END IF;`
 
 /** Parameters: $1 project, $2 identifier. */
 export const FIND_USER = prepared(

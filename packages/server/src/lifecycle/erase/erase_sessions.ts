@@ -83,7 +83,7 @@ export async function eraseSome(
   const whole = short.map(({ id }) => id)
   const remains = long.map(({ id }) => id)
   const gone = [...whole, ...remains]
-  const copies = []
+  const copies: string[] = []
   if (gone.length > 0) {
     await connection.query(ERASE_SESSIONS.heads, [project_id, gone])
     await connection.query(ERASE_SESSIONS.entries, [project_id, whole])
@@ -95,10 +95,11 @@ export async function eraseSome(
     await connection.query(ERASE_SESSIONS.terms, [project_id, gone])
     await connection.query(ERASE_SESSIONS.sessions, [project_id, gone])
     // Deleted data must not survive in a copy that is being made of it.
-    copies.push(...(await connection.query(END_COPIES.of_sources, [project_id, gone])))
+    const [ended] = await connection.query(END_COPIES.of_sources.statement, [project_id, gone])
+    copies.push(...(ended!.answer?.split(',') ?? []))
   }
   const entries = [...short, ...long].reduce((sum, { last_seq }) => sum + last_seq, 0)
-  return { sessions: gone.length, entries, remains: [...remains, ...copies.map(({ id }) => id!)], left }
+  return { sessions: gone.length, entries, remains: [...remains, ...copies], left }
 }
 
 /** Deletes the entries of a deleted session, in slices. Any number of processes may do this at once. */
@@ -111,8 +112,8 @@ export async function eraseRemains(
   const session = [project_id, session_id]
   for (let last_seq = 1; last_seq > 0; ) {
     const [row] = await database.query(ERASE_REMAINS.entries, [...session, ROWS_AT_ONCE_MAX])
-    if (!row) return
-    last_seq = Number(row.last_seq)
+    if (row!.answer === null) return
+    last_seq = Number(row!.answer)
     onSlice()
   }
   for (let keys = ROWS_AT_ONCE_MAX; keys === ROWS_AT_ONCE_MAX; ) {

@@ -1,5 +1,6 @@
 import { dropTerms } from '../../lists/term_queries.js'
 import { prepared } from '../../postgres/statement.js'
+import { storedFunction } from '../../postgres/stored_function.js'
 
 /**
  * Deletes sessions with their logs, in one transaction and in this order. `lock` waits for appends in flight, in the
@@ -51,25 +52,36 @@ ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_se
 const NOT_LEASED = '(x.leased_until IS NULL OR x.leased_until < now())'
 
 /**
+ * Deletes up to `p_entries_max` entries of the remains of a session. Answer: the last remaining seq; null if another
+ * run deleted the rest, or it is a copy in progress.
+ */
+export const ERASE_SLICE_OF_ENTRIES = storedFunction(
+  'erase_slice_of_entries',
+  { p_project: 'uuid', p_session: 'uuid', p_entries_max: 'bigint' },
+  `DECLARE
+  until bigint;
+  remaining bigint;
+BEGIN
+  SELECT x.last_seq INTO until FROM erased_sessions x
+  WHERE x.project_id = p_project AND x.session_id = p_session AND ${NOT_LEASED} FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  remaining := greatest(until - p_entries_max, 0);
+  DELETE FROM entries AS e
+  WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq > remaining AND e.seq <= until;
+  UPDATE erased_sessions AS x SET last_seq = remaining, leased_until = NULL
+  WHERE x.project_id = p_project AND x.session_id = p_session;
+  RETURN remaining;
+END`,
+)
+
+/**
  * Deletes the remains of a session, one slice per statement, from the highest seq down. Each holds the row of
  * erased_sessions, so that concurrent runs take turns. Parameters of each: $1 project, $2 session.
  */
 export const ERASE_REMAINS = {
-  /** $3 how many. Row: the last remaining seq; none if another run deleted the rest, or it is a copy in progress. */
-  entries: prepared(
-    'erase_slice_of_entries',
-    `
-WITH slice AS MATERIALIZED (
-  SELECT x.last_seq AS until, greatest(x.last_seq - $3::bigint, 0) AS behind FROM erased_sessions x
-  WHERE x.project_id = $1 AND x.session_id = $2 AND ${NOT_LEASED} FOR UPDATE
-), gone AS (
-  DELETE FROM entries AS e USING slice s
-  WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq > s.behind AND e.seq <= s.until
-), moved AS (
-  UPDATE erased_sessions AS x SET last_seq = s.behind, leased_until = NULL FROM slice s WHERE x.project_id = $1 AND x.session_id = $2
-)
-SELECT s.behind AS last_seq FROM slice s`,
-  ),
+  entries: ERASE_SLICE_OF_ENTRIES.statement,
   /** $3 how many. Rows: one a key. */
   keys: prepared(
     'erase_slice_of_keys',

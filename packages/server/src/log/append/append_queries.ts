@@ -34,7 +34,7 @@ const STORE = `
   FOR place_of_head, seq_of_head, time_of_head, message_of_head IN
     SELECT ${PLACE}, h.last_seq, greatest(now(), h.updated_at), h.last_message_id
     FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)
-    ORDER BY h.session_id FOR UPDATE
+    ORDER BY h.session_id FOR NO KEY UPDATE
   LOOP
     last_seqs[place_of_head] := seq_of_head;
     times[place_of_head] := time_of_head;

@@ -20,3 +20,12 @@ WHERE k.project_id = $1 AND k.key = ANY (ARRAY(
   LIMIT $3))
 RETURNING k.key`,
 )
+
+/** Steps of a stored function that store `answer` for the key in `p_key`, if there is one. `owner`: whose key it is. */
+export function rememberAnswer(owner: string): string {
+  return `
+  IF p_key IS NOT NULL THEN
+    INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, answer)
+    VALUES (p_project, p_key, p_request_hash, ${owner}, now(), answer);
+  END IF;`
+}

@@ -1,32 +1,39 @@
 import { mergedJson } from '../../lists/merged_json.js'
 import { prepared } from '../../postgres/statement.js'
+import { storedFunction } from '../../postgres/stored_function.js'
 
 /**
- * Merges into a message's meta, unless the result exceeds the bytes allowed. The session's head is locked first, as
- * for every change of a session, then the message before it is read, so concurrent merges lose nothing. Rows: session
- * (whether it exists), the merged meta, and whether it was stored (null if there is no such message). Parameters: $1
- * project, $2 session, $3 message, $4 the body as JSON, $5 bytes allowed.
+ * Merges into a message's meta, unless the result exceeds `p_bytes_max`. The session's head is locked first, as in every
+ * change of a session, and then the message is read: two at once lose nothing. Answer: null if there is no such session,
+ * `no message`, `too large`, or the merged meta.
  */
-export const MERGE_MESSAGE_META = prepared(
+export const MERGE_MESSAGE_META = storedFunction(
   'merge_message_meta',
-  `
-WITH head AS MATERIALIZED (
-  SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR UPDATE
-), merged AS MATERIALIZED (
-  SELECT e.seq, ${mergedJson('coalesce(e.patched_meta, e.meta)', "($4::jsonb -> 'meta')")} AS meta
+  { p_project: 'uuid', p_session: 'uuid', p_message: 'uuid', p_body: 'jsonb', p_bytes_max: 'int' },
+  `DECLARE
+  before record;
+  after jsonb;
+BEGIN
+  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  SELECT e.seq, coalesce(e.patched_meta, e.meta) AS meta INTO before
   FROM entries e
-  WHERE e.project_id = $1 AND e.session_id = (SELECT session_id FROM head) AND e.id = $3 AND e.kind = 'message'
-  FOR UPDATE
-), stored AS (
-  UPDATE entries AS e SET patched_meta = m.meta, updated_at = greatest(now(), e.updated_at) FROM merged m
-  WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq = m.seq AND octet_length(m.meta::text) <= $5
-  RETURNING e.session_id
-), moved AS (
+  WHERE e.project_id = p_project AND e.session_id = p_session AND e.id = p_message AND e.kind = 'message';
+  IF NOT FOUND THEN
+    RETURN 'no message';
+  END IF;
+  SELECT ${mergedJson('before.meta', "(p_body -> 'meta')")} INTO after;
+  IF octet_length(after::text) > p_bytes_max THEN
+    RETURN 'too large';
+  END IF;
+  UPDATE entries AS e SET patched_meta = after, updated_at = greatest(now(), e.updated_at)
+  WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = before.seq;
   UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  FROM stored s WHERE h.project_id = $1 AND h.session_id = s.session_id
-)
-SELECT h.session_id, m.meta::text AS meta, octet_length(m.meta::text) <= $5 AS stored
-FROM head h LEFT JOIN merged m ON true`,
+  WHERE h.project_id = p_project AND h.session_id = p_session;
+  RETURN after;
+END`,
 )
 
 /** Parameters: $1 project, $2 session. */

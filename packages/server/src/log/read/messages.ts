@@ -15,17 +15,18 @@ export async function mergeMessageMeta(
   message_id: string,
   body: string,
 ): Promise<string> {
-  const [row] = await database.query(MERGE_MESSAGE_META, [
+  const [row] = await database.query(MERGE_MESSAGE_META.statement, [
     project_id,
     session_id,
     message_id,
     body,
     MERGED_BYTES_MAX,
   ])
-  if (!row) throw notFound('session')
-  if (row.meta === null) throw notFound('message')
-  if (row.stored !== 't') throw mergedTooLarge('meta')
-  return row.meta!
+  const answer = row!.answer ?? null
+  if (answer === null) throw notFound('session')
+  if (answer === 'no message') throw notFound('message')
+  if (answer === 'too large') throw mergedTooLarge('meta')
+  return answer
 }
 
 /** Tokens of all messages of a session. @throws AnnalsError session_not_found */
