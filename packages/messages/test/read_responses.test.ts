@@ -44,6 +44,18 @@ describe('an item of the Responses API', () => {
     expect(part).toMatchObject({ type: 'data', meta: { data_type: 'input_video' } })
   })
 
+  it('is one message of the model together with the other items of its turn', () => {
+    const said = { type: 'message', role: 'assistant', content: 'Let me look.' }
+    const call = (call_id: string) => ({ type: 'function_call', call_id, name: 'look', arguments: '{}' })
+    const turn = [{ type: 'reasoning', id: 'rs_1', summary: [] }, said, call('a'), call('b')]
+    const called = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })
+    expect(converted('responses', 'openai', turn)).toEqual([
+      { role: 'assistant', content: 'Let me look.', tool_calls: [called('a'), called('b')] },
+    ])
+    expect(refusalOf('responses', [said, { ...call('a'), name: 7 }])).toBe('/1/name must be a string')
+    expect(refusalOf('responses', [said, { role: 'tool' }])).toMatch('/1/role must be one of')
+  })
+
   it('has the sound that a user sends', () => {
     const input_audio = { data: 'aGk=', format: 'wav' }
     const item = { role: 'user', content: [{ type: 'input_audio', input_audio }] }

@@ -81,9 +81,9 @@ describe('what an entry says', () => {
       { kind: 'medium', part: { type: 'image', meta: { media_type: 'image/png', data: 'aGk=' } } },
     ])
     const output = { type: 'computer_screenshot', image_url: 'data:image/png;base64,aGk=' }
-    expect(
-      blocksOf('responses', { type: 'computer_call_output', call_id: 'c', output }).blocks,
-    ).toMatchObject([
+    const shown = blocksOf('responses', { type: 'computer_call_output', call_id: 'c', output })
+    expect(shown.speaker).toBe('tool')
+    expect(shown.blocks).toMatchObject([
       { kind: 'result', name: 'computer', result: { text: '', is_failed: false } },
       { kind: 'medium', part: { type: 'image', meta: { data: 'aGk=', tool_call_id: 'c' } } },
     ])

@@ -119,8 +119,9 @@ function speakerOf(
   blocks: Block[],
 ): { speaker: string; name: string | null } {
   const name = message?.name ?? null
-  if (blocks.length > 0 && blocks.every(({ kind }) => kind === 'result')) return { speaker: 'tool', name }
   const provider_role = message?.provider_role
+  const has_only_results = blocks.length > 0 && blocks.every(({ kind }) => kind === 'result')
+  if (has_only_results || provider_role === 'tool') return { speaker: 'tool', name }
   const is_instruction = provider_role === 'system' || provider_role === 'developer'
   return { speaker: is_instruction ? provider_role : (message?.role ?? role), name }
 }
