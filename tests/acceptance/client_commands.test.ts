@@ -34,7 +34,7 @@ describe('annals sessions', () => {
     expect(await annals(args)).toMatchObject({ code: 0, stdout: '', stderr: '' })
     const forPeople = await annals([...args, '--no-json'])
     expect(forPeople).toMatchObject({ code: 0, stdout: '' })
-    expect(forPeople.stderr).toContain('No user is called nobody')
+    expect(forPeople.stderr).toContain('There is no user nobody')
   })
 
   it('goes on where a list was ended', async () => {
@@ -151,7 +151,7 @@ describe('the key', () => {
     ] as [Finished, string][]) {
       expect(code).toBe(4)
       expect(stderr).toContain(
-        `This key is not valid: ${service.node.url} refused it. It came from ${origin}.`,
+        `${service.node.url} refused this API key. It came from ${origin}.`,
       )
       expect(stderr).not.toContain(wrong)
     }
@@ -176,7 +176,7 @@ describe('the key', () => {
     await runAnnals(['login', '--url', url, '--profile', 'work'], { XDG_CONFIG_HOME }, `${commands.token}\n`)
     const none = await runAnnals(['sessions', 'list'], { XDG_CONFIG_HOME })
     expect(none.code).toBe(4)
-    expect(none.stderr).toContain('There is no token for http://127.0.0.1:8029.')
+    expect(none.stderr).toContain('There is no API key for http://127.0.0.1:8029.')
     expect(none.stderr).toContain(`"work" for ${url}: choose one with --profile NAME`)
     expect(none.stderr).not.toContain(commands.token)
   })

@@ -52,7 +52,7 @@ describe('annals append', () => {
     try {
       proxy.script.push(...Array<'lose_answer'>(6).fill('lose_answer'))
       const lost = await annals(args, { ANNALS_URL: proxy.url })
-      expect(lost).toMatchObject({ code: 5, stderr: expect.stringContaining('It was not confirmed') })
+      expect(lost).toMatchObject({ code: 5, stderr: expect.stringContaining('The entry may or may not have been stored') })
       const again = `annals append ${id} --type note --data '{"text":"it'\\''s"}' --idempotency-key `
       expect(lost.stderr).toContain(`\n${again}`)
       const key = lost.stderr.split(again)[1]!
@@ -76,8 +76,8 @@ describe('annals show', () => {
     await newSession({ user: 'raj', configs: { outcome: 'solved' } })
     const failed = ['--configs', 'outcome=failed']
     for (const [args, sentence] of [
-      [['--user', 'nobody', ...failed], 'No user is called nobody: see `annals users list`'],
-      [['--user', 'RA', ...failed], 'No user is called RA: is it raj?'],
+      [['--user', 'nobody', ...failed], 'There is no user nobody: see `annals users list`'],
+      [['--user', 'RA', ...failed], 'There is no user RA: is it raj?'],
       [
         ['--user', 'raj', ...failed],
         'raj has 1 session, and none has configs that contain {"outcome":"failed"}',
@@ -102,7 +102,7 @@ describe('annals tail', () => {
     await commands.api.appendEvent(id, { type: 'tick', data: { n: 4 } })
     await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4]), 10_000)
     await node.stop()
-    await vi.waitFor(() => expect(tail.logLines.join()).toContain('trying again'), 10_000)
+    await vi.waitFor(() => expect(tail.logLines.join()).toContain('reconnecting'), 10_000)
     await commands.api.appendEvent(id, { type: 'tick', data: { n: 5 } })
     await service.startNode({ PORT: new URL(node.url).port })
     await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4, 5]), 20_000)

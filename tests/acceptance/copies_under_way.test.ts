@@ -90,7 +90,7 @@ describe.skipIf(reasonForNoOwnDatabase())('a copy that is under way', () => {
         await doomed.kill()
         await expect(answer).rejects.toThrow()
         // It waits for seconds, in which housekeeping comes by and leaves the copy alone.
-        expectError(await on.source.copy(options), 503, 'unavailable', 'still being carried out')
+        expectError(await on.source.copy(options), 503, 'unavailable', 'still in progress')
         expect((await rows()).entries).toBe(ENTRIES + 4_000)
         expectError(await on.api.getSession(id), 404, 'session_not_found')
       },

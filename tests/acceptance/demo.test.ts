@@ -28,7 +28,7 @@ describe('annals demo', () => {
           : runAnnals(['demo'], client)
       const first = await load()
       expect(first.code, first.stderr).toBe(0)
-      expect(first.stdout).toContain('12 sessions more, with 192 entries, and 3 learning spaces')
+      expect(first.stdout).toContain('12 new sessions, with 192 entries, and 3 learning spaces')
       const list = () => runAnnals(['sessions', 'list', '--all'], client)
       const before = await list()
       expect(linesOf(before.stdout)).toHaveLength(12)
@@ -82,7 +82,7 @@ describe('beside the embedded database', () => {
       const list = await runAnnals(['sessions', 'list', '--user', 'omar'], here)
       expect(list.code, list.stderr).toBe(0)
       expect(linesOf(list.stdout)).toHaveLength(4)
-      expect(list.stderr).toMatch(/Made a token .* as the profile "embedded .*data"/)
+      expect(list.stderr).toMatch(/Created an API key .* as the profile "embedded .*data"/)
       const again = await runAnnals(['users', 'list'], here)
       expect(again).toMatchObject({ code: 0, stderr: '' })
       const moved = `http://localhost:${new URL(node.url).port}`

@@ -113,7 +113,7 @@ describe('recorded runs', () => {
     const path = await fileOf(run('a', 1), '', JSON.stringify({ user: 'a', messages: [{ role: 'x' }] }))
     const result = await annals.run('import', path, '--project', project.name, ...FORMAT)
     expect(result.code).toBe(1)
-    expect(result.stderr).toContain('Line 3: /messages/0/role is not right for a message in openai format')
+    expect(result.stderr).toContain('Line 3: /messages/0/role is invalid in a message of openai format')
     expect((await annals.export(project.name)).body).toEqual([])
   })
 })

@@ -55,7 +55,7 @@ describe('a file that is not as it was written is refused, and nothing of it is 
     const bytes = await readFile(exported.path)
     const at = bytes.lastIndexOf('"n": 3')
     bytes[at + 5] = '4'.charCodeAt(0)
-    expect(await expectRefused(bytes)).toContain('the checksum does not fit')
+    expect(await expectRefused(bytes)).toContain('the checksum does not match')
   })
 
   it('that is none', async () => {

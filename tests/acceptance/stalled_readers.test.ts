@@ -28,7 +28,7 @@ beforeAll(async () => {
 }, 60_000)
 
 const cuts = () =>
-  hasty.logLines.filter((line) => line.includes('closed connections whose readers took nothing')).length
+  hasty.logLines.filter((line) => line.includes('closed connections whose clients did not read')).length
 
 describe('a reader that takes nothing of an answer is closed', () => {
   it.each<[string, (token: string) => string]>([

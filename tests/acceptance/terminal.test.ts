@@ -94,7 +94,7 @@ describe.runIf(hasScript)('on a terminal', () => {
     const erase = (name: string) => {
       const command = onTerminal(['users', 'erase', 'omar'], { ANNALS_TOKEN: token })
       return vi
-        .waitFor(() => expect(command.screen()).toContain('Type omar to go on'), 10_000)
+        .waitFor(() => expect(command.screen()).toContain('Type omar to confirm'), 10_000)
         .then(() => command.type(`${name}\r`))
         .then(() => command.exited)
     }

@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Check the address and the token */
+        /** Check the URL and the token */
         get: operations["ping"];
         put?: never;
         post?: never;
@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Read the project's usage and quotas
-         * @description Counted a moment ago: at most a second, or for a very large project twenty times what it takes to count it. Tails are those of the node that answers.
+         * @description Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers.
          */
         get: operations["getUsage"];
         put?: never;
@@ -50,13 +50,13 @@ export interface paths {
         };
         /**
          * List the project's sessions
-         * @description In order of `created_at`. A walk by cursor shows every session that exists throughout it exactly once.
+         * @description In order of `created_at`. A walk by cursor returns every session that exists throughout it exactly once.
          */
         get: operations["listSessions"];
         put?: never;
         /**
          * Create a session
-         * @description All fields are optional; no body at all counts as `{}`. The user is created on first use. For a session that exists already under `use_uuid`, a key without the scope `read` is answered with the fields that it sent.
+         * @description All fields are optional; an absent body counts as `{}`. The user is created on first use. If the session of `use_uuid` already exists, a key without the scope `read` gets back the fields that it sent.
          */
         post: operations["createSession"];
         delete?: never;
@@ -94,7 +94,7 @@ export interface paths {
         put?: never;
         /**
          * Copy a session with its log
-         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries or 4 MiB is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete; a message's meta that is changed meanwhile may be the old or the new one. If the caller leaves, a copy with an `Idempotency-Key` is finished, one without is dropped.
+         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries or 4 MiB is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` is finished; one without is dropped.
          */
         post: operations["copySession"];
         delete?: never;
@@ -112,7 +112,7 @@ export interface paths {
         };
         /**
          * Read a session's configs
-         * @description The session, which its configs are part of.
+         * @description The session, including its configs.
          */
         get: operations["getConfigs"];
         /** Replace a session's configs */
@@ -123,7 +123,7 @@ export interface paths {
         head?: never;
         /**
          * Merge into a session's configs
-         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with what it sent.
+         * @description Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.
          */
         patch: operations["mergeConfigs"];
         trace?: never;
@@ -143,7 +143,7 @@ export interface paths {
         put?: never;
         /**
          * Add a structured event to a session
-         * @description Stored behind the session's last entry, and answered when it is durable. Messages and events share one numbering, `seq`.
+         * @description Stored after the session's last entry, and acknowledged once it is durable. Messages and events share one numbering, `seq`.
          */
         post: operations["addEvent"];
         delete?: never;
@@ -167,7 +167,7 @@ export interface paths {
         put?: never;
         /**
          * Add a message to a session
-         * @description `blob` is one whole message in the provider's own format; read in that format it comes back equal.
+         * @description `blob` is one complete message in the provider's own format; read in that format, it comes back unchanged.
          */
         post: operations["addMessage"];
         delete?: never;
@@ -211,7 +211,7 @@ export interface paths {
         head?: never;
         /**
          * Merge into a message's meta
-         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with what it sent.
+         * @description Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.
          */
         patch: operations["mergeMessageMeta"];
         trace?: never;
@@ -225,7 +225,7 @@ export interface paths {
         };
         /**
          * Count the tokens of a session's messages
-         * @description In o200k_base, over text, tool calls and tool results. Kept with the session, not counted anew.
+         * @description In o200k_base, over text, tool calls and tool results. Stored with the session, not recounted.
          */
         get: operations["countTokens"];
         put?: never;
@@ -245,7 +245,7 @@ export interface paths {
         };
         /**
          * Read a session's log, or tail it
-         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path sends what is stored behind `after_seq` (or `Last-Event-ID`) and then each new entry, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends when the log is behind what it has sent: both happen after a restore from a backup.
+         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends if the log becomes shorter than what it has sent; both can happen after a restore from a backup.
          */
         get: operations["readTimeline"];
         put?: never;
@@ -267,7 +267,7 @@ export interface paths {
         put?: never;
         /**
          * Append a batch of entries, all or nothing
-         * @description Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent by itself: sent again, it is answered and not stored again.
+         * @description Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent: if it is sent again, the stored entry is returned.
          */
         post: operations["appendEntries"];
         delete?: never;
@@ -291,7 +291,7 @@ export interface paths {
         put?: never;
         /**
          * Create a learning space
-         * @description For the project, or for one of its users, who is created on first use. No body at all counts as `{}`.
+         * @description For the project, or for one of its users, who is created on first use. An absent body counts as `{}`.
          */
         post: operations["createLearningSpace"];
         delete?: never;
@@ -317,7 +317,7 @@ export interface paths {
         head?: never;
         /**
          * Merge into a learning space's meta
-         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with the meta that it sent, and without the user.
+         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` gets back the meta that it sent, without the user.
          */
         patch: operations["mergeLearningSpaceMeta"];
         trace?: never;
@@ -371,7 +371,7 @@ export interface paths {
         post?: never;
         /**
          * Erase a user
-         * @description Removes the user and everything of the user's: sessions with their logs, learning spaces, remembered answers.
+         * @description Deletes the user and all the user's data: sessions with their logs, learning spaces, idempotency keys.
          */
         delete: operations["eraseUser"];
         options?: never;
@@ -416,7 +416,7 @@ export interface paths {
         head?: never;
         /**
          * Change a project's settings
-         * @description What the body leaves out stays as it is; null takes a setting away.
+         * @description Omitted settings stay unchanged; null removes a setting.
          */
         patch: operations["changeProject"];
         trace?: never;
@@ -468,7 +468,7 @@ export interface paths {
         };
         /**
          * Read a project's usage and quotas
-         * @description Counted a moment ago: at most a second, or for a very large project twenty times what it takes to count it. Tails are those of the node that answers.
+         * @description Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers.
          */
         get: operations["getProjectUsage"];
         put?: never;
@@ -498,7 +498,7 @@ export interface components {
             project_id: string;
             user_id: string | null;
             /**
-             * @description What the caller keeps with the session; `{}` when never set.
+             * @description Any JSON object of the caller, stored with the session; `{}` if never set.
              * @example {
              *       "agent": "gpt-4o",
              *       "env": "airline",
@@ -517,7 +517,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When anything in the session last changed, an added entry included.
+             * @description When anything in the session last changed, including an added entry.
              * @example 2026-11-21T09:30:00.123456Z
              */
             updated_at: string;
@@ -537,12 +537,12 @@ export interface components {
             project_id: string;
             /**
              * Format: uuid
-             * @description The session whose log it stands in.
+             * @description The session whose log contains it.
              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
              */
             session_id: string;
             /**
-             * @description What kind of event it is, in the caller's own words.
+             * @description The kind of event, named by the caller.
              * @example tool_call
              */
             type: string;
@@ -559,7 +559,7 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * @description The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed.
+             * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
              * @example 7
              */
             seq: number;
@@ -571,7 +571,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description As `created_at`: an event does not change.
+             * @description The same as `created_at`: events do not change.
              * @example 2026-11-21T09:30:00.123456Z
              */
             updated_at: string;
@@ -585,14 +585,14 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description The session whose log it stands in.
+             * @description The session whose log contains it.
              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
              */
             session_id: string;
             parent_id: string | null;
             role: "user" | "assistant";
             /**
-             * @description What the caller keeps with the message; any JSON object, up to 64 KiB.
+             * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
              * @example {
              *       "source": "web"
              *     }
@@ -625,7 +625,7 @@ export interface components {
              */
             updated_at: string;
             /**
-             * @description The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed.
+             * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
              * @example 7
              */
             seq: number;
@@ -641,14 +641,14 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description The session whose log it stands in.
+             * @description The session whose log contains it.
              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
              */
             session_id: string;
             parent_id: string | null;
             role: "user" | "assistant";
             /**
-             * @description What the caller keeps with the message; any JSON object, up to 64 KiB.
+             * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
              * @example {
              *       "source": "web"
              *     }
@@ -671,7 +671,7 @@ export interface components {
              */
             updated_at: string;
             /**
-             * @description The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed.
+             * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
              * @example 7
              */
             seq: number;
@@ -695,7 +695,7 @@ export interface components {
             /** @enum {string} */
             kind: "event";
             /**
-             * @description The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed.
+             * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
              * @example 7
              */
             seq: number;
@@ -713,12 +713,12 @@ export interface components {
             project_id: string;
             /**
              * Format: uuid
-             * @description The session whose log it stands in.
+             * @description The session whose log contains it.
              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
              */
             session_id: string;
             /**
-             * @description What kind of event it is, in the caller's own words.
+             * @description The kind of event, named by the caller.
              * @example tool_call
              */
             type: string;
@@ -747,7 +747,7 @@ export interface components {
              */
             updated_at: string;
         };
-        /** @description An entry of a log: an event as it is, or a message with the blob that was written and its format. */
+        /** @description An entry of a log: an event unchanged, or a message with its stored blob and its format. */
         TimelineItem: components["schemas"]["TimelineMessage"] | components["schemas"]["TimelineEvent"];
         LearningSpace: {
             /**
@@ -758,7 +758,7 @@ export interface components {
             id: string;
             user_id: string | null;
             /**
-             * @description What the caller keeps with the space; `{}` when never set.
+             * @description Any JSON object of the caller, stored with the space; `{}` if never set.
              * @example {
              *       "topic": "refunds"
              *     }
@@ -793,7 +793,7 @@ export interface components {
              */
             project_id: string;
             /**
-             * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
+             * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
              * @example omar_davis_3817
              */
             identifier: string;
@@ -840,14 +840,14 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description The project that it opens.
+             * @description Its project.
              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
              */
             project_id: string;
             /** @example production */
             name: string;
             /**
-             * @description What the token may do.
+             * @description What the token allows.
              * @example [
              *       "read",
              *       "write"
@@ -886,7 +886,7 @@ export interface components {
                 max: number | null;
             };
             tails: {
-                /** @description Live tails that are open at the node that answers; the quota holds for each node. */
+                /** @description Live tails open at the node that answers; the quota applies to each node. */
                 used: number;
                 max: number | null;
             };
@@ -899,7 +899,7 @@ export interface components {
             code: number;
             /** @description A stable name to program against. */
             error: string;
-            /** @description One sentence for a person: what was wrong and what to do. */
+            /** @description One sentence for people: what was wrong and what to do. */
             msg: string;
         };
     };
@@ -920,7 +920,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Both are good. */
+            /** @description Both are valid. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -964,7 +964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -982,11 +982,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1072,7 +1072,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1090,11 +1090,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1132,7 +1132,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
+                 * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817
                  */
                 user?: string;
@@ -1141,9 +1141,9 @@ export interface operations {
                  * @example {"agent":"gpt-4o"}
                  */
                 filter_by_configs?: string;
-                /** @description How many items a page has at most. It may change between pages. */
+                /** @description Most items per page. It may change between pages. */
                 limit?: number;
-                /** @description The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused. */
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
                 cursor?: string;
                 /** @description true: newest first. false: oldest first. */
                 time_desc?: boolean;
@@ -1173,7 +1173,7 @@ export interface operations {
                             items: components["schemas"]["Session"][];
                             /** @description Whether another page follows. */
                             has_more: boolean;
-                            /** @description What to send as `cursor` for the next page; empty when there is none. */
+                            /** @description The `cursor` of the next page; empty on the last page. */
                             next_cursor: string;
                         };
                     };
@@ -1203,7 +1203,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1221,11 +1221,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1285,7 +1285,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The session that the project has under `use_uuid` already; what was sent agrees with it. */
+            /** @description The existing session with this `use_uuid`; the request agrees with it. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1351,7 +1351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1413,11 +1413,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1509,7 +1509,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1538,11 +1538,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1591,7 +1591,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is deleted. */
+            /** @description It was deleted. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1635,7 +1635,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1664,11 +1664,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1727,7 +1727,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is copied. */
+            /** @description It was copied. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1785,7 +1785,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1847,11 +1847,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1943,7 +1943,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -1972,11 +1972,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2041,7 +2041,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description They are replaced. */
+            /** @description The configs were replaced. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2085,7 +2085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2136,11 +2136,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2205,7 +2205,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The configs after the merge. */
+            /** @description The merged configs. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2222,7 +2222,7 @@ export interface operations {
                         msg: "ok";
                         data: {
                             /**
-                             * @description As they are after the merge.
+                             * @description The merged configs.
                              * @example {
                              *       "agent": "gpt-4o",
                              *       "env": "airline",
@@ -2260,7 +2260,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2311,11 +2311,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2353,13 +2353,13 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description What kind of event it is, in the caller's own words.
+                 * @description The kind of event, named by the caller.
                  * @example tool_call
                  */
                 type?: string;
-                /** @description How many items a page has at most. It may change between pages. */
+                /** @description Most items per page. It may change between pages. */
                 limit?: number;
-                /** @description The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused. */
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
                 cursor?: string;
                 /** @description true: newest first. false: oldest first. */
                 time_desc?: boolean;
@@ -2395,7 +2395,7 @@ export interface operations {
                             items: components["schemas"]["SessionEvent"][];
                             /** @description Whether another page follows. */
                             has_more: boolean;
-                            /** @description What to send as `cursor` for the next page; empty when there is none. */
+                            /** @description The `cursor` of the next page; empty on the last page. */
                             next_cursor: string;
                         };
                     };
@@ -2425,7 +2425,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2465,11 +2465,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2513,7 +2513,7 @@ export interface operations {
                  */
                 "idempotency-key"?: string;
                 /**
-                 * @description Append only if the last seq of the session is still this one; `"0"` means: only if the log is empty.
+                 * @description Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.
                  * @example "7"
                  */
                 "if-match"?: string;
@@ -2531,7 +2531,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description What kind of event it is, in the caller's own words.
+                     * @description The kind of event, named by the caller.
                      * @example tool_call
                      */
                     type: string;
@@ -2551,7 +2551,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The event as it is stored. */
+            /** @description The stored event. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2596,7 +2596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2669,11 +2669,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2712,13 +2712,13 @@ export interface operations {
             query?: {
                 /** @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form. */
                 format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
-                /** @description How many messages a page has at most. None: the whole session, streamed. */
+                /** @description Most messages per page. Absent: the whole session, streamed. */
                 limit?: number;
-                /** @description The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused. */
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
                 cursor?: string;
                 /** @description true: newest first. false: oldest first. */
                 time_desc?: boolean;
-                /** @description true: also the events that lie among the messages of the page. */
+                /** @description true: also the events between the messages of the page. */
                 with_events?: boolean;
             };
             header?: never;
@@ -2789,7 +2789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2829,11 +2829,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2877,7 +2877,7 @@ export interface operations {
                  */
                 "idempotency-key"?: string;
                 /**
-                 * @description Append only if the last seq of the session is still this one; `"0"` means: only if the log is empty.
+                 * @description Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.
                  * @example "7"
                  */
                 "if-match"?: string;
@@ -2916,7 +2916,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The message as it is stored. */
+            /** @description The stored message. */
             201: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -2961,7 +2961,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3034,11 +3034,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3261,7 +3261,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description What the caller keeps with the message; any JSON object, up to 64 KiB.
+                     * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
                      * @example {
                      *       "source": "web"
                      *     }
@@ -3273,7 +3273,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The meta after the merge. */
+            /** @description The merged meta. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3290,7 +3290,7 @@ export interface operations {
                         msg: "ok";
                         data: {
                             /**
-                             * @description What the caller keeps with the message; any JSON object, up to 64 KiB.
+                             * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
                              * @example {
                              *       "source": "web"
                              *     }
@@ -3326,7 +3326,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3377,11 +3377,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3475,7 +3475,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3504,11 +3504,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3548,7 +3548,7 @@ export interface operations {
                 /** @description Only entries of this kind. */
                 kind?: "message" | "event";
                 /**
-                 * @description What kind of event it is, in the caller's own words.
+                 * @description The kind of event, named by the caller.
                  * @example tool_call
                  */
                 type?: string;
@@ -3557,9 +3557,9 @@ export interface operations {
                  * @example 7
                  */
                 after_seq?: number;
-                /** @description How many items a page has at most. It may change between pages. */
+                /** @description Most items per page. It may change between pages. */
                 limit?: number;
-                /** @description The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused. */
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
                 cursor?: string;
                 /** @description true: newest first. false: oldest first. */
                 time_desc?: boolean;
@@ -3567,7 +3567,7 @@ export interface operations {
             header?: {
                 /** @description `text/event-stream` for the live tail. */
                 accept?: string;
-                /** @description For the live tail: the seq of the last entry that was received. It takes precedence over `after_seq`. */
+                /** @description For the live tail: the seq of the last entry received. It takes precedence over `after_seq`. */
                 "last-event-id"?: string;
             };
             path: {
@@ -3600,7 +3600,7 @@ export interface operations {
                             items: components["schemas"]["TimelineItem"][];
                             /** @description Whether another page follows. */
                             has_more: boolean;
-                            /** @description What to send as `cursor` for the next page; empty when there is none. */
+                            /** @description The `cursor` of the next page; empty on the last page. */
                             next_cursor: string;
                         };
                     };
@@ -3631,7 +3631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3671,11 +3671,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3719,7 +3719,7 @@ export interface operations {
                  */
                 "idempotency-key"?: string;
                 /**
-                 * @description Append only if the last seq of the session is still this one; `"0"` means: only if the log is empty.
+                 * @description Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.
                  * @example "7"
                  */
                 "if-match"?: string;
@@ -3740,7 +3740,7 @@ export interface operations {
                         /** @enum {string} */
                         kind: "event";
                         /**
-                         * @description What kind of event it is, in the caller's own words.
+                         * @description The kind of event, named by the caller.
                          * @example tool_call
                          */
                         type: string;
@@ -3758,7 +3758,7 @@ export interface operations {
                         };
                         /**
                          * Format: uuid
-                         * @description The id that the entry shall have. An entry that the session has under it already is answered, not stored again.
+                         * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
                          * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                          */
                         id?: string;
@@ -3781,7 +3781,7 @@ export interface operations {
                          */
                         format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                         /**
-                         * @description What the caller keeps with the message; any JSON object, up to 64 KiB.
+                         * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
                          * @example {
                          *       "source": "web"
                          *     }
@@ -3791,7 +3791,7 @@ export interface operations {
                         };
                         /**
                          * Format: uuid
-                         * @description The id that the entry shall have. An entry that the session has under it already is answered, not stored again.
+                         * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
                          * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                          */
                         id?: string;
@@ -3800,7 +3800,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The entries as they are stored, in order. */
+            /** @description The stored entries, in order. */
             201: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3847,7 +3847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3920,11 +3920,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3962,7 +3962,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
+                 * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817
                  */
                 user?: string;
@@ -3971,9 +3971,9 @@ export interface operations {
                  * @example {"topic":"refunds"}
                  */
                 filter_by_meta?: string;
-                /** @description How many items a page has at most. It may change between pages. */
+                /** @description Most items per page. It may change between pages. */
                 limit?: number;
-                /** @description The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused. */
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
                 cursor?: string;
                 /** @description true: newest first. false: oldest first. */
                 time_desc?: boolean;
@@ -4003,7 +4003,7 @@ export interface operations {
                             items: components["schemas"]["LearningSpace"][];
                             /** @description Whether another page follows. */
                             has_more: boolean;
-                            /** @description What to send as `cursor` for the next page; empty when there is none. */
+                            /** @description The `cursor` of the next page; empty on the last page. */
                             next_cursor: string;
                         };
                     };
@@ -4033,7 +4033,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4051,11 +4051,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4158,7 +4158,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4209,11 +4209,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4305,7 +4305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4334,11 +4334,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4387,7 +4387,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is deleted. */
+            /** @description It was deleted. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4431,7 +4431,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4460,11 +4460,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4515,7 +4515,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description Merged into what is there; a null deletes its key.
+                     * @description Merged into the stored meta; a null deletes its key.
                      * @example {
                      *       "topic": "refunds"
                      *     }
@@ -4527,7 +4527,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The learning space after the merge. */
+            /** @description The merged learning space. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4570,7 +4570,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4621,11 +4621,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4662,9 +4662,9 @@ export interface operations {
     listUsers: {
         parameters: {
             query?: {
-                /** @description How many items a page has at most. It may change between pages. */
+                /** @description Most items per page. It may change between pages. */
                 limit?: number;
-                /** @description The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused. */
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
                 cursor?: string;
                 /** @description true: newest first. false: oldest first. */
                 time_desc?: boolean;
@@ -4694,7 +4694,7 @@ export interface operations {
                             items: components["schemas"]["User"][];
                             /** @description Whether another page follows. */
                             has_more: boolean;
-                            /** @description What to send as `cursor` for the next page; empty when there is none. */
+                            /** @description The `cursor` of the next page; empty on the last page. */
                             next_cursor: string;
                         };
                     };
@@ -4724,7 +4724,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4742,11 +4742,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4786,7 +4786,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
+                 * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817
                  */
                 identifier: string;
@@ -4847,7 +4847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4876,11 +4876,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4920,7 +4920,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.
+                 * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817
                  */
                 identifier: string;
@@ -4929,7 +4929,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was removed. */
+            /** @description What was deleted. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -4978,7 +4978,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5007,11 +5007,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5099,7 +5099,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5117,11 +5117,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5194,7 +5194,7 @@ export interface operations {
                         data: {
                             project: components["schemas"]["Project"];
                             /**
-                             * @description The secret. It is shown this once.
+                             * @description The secret. It is shown only once.
                              * @example sk-annals-…
                              */
                             token: string;
@@ -5226,7 +5226,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5277,11 +5277,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5330,7 +5330,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is erased. */
+            /** @description The project was erased. */
             200: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5374,7 +5374,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5403,11 +5403,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5509,7 +5509,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5560,11 +5560,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5658,7 +5658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5687,11 +5687,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5744,7 +5744,7 @@ export interface operations {
                     /** @example production */
                     name: string;
                     /**
-                     * @description What the token may do.
+                     * @description What the token allows.
                      * @example [
                      *       "read",
                      *       "write"
@@ -5773,7 +5773,7 @@ export interface operations {
                         msg: "ok";
                         data: {
                             /**
-                             * @description The secret. It is shown this once.
+                             * @description The secret. It is shown only once.
                              * @example sk-annals-…
                              */
                             token: string;
@@ -5785,14 +5785,14 @@ export interface operations {
                             id: string;
                             /**
                              * Format: uuid
-                             * @description The project that it opens.
+                             * @description Its project.
                              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                              */
                             project_id: string;
                             /** @example production */
                             name: string;
                             /**
-                             * @description What the token may do.
+                             * @description What the token allows.
                              * @example [
                              *       "read",
                              *       "write"
@@ -5835,7 +5835,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -5886,11 +5886,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5987,7 +5987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -6016,11 +6016,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6112,7 +6112,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -6141,11 +6141,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };

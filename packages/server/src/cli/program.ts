@@ -70,7 +70,7 @@ export function commandsOf(command: Command): Command[] {
 /** What holds for every command: errors in our own words, and exit codes that mean something. */
 function prepare(command: Command): void {
   command
-    .showHelpAfterError('(add --help for what there is)')
+    .showHelpAfterError('(use --help to list them)')
     .configureOutput({ outputError: (text, write) => write(visible(text.replace(/^error: /, 'annals: '))) })
     .exitOverride((error) => {
       if (error.exitCode !== 0) error.exitCode = EXIT_CODES.usage

@@ -42,7 +42,7 @@ function report(error: unknown): number {
     process.stderr.write(`annals: ${visible((error as Error).message)}\n`)
     return code
   }
-  process.stderr.write(`annals: unexpected fault, please report it:\n${(error as Error)?.stack ?? error}\n`)
+  process.stderr.write(`annals: unexpected error, please report it:\n${(error as Error)?.stack ?? error}\n`)
   return EXIT_CODES.fault
 }
 

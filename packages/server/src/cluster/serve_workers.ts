@@ -51,7 +51,7 @@ export async function serveByWorkers(config: Config, count: number): Promise<Run
 export async function serveAsWorker(config: Config, stopping: Promise<string>): Promise<void> {
   const primary = findPrimary()
   if (!primary)
-    throw new StartError('--worker is for processes that `annals serve --workers` starts. Use that one.')
+    throw new StartError('--worker is only for processes started by `annals serve --workers`. Use that one.')
   const service = await import('../service/service.js')
     .then(({ startService }) => startService(config, tellProgress, primary))
     .catch((error) => {

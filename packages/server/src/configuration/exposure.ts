@@ -10,7 +10,7 @@ export function exposureWarnings(config: Config): string[] {
   const warnings: string[] = []
   if (!isLoopback(config.host) && config.behind_tls !== 'true') {
     warnings.push(
-      `HOST ${config.host} can be reached from other machines, and API keys would cross the network in the clear. Put a proxy that speaks TLS in front and set ANNALS_BEHIND_TLS=true, or set HOST=127.0.0.1.`,
+      `HOST ${config.host} can be reached from other machines, and API keys would cross the network unencrypted. Put a proxy that terminates TLS in front and set ANNALS_BEHIND_TLS=true, or set HOST=127.0.0.1.`,
     )
   }
   for (const [variable, token] of [
@@ -18,7 +18,9 @@ export function exposureWarnings(config: Config): string[] {
     ['ANNALS_API_KEY', config.api_key],
   ] as const) {
     if (token !== undefined && deflateRawSync(token).length < TOKEN_BYTES_MIN)
-      warnings.push(`${variable} repeats itself and can be guessed. Make a random one: openssl rand -hex 32.`)
+      warnings.push(
+        `${variable} repeats itself and can be guessed. Create a random one: openssl rand -hex 32.`,
+      )
   }
   if (config.cors_origins === '*')
     warnings.push('ANNALS_CORS_ORIGINS=* lets every web page call the API. Name the origins that need it.')

@@ -67,7 +67,7 @@ export const SETTINGS = {
     default: undefined,
     pattern: { test: (text) => text === '*' || text.split(',').every(isOrigin) },
     takes:
-      'origins as browsers send them, separated by commas, or *: such as https://app.example.com, in lower case, without a path, a final slash or the standard port',
+      'origins as browsers send them, separated by commas, or *: such as https://app.example.com, in lower case, without a path, a trailing slash or the default port',
   },
   ...RATE_SETTINGS,
   body_bytes_max: {
@@ -112,7 +112,7 @@ export const SETTINGS = {
   memory_bytes_max: {
     variable: 'ANNALS_MEMORY_BYTES_MAX',
     meaning:
-      "memory that the bodies, pages, tails and connections of one process share; a request that finds none free waits up to a second and then gets 503; 0: half of V8's heap limit, or a quarter of the machine's or container's memory where that is less",
+      "memory that the bodies, pages, tails and connections of one process share; a request that finds none free waits up to a second and then gets 503; 0: half of V8's heap limit, or a quarter of the machine's or container's memory if that is less",
     unit: 'bytes',
     default: 0,
     min: 0,

@@ -6,7 +6,7 @@ export const ErrorAnswer = Type.Object(
   {
     code: Type.Integer({ description: 'The HTTP status.' }),
     error: Type.String({ description: 'A stable name to program against.' }),
-    msg: Type.String({ description: 'One sentence for a person: what was wrong and what to do.' }),
+    msg: Type.String({ description: 'One sentence for people: what was wrong and what to do.' }),
   },
   { $id: 'Error', additionalProperties: false },
 )
@@ -28,12 +28,12 @@ const EXAMPLES: Record<ErrorName, string> = {
   project_not_found: 'There is no such project.',
   token_not_found: 'There is no such token in this project.',
   route_not_found: 'There is no GET /api/v1/nothing. See /docs for all operations.',
-  method_not_allowed: 'PUT is not possible here; Allow names what is.',
+  method_not_allowed: 'PUT is not supported here; use GET, HEAD.',
   request_timeout: 'The request took too long to arrive. Send it again, faster.',
   seq_conflict:
     "If-Match expected seq 6, but the session's last seq is 7. Read the new entries and try again.",
   seq_ahead:
-    "Seq 12 is beyond the session's last seq 7: what was read is no longer there, as after a restore. Read the log again from its beginning.",
+    "Seq 12 is beyond the session's last seq 7: the entries read before are gone, for example after a restore. Read the log again from its beginning.",
   session_exists:
     'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
   project_exists: 'There is already a project named "checkout".',
@@ -42,7 +42,7 @@ const EXAMPLES: Record<ErrorName, string> = {
   idempotency_key_reused:
     'This Idempotency-Key was used for another request. Use a new key for a new request.',
   rate_limited:
-    'This API key may make 100 requests a second. Nothing was done; retry after the time in Retry-After.',
+    'This API key may make 100 requests per second. Nothing was done; retry after the time in Retry-After.',
   headers_too_large: 'The request line and the headers are larger than 16384 bytes together. Send less.',
   internal_error: 'Something went wrong on the server. Find it in the log by its request id.',
   unavailable: 'The database cannot be reached at the moment. Nothing was stored; retry shortly.',
@@ -52,7 +52,7 @@ const EXAMPLES: Record<ErrorName, string> = {
 const STATUS_TEXT: Record<number, string> = {
   400: 'The request is invalid.',
   401: 'The token is missing, unknown, revoked or expired.',
-  403: 'The token may not do this, or a quota of the project is used up.',
+  403: 'The token does not allow this, or a quota of the project is used up.',
   404: 'It does not exist, or it belongs to another project.',
   409: 'It conflicts with the current state.',
   413: 'The body is too large.',
@@ -80,9 +80,9 @@ const RequestIdHeader = {
 }
 
 const RateLimitHeaders = {
-  'RateLimit-Limit': { type: 'integer', description: 'Requests that the token may make in a second.' },
-  'RateLimit-Remaining': { type: 'integer', description: 'Requests that are left.' },
-  'RateLimit-Reset': { type: 'integer', description: 'Seconds until it may make all of them again.' },
+  'RateLimit-Limit': { type: 'integer', description: 'Requests per second that the token may make.' },
+  'RateLimit-Remaining': { type: 'integer', description: 'Requests left in this window.' },
+  'RateLimit-Reset': { type: 'integer', description: 'Seconds until the next window.' },
 }
 
 interface ResponseParts {

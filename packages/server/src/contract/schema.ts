@@ -25,7 +25,7 @@ export const UserIdentifier = Type.String({
   // Standard URL parsers treat these two as directories, even spelt %2E.
   not: { enum: ['.', '..'] },
   description:
-    "The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use.",
+    "The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.",
   examples: ['omar_davis_3817'],
 })
 
@@ -39,13 +39,13 @@ export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT) {
         minimum: 1,
         maximum: PAGE_LIMIT_MAX,
         default: limit_default,
-        description: 'How many items a page has at most. It may change between pages.',
+        description: 'Most items per page. It may change between pages.',
       }),
     ),
     cursor: Type.Optional(
       Type.String({
         description:
-          'The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused.',
+          'The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused.',
       }),
     ),
     time_desc: Type.Optional(
@@ -60,7 +60,7 @@ export const PageOf = (items: TSchema) =>
     items: Type.Array(items),
     has_more: Type.Boolean({ description: 'Whether another page follows.' }),
     next_cursor: Type.String({
-      description: 'What to send as `cursor` for the next page; empty when there is none.',
+      description: 'The `cursor` of the next page; empty on the last page.',
     }),
   })
 

@@ -17,7 +17,7 @@ export async function checkConnections(
   const node = workers === 1 ? 'a node opens' : `a node of ${workers} workers opens`
   const found = `${node} up to ${ours}; the server has ${available}, of which ${row!.in_use} are in use`
   const todo =
-    'Raise max_connections or the limit of the user or database, or lower ANNALS_DATABASE_CONNECTIONS_MAX; workers and nodes add up.'
+    'Raise max_connections or the limit of the user or database, or lower ANNALS_DATABASE_CONNECTIONS_MAX; all workers and nodes count.'
   if (ours > available) return wrong('connections', 'failure', found, todo)
   if (ours * 2 > available) return wrong('connections', 'warning', `${found}: enough for one node only`, todo)
   return well('connections', `${found}: room for ${Math.floor(available / ours)} nodes`)

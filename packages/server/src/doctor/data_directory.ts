@@ -13,8 +13,8 @@ const FREE_PART = 0.05
 const UNSAFE: Record<number, string> = {
   16914836: 'tmpfs, which is memory',
   2240043254: 'ramfs, which is memory',
-  2035054128: 'overlayfs, which goes with its container',
-  26985: 'NFS, whose server may confirm what it has not stored',
+  2035054128: 'overlayfs, which is deleted with its container',
+  26985: 'NFS, whose server may confirm writes that it has not stored',
 }
 
 /** Checks the directory of the embedded PostgreSQL, without touching it. */
@@ -22,7 +22,7 @@ export async function checkDataDirectory(dataDir: string): Promise<Diagnosis[]> 
   const path = resolve(dataDir)
   const cluster = join(path, 'postgres')
   if (!(await stat(join(cluster, 'PG_VERSION')).catch(() => undefined))) {
-    return [well('data directory', `${path}: nothing there yet; the first start makes it`)]
+    return [well('data directory', `${path}: does not exist yet; the first start creates it`)]
   }
   return [
     await checkDisk(path),
@@ -37,10 +37,10 @@ async function checkDisk(path: string): Promise<Diagnosis> {
   const free = bavail * bsize
   const found = `${(free / GIGABYTE).toFixed(1)} GB free at ${path}`
   const todo =
-    'Make room or enlarge the disk: on a full one appends get 503 until there is space. `annals prune` and exports help.'
+    'Free some space or enlarge the disk: while it is full, appends get 503. `annals prune` and exports help.'
   if (free < FREE_CRITICAL) return wrong('disk', 'failure', found, todo)
   if (files > 0 && ffree / files < FREE_PART)
-    return wrong('disk', 'warning', `${found}, and few files can be made`, todo)
+    return wrong('disk', 'warning', `${found}, and few files can be created`, todo)
   if (free < FREE_LOW || bavail / blocks < FREE_PART) return wrong('disk', 'warning', found, todo)
   return well('disk', found)
 }
@@ -59,11 +59,16 @@ async function checkRights(cluster: string): Promise<Diagnosis> {
   const open = mode & 0o077
   if (open === 0) return well('rights', `${cluster} is closed to other users`)
   const found = `${cluster} is open to others (mode ${(mode & 0o777).toString(8)})`
-  return wrong('rights', 'failure', found, `Run: chmod 700 ${cluster}. The data of all projects lies there.`)
+  return wrong('rights', 'failure', found, `Run: chmod 700 ${cluster}. It contains the data of all projects.`)
 }
 
 async function checkRemains(path: string): Promise<Diagnosis> {
   const remains = await describeRemains(path)
-  if (remains.length === 0) return well('remains', 'no remains of killed processes')
-  return wrong('remains', 'warning', remains.join('; '), 'Nothing: the next start or stop removes them.')
+  if (remains.length === 0) return well('remains', 'no leftovers of killed processes')
+  return wrong(
+    'remains',
+    'warning',
+    remains.join('; '),
+    'Nothing to do: the next start or stop removes them.',
+  )
 }

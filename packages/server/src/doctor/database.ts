@@ -65,25 +65,25 @@ async function checkServer(database: Database): Promise<Diagnosis[]> {
     encoding !== 'UTF8',
     'failure',
     `the database's encoding is ${encoding}`,
-    'Make a database with ENCODING UTF8 (CREATE DATABASE … TEMPLATE template0) and move there by export and import.',
+    'Create a database with ENCODING UTF8 (CREATE DATABASE … TEMPLATE template0) and move the data there by export and import.',
   )
   add(
     in_recovery === 't',
     'failure',
-    'this server is a standby and takes no writes',
+    'this server is a standby and accepts no writes',
     'Point DATABASE_URL at the primary, or promote this one.',
   )
   add(
     can_create !== 't',
     'warning',
-    'the database user may not create tables',
+    'the database user cannot create tables',
     'Before an upgrade, run "annals migrate" as the owner, or grant CREATE on the schema.',
   )
   add(
     is_remote === 't' && is_encrypted !== 't',
     'warning',
     'the connection to another machine is not encrypted',
-    'Add ?sslmode=verify-full to DATABASE_URL, and TLS to the server.',
+    'Enable TLS on the server, and add ?sslmode=verify-full to DATABASE_URL.',
   )
   return checks
 }
@@ -100,11 +100,11 @@ const DURABLE: Record<string, { todo: string; state: 'failure' | 'warning' }> = 
   },
   synchronous_commit: {
     state: 'failure',
-    todo: 'Answered appends can be lost: look for it in ALTER SYSTEM, ALTER ROLE and ALTER DATABASE, RESET it, and restart Annals.',
+    todo: 'Acknowledged appends can be lost: find where it was set (ALTER SYSTEM, ALTER ROLE or ALTER DATABASE), RESET it, and restart Annals.',
   },
   data_checksums: {
     state: 'warning',
-    todo: 'Damage by a disk is not noticed: stop the server and run pg_checksums --enable.',
+    todo: 'Damage by a disk is not detected: stop the server and run pg_checksums --enable.',
   },
 }
 
@@ -131,6 +131,6 @@ async function checkClock(database: Database): Promise<Diagnosis> {
     'clock',
     'warning',
     found,
-    "Let both be set by NTP: timestamps are the database's, expiry of tokens is judged by both.",
+    "Synchronize both by NTP: timestamps come from the database's clock, and the expiry of tokens is checked against both.",
   )
 }

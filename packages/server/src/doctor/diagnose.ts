@@ -27,9 +27,9 @@ export async function diagnose(
     config = readConfig(environment)
   } catch (error) {
     if (!(error instanceof StartError)) throw error
-    return [...checks, wrong('settings', 'failure', 'a setting does not fit', error.message)]
+    return [...checks, wrong('settings', 'failure', 'a setting is invalid', error.message)]
   }
-  checks.push(well('settings', 'all have values that fit'), ...checkExposure(config))
+  checks.push(well('settings', 'all values are valid'), ...checkExposure(config))
   if (config.database_url === undefined) {
     const directory = await attempt('data directory', () => checkDataDirectory(config.data_dir))
     checks.push(...directory)
@@ -47,7 +47,7 @@ async function checkConnection(config: Config, open: OpenDatabase, workers: numb
     const todo =
       reason instanceof StartError
         ? reason.message
-        : 'Check DATABASE_URL, that the server runs, and that it lets us in.'
+        : 'Check DATABASE_URL, that the server runs, and that it accepts this user.'
     const cause = (reason.cause as Error | undefined)?.message
     return [wrong('connection', 'failure', `no connection${cause ? ` (${cause.trim()})` : ''}`, todo)]
   }

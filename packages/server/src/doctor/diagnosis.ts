@@ -31,6 +31,6 @@ export async function attempt(
     return [await look()].flat()
   } catch (error) {
     const found = `could not be checked: ${(error as Error).message}`
-    return [{ check, state: 'skipped', found, todo: 'See whether the database user may look at it.' }]
+    return [{ check, state: 'skipped', found, todo: 'Check whether the database user may read it.' }]
   }
 }

@@ -23,7 +23,9 @@ export function checkVariables(environment: Record<string, string | undefined>):
   if (unknown.length === 0) return well('variables', 'no ANNALS_ variable is misspelt')
   const hints = unknown.map((name) => {
     const nearest = nearestTo(name, known)
-    return nearest === undefined ? `Nothing reads ${name}: remove it.` : `${name}: did you mean ${nearest}?`
+    return nearest === undefined
+      ? `No part of Annals reads ${name}: remove it.`
+      : `${name}: did you mean ${nearest}?`
   })
   const found = `${unknown.join(', ')}: not a setting`
   return wrong('variables', 'warning', found, `${hints.join(' ')} The README lists all settings.`)

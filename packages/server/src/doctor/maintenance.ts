@@ -17,7 +17,7 @@ export async function checkVacuum(database: Database): Promise<Diagnosis[]> {
       'vacuum',
       'failure',
       off,
-      'Tables grow and appends become slow: switch it on (ALTER SYSTEM RESET …, ALTER TABLE … RESET (autovacuum_enabled)).',
+      'Tables grow and appends become slow: turn it on (ALTER SYSTEM RESET …, ALTER TABLE … RESET (autovacuum_enabled)).',
     ),
   )
   if (Number(row!.xid_age) > XID_AGE_HIGH)

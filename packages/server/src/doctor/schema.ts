@@ -9,14 +9,23 @@ import { LIST_OBJECTS, READ_SCHEMA_VERSION } from './doctor_queries.js'
 export async function checkSchema(database: Database): Promise<Diagnosis[]> {
   const applied = await appliedVersion(database)
   const needed = schemaVersion()
-  if (applied === 0) return [well('schema', 'none yet; the first start makes it')]
+  if (applied === 0) return [well('schema', 'none yet; the first start creates it')]
   if (applied < needed) {
-    const todo = 'Run "annals migrate", or start this version of Annals, which does so.'
-    return [wrong('schema', 'warning', `version ${applied}, and this Annals has ${needed}`, todo)]
+    const todo = 'Run "annals migrate", or start this version of Annals, which does that.'
+    return [
+      wrong('schema', 'warning', `version ${applied}, and this version of Annals needs ${needed}`, todo),
+    ]
   }
   if (applied > needed) {
-    const todo = 'A newer Annals has migrated it: run that version, or a newer one.'
-    return [wrong('schema', 'failure', `version ${applied}, and this Annals knows up to ${needed}`, todo)]
+    const todo = 'A newer version of Annals has migrated it: run that version, or a newer one.'
+    return [
+      wrong(
+        'schema',
+        'failure',
+        `version ${applied}, and this version of Annals knows up to ${needed}`,
+        todo,
+      ),
+    ]
   }
   return [well('schema', `version ${applied}`), ...(await checkObjects(database))]
 }
@@ -29,7 +38,7 @@ async function checkObjects(database: Database): Promise<Diagnosis[]> {
     .filter(({ name }) => valid.get(name) !== true)
     .map(({ name, statement }) =>
       valid.has(name)
-        ? wrong('indexes', 'failure', `${name} is not valid`, `Drop it and make it anew: ${statement};`)
+        ? wrong('indexes', 'failure', `${name} is not valid`, `Drop it and create it again: ${statement};`)
         : wrong('indexes', 'failure', `${name} is missing`, `Make it: ${statement};`),
     )
   return checks.length > 0

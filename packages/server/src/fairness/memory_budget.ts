@@ -56,7 +56,7 @@ export class MemoryShare {
   /** Holds at least so many bytes, after a short wait if necessary. @throws AnnalsError overloaded */
   async hold(bytes: number): Promise<void> {
     if (this.tryHold(bytes)) return
-    if (this.isClosed) throw new AnnalsError('overloaded', 'The caller has left.')
+    if (this.isClosed) throw new AnnalsError('overloaded', 'The caller has disconnected.')
     const more = this.missing(bytes)
     await this.budget.wait(this.owner, more)
     if (this.isClosed) this.budget.giveBack(this.owner, more)

@@ -21,12 +21,10 @@ export async function listen(app: AppServer, config: { host: string; port: numbe
       )
     }
     if (code === 'EACCES')
-      throw new StartError(
-        `Port ${config.port} needs more rights than this user has. Set PORT to one above 1023.`,
-      )
+      throw new StartError(`This user may not listen on port ${config.port}. Set PORT to one above 1023.`)
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
       throw new StartError(
-        `HOST ${config.host} is no address of this machine. Set HOST to one that is, such as 127.0.0.1.`,
+        `HOST ${config.host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1.`,
       )
     }
     throw error

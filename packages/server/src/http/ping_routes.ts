@@ -11,10 +11,10 @@ export function pingRoutes(app: AppServer): void {
     {
       schema: {
         operationId: 'ping',
-        summary: 'Check the address and the token',
+        summary: 'Check the URL and the token',
         tags: ['Service'],
         querystring: NoQuery,
-        response: responses({ description: 'Both are good.', data: Empty, message: 'pong' }),
+        response: responses({ description: 'Both are valid.', data: Empty, message: 'pong' }),
       },
     },
     async (_request, reply) => reply.header('content-type', 'application/json; charset=utf-8').send(PONG),

@@ -30,7 +30,7 @@ export function learningSpaceRoutes(app: AppServer): void {
         operationId: 'createLearningSpace',
         summary: 'Create a learning space',
         description:
-          'For the project, or for one of its users, who is created on first use. No body at all counts as `{}`.',
+          'For the project, or for one of its users, who is created on first use. An absent body counts as `{}`.',
         tags: ['Learning spaces'],
         querystring: NoQuery,
         headers: IdempotencyHeaders,
@@ -89,13 +89,13 @@ export function learningSpaceRoutes(app: AppServer): void {
         operationId: 'mergeLearningSpaceMeta',
         summary: "Merge into a learning space's meta",
         description:
-          'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with the meta that it sent, and without the user.',
+          'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` gets back the meta that it sent, without the user.',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
         querystring: NoQuery,
         body: PatchLearningSpaceBody,
         response: responses({
-          description: 'The learning space after the merge.',
+          description: 'The merged learning space.',
           data: Type.Ref('LearningSpace'),
           body: true,
           errors: ['learning_space_not_found'],
@@ -122,7 +122,7 @@ export function learningSpaceRoutes(app: AppServer): void {
         params: LearningSpaceParams,
         querystring: NoQuery,
         response: responses({
-          description: 'It is deleted.',
+          description: 'It was deleted.',
           data: Empty,
           errors: ['learning_space_not_found'],
         }),

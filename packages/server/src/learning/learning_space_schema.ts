@@ -14,8 +14,8 @@ const Meta = (description: string) => JsonObject(description, { topic: 'refunds'
 export const LearningSpace = Type.Object(
   {
     id: Uuid('The learning space.'),
-    user_id: Nullable(Uuid("The user's UUID, null when the space has no user.")),
-    meta: Meta('What the caller keeps with the space; `{}` when never set.'),
+    user_id: Nullable(Uuid("The user's UUID; null if the space has no user.")),
+    meta: Meta('Any JSON object of the caller, stored with the space; `{}` if never set.'),
     created_at: Timestamp('When it was created.'),
     updated_at: Timestamp('When it last changed.'),
   },
@@ -44,5 +44,5 @@ export const ListLearningSpacesQuery = Strict({
 })
 
 export const PatchLearningSpaceBody = Strict({
-  meta: Meta('Merged into what is there; a null deletes its key.'),
+  meta: Meta('Merged into the stored meta; a null deletes its key.'),
 })

@@ -58,7 +58,7 @@ export async function createOnce(
 function stillUnderWay(): AnnalsError {
   return new AnnalsError(
     'unavailable',
-    'The first request with this Idempotency-Key is still being carried out. Send it again later for its answer.',
+    'The first request with this Idempotency-Key is still in progress. Retry later for its answer.',
   )
 }
 

@@ -14,7 +14,7 @@ export const TimelineEvent = Type.Object(
     seq: Seq,
     id: Uuid('The event.'),
     project_id: Uuid('The project that the token names.'),
-    session_id: Uuid('The session whose log it stands in.'),
+    session_id: Uuid('The session whose log contains it.'),
     type: EventType,
     data: EventData,
     created_at: Timestamp('When it was stored.'),
@@ -37,8 +37,7 @@ export const TimelineMessage = Type.Object(
 
 export const TimelineItem = Type.Union([Type.Ref('TimelineMessage'), Type.Ref('TimelineEvent')], {
   $id: 'TimelineItem',
-  description:
-    'An entry of a log: an event as it is, or a message with the blob that was written and its format.',
+  description: 'An entry of a log: an event unchanged, or a message with its stored blob and its format.',
   discriminator: {
     propertyName: 'kind',
     mapping: { message: '#/components/schemas/TimelineMessage', event: '#/components/schemas/TimelineEvent' },
@@ -66,14 +65,14 @@ export const TailHeaders = Type.Object({
     Type.String({
       pattern: '^(0|[1-9][0-9]{0,15})$',
       description:
-        'For the live tail: the seq of the last entry that was received. It takes precedence over `after_seq`.',
+        'For the live tail: the seq of the last entry received. It takes precedence over `after_seq`.',
     }),
   ),
 })
 
 const GivenId = Type.Optional(
   Uuid(
-    'The id that the entry shall have. An entry that the session has under it already is answered, not stored again.',
+    'An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.',
   ),
 )
 

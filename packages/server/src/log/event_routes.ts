@@ -25,14 +25,14 @@ export function eventRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'addEvent',
         summary: 'Add a structured event to a session',
         description:
-          "Stored behind the session's last entry, and answered when it is durable. Messages and events share one numbering, `seq`.",
+          "Stored after the session's last entry, and acknowledged once it is durable. Messages and events share one numbering, `seq`.",
         tags: ['Events'],
         params: SessionParams,
         querystring: NoQuery,
         headers: AppendHeaders,
         body: AddEventBody,
         response: responses({
-          description: 'The event as it is stored.',
+          description: 'The stored event.',
           data: Type.Ref('SessionEvent'),
           body: true,
           idempotent: true,

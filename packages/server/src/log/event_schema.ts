@@ -5,7 +5,7 @@ import { ENTRY_PAGE_LIMIT_DEFAULT, EVENT_TYPE_LENGTH_MAX, IDEMPOTENCY_KEY_LENGTH
 export const EventType = Type.String({
   minLength: 1,
   maxLength: EVENT_TYPE_LENGTH_MAX,
-  description: "What kind of event it is, in the caller's own words.",
+  description: 'The kind of event, named by the caller.',
   examples: ['tool_call'],
 })
 
@@ -16,8 +16,7 @@ export const EventData = JsonObject('The event itself: any JSON object.', {
 
 export const Seq = Type.Integer({
   minimum: 1,
-  description:
-    "The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed.",
+  description: "The entry's number in its session: 1, 2, 3, … without gaps, in commit order.",
   examples: [7],
 })
 
@@ -25,12 +24,12 @@ export const SessionEvent = Type.Object(
   {
     id: Uuid('The event.'),
     project_id: Uuid('The project that the token names.'),
-    session_id: Uuid('The session whose log it stands in.'),
+    session_id: Uuid('The session whose log contains it.'),
     type: EventType,
     data: EventData,
     seq: Seq,
     created_at: Timestamp('When it was stored. It never decreases along `seq`.'),
-    updated_at: Timestamp('As `created_at`: an event does not change.'),
+    updated_at: Timestamp('The same as `created_at`: events do not change.'),
   },
   { $id: 'SessionEvent' },
 )
@@ -62,7 +61,7 @@ export const AppendHeaders = Type.Object({
     Type.String({
       pattern: '^"(0|[1-9][0-9]{0,15})"$',
       description:
-        'Append only if the last seq of the session is still this one; `"0"` means: only if the log is empty.',
+        'Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.',
       examples: ['"7"'],
     }),
   ),

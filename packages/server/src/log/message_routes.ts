@@ -51,14 +51,14 @@ function addRoute(app: AppServer, { appender, usage, thread }: AppParts): void {
         operationId: 'addMessage',
         summary: 'Add a message to a session',
         description:
-          "`blob` is one whole message in the provider's own format; read in that format it comes back equal.",
+          "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged.",
         params: SessionParams,
         querystring: NoQuery,
         headers: AppendHeaders,
         body: AddMessageBody,
         response: responses({
           status: 201,
-          description: 'The message as it is stored.',
+          description: 'The stored message.',
           data: Type.Ref('Message'),
           body: true,
           idempotent: true,
@@ -145,12 +145,12 @@ function metaAndTokenRoutes(app: AppServer): void {
         operationId: 'mergeMessageMeta',
         summary: "Merge into a message's meta",
         description:
-          'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with what it sent.',
+          'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
         params: MessageParams,
         querystring: NoQuery,
         body: PatchMetaBody,
         response: responses({
-          description: 'The meta after the merge.',
+          description: 'The merged meta.',
           data: MergedMeta,
           body: true,
           errors: ['session_not_found', 'message_not_found'],
@@ -179,7 +179,7 @@ function metaAndTokenRoutes(app: AppServer): void {
         operationId: 'countTokens',
         summary: "Count the tokens of a session's messages",
         description:
-          'In o200k_base, over text, tool calls and tool results. Kept with the session, not counted anew.',
+          'In o200k_base, over text, tool calls and tool results. Stored with the session, not recounted.',
         params: SessionParams,
         querystring: NoQuery,
         response: responses({ description: 'The count.', data: TokenCounts, errors: ['session_not_found'] }),

@@ -22,7 +22,7 @@ export const MessageBlob = JsonObject(
 )
 
 export const MessageMeta = JsonObject(
-  'What the caller keeps with the message; any JSON object, up to 64 KiB.',
+  'Any JSON object of the caller, stored with the message, up to 64 KiB.',
   {
     source: 'web',
   },
@@ -33,7 +33,7 @@ const Part = Type.Object(
     type: Type.String({ examples: ['text'] }),
     text: Type.Optional(Nullable(Type.String())),
     meta: Type.Optional(
-      Nullable(JsonObject('What else the part carries.', { id: 'call_1', name: 'get_user_details' })),
+      Nullable(JsonObject('Further data of the part.', { id: 'call_1', name: 'get_user_details' })),
     ),
   },
   { description: 'One block of content in the neutral form.', additionalProperties: true },
@@ -42,8 +42,8 @@ const Part = Type.Object(
 export const Message = Type.Object(
   {
     id: Uuid('The message.'),
-    session_id: Uuid('The session whose log it stands in.'),
-    parent_id: Nullable(Uuid('The message before it in the session.')),
+    session_id: Uuid('The session whose log contains it.'),
+    parent_id: Nullable(Uuid('The previous message in the session.')),
     role: Type.Union([Type.Literal('user'), Type.Literal('assistant')]),
     meta: MessageMeta,
     parts: Type.Array(Part),
@@ -70,22 +70,20 @@ export const ListMessagesQuery = Strict({
     Type.Integer({
       minimum: 1,
       maximum: PAGE_LIMIT_MAX,
-      description: 'How many messages a page has at most. None: the whole session, streamed.',
+      description: 'Most messages per page. Absent: the whole session, streamed.',
     }),
   ),
   with_events: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'true: also the events that lie among the messages of the page.',
+      description: 'true: also the events between the messages of the page.',
     }),
   ),
 })
 export type ListMessagesQuery = Static<typeof ListMessagesQuery>
 
 export const MessagePage = Type.Object({
-  items: Type.Array(
-    JsonObject('A message in the format that was asked for.', { role: 'user', content: 'Hello' }),
-  ),
+  items: Type.Array(JsonObject('A message in the requested format.', { role: 'user', content: 'Hello' })),
   ids: Type.Array(Uuid('The message that the item at the same place comes from, or begins with.')),
   metas: Type.Array(MessageMeta),
   has_more: Type.Boolean(),

@@ -29,7 +29,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'readTimeline',
         summary: "Read a session's log, or tail it",
         description:
-          'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path sends what is stored behind `after_seq` (or `Last-Event-ID`) and then each new entry, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends when the log is behind what it has sent: both happen after a restore from a backup.',
+          'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends if the log becomes shorter than what it has sent; both can happen after a restore from a backup.',
         tags: ['Timeline'],
         params: SessionParams,
         querystring: TimelineQuery,
@@ -81,7 +81,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'appendEntries',
         summary: 'Append a batch of entries, all or nothing',
         description:
-          'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent by itself: sent again, it is answered and not stored again.',
+          'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent: if it is sent again, the stored entry is returned.',
         tags: ['Timeline'],
         params: SessionParams,
         querystring: NoQuery,
@@ -89,7 +89,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         body: AppendEntriesBody,
         response: responses({
           status: 201,
-          description: 'The entries as they are stored, in order.',
+          description: 'The stored entries, in order.',
           data: AppendedEntries,
           body: true,
           idempotent: true,

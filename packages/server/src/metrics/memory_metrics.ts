@@ -24,8 +24,16 @@ export function watchMemory(registry: Registry, memory: WatchedMemory): void {
         this.inc(read())
       },
     })
-  gauge('annals_memory_bytes', 'Bytes of the budget that connections and requests hold.', () => memory.taken)
-  gauge('annals_memory_bytes_max', 'The budget of memory.', () => memory.places_max)
-  total('annals_memory_waits_total', 'Requests that had to wait for memory.', () => memory.counts.waits)
-  total('annals_memory_refusals_total', 'Requests refused for want of memory.', () => memory.counts.refusals)
+  gauge(
+    'annals_memory_bytes',
+    'Bytes of the memory budget in use by connections and requests.',
+    () => memory.taken,
+  )
+  gauge('annals_memory_bytes_max', 'Bytes of the memory budget.', () => memory.places_max)
+  total('annals_memory_waits_total', 'Requests that waited for memory.', () => memory.counts.waits)
+  total(
+    'annals_memory_refusals_total',
+    'Requests refused because no memory was free.',
+    () => memory.counts.refusals,
+  )
 }

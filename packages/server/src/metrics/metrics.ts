@@ -47,43 +47,41 @@ export class Metrics {
   )
   /** By route, method and status, because looking labels up, or joining them, costs more than counting. */
   private readonly series = new Map<string, Map<string, Map<number, Series>>>()
-  private readonly errors = this.counter(
-    'annals_errors_total',
-    'Requests that failed, by name of the error.',
-    ['error'],
-  )
+  private readonly errors = this.counter('annals_errors_total', 'Failed requests, by name of the error.', [
+    'error',
+  ])
   private readonly refusals = this.counter(
     'annals_requests_shed_total',
-    'Requests that were refused unread with 503 overloaded, because the process had too much to do. Not in the rest.',
+    'Requests refused unread with 503 overloaded, because the process was overloaded. Not counted elsewhere.',
   )
   private readonly flushEntries = this.histogram(
     'annals_flush_entries',
-    'Entries that were stored together in one commit.',
+    'Entries stored together in one commit.',
     ENTRIES,
   )
   private readonly flushSeconds = this.histogram(
     'annals_flush_duration_seconds',
-    'From the begin of a flush until its commit was answered, retries included.',
+    'From the start of a flush to the answer to its commit, including retries.',
     SECONDS,
   )
   private readonly flushWait = this.histogram(
     'annals_flush_wait_seconds',
-    'How long the oldest append of a flush had waited for its begin.',
+    'How long the oldest append of a flush waited for its start.',
     SECONDS,
   )
   private readonly troubles = this.counter(
     'annals_flush_troubles_total',
-    'What flushes met: away and collided are tried again, split is stored in halves, unavailable and in_doubt are given up.',
+    'What went wrong in flushes: away and collided are retried, split is stored in halves, unavailable and in_doubt are given up.',
     ['trouble'],
   )
   private readonly failures = this.counter(
     'annals_statement_errors_total',
-    'Statements that failed, by name and SQLSTATE.',
+    'Failed statements, by name and SQLSTATE.',
     ['statement', 'sqlstate'],
   )
   private readonly lostLines = this.counter(
     'annals_log_lines_lost_total',
-    'Lines of the log that could not be written, because the disk was full or nobody read them.',
+    'Log lines that could not be written, because the disk was full or nobody read them.',
   )
 
   constructor() {
@@ -100,10 +98,10 @@ export class Metrics {
   /** Adds gauges that are read on request. */
   watch({ appender, feed, memory, pools }: MetricSources): void {
     const load = () => appender.load()
-    this.gauge('annals_append_queue_requests', 'Appends that wait for a commit.', () => load().requests)
-    this.gauge('annals_append_queue_bytes', 'Bytes of appends that wait for a commit.', () => load().bytes)
+    this.gauge('annals_append_queue_requests', 'Appends waiting for a commit.', () => load().requests)
+    this.gauge('annals_append_queue_bytes', 'Bytes of appends waiting for a commit.', () => load().bytes)
     this.gauge('annals_append_flushes', 'Commits of appends in flight.', () => load().flushes)
-    this.gauge('annals_tails', 'Live tails that are open.', () => feed.load().subscriptions)
+    this.gauge('annals_tails', 'Open live tails.', () => feed.load().subscriptions)
     watchMemory(this.registry, memory)
     const ofPools = (name: string, help: string, field: 'total' | 'idle' | 'waiting') => {
       const read = () =>
@@ -112,7 +110,7 @@ export class Metrics {
     }
     ofPools('annals_database_connections', 'Connections open.', 'total')
     ofPools('annals_database_connections_idle', 'Of these, idle.', 'idle')
-    ofPools('annals_database_waiting', 'Statements that wait for a connection.', 'waiting')
+    ofPools('annals_database_waiting', 'Statements waiting for a connection.', 'waiting')
     const { reserved, ...shared } = pools
     const ofShares = (name: string, help: string, field: 'waits' | 'refusals') =>
       this.poolCounter(name, help, () =>
@@ -120,12 +118,12 @@ export class Metrics {
       )
     ofShares(
       'annals_database_waits_total',
-      'Statements and transactions that had to wait for a connection of their share.',
+      'Statements and transactions that waited for a connection of their share.',
       'waits',
     )
     ofShares(
       'annals_database_refusals_total',
-      'Of these, and of those that had no room to wait, those that got none.',
+      'Statements and transactions that got no connection, after waiting or for lack of room to wait.',
       'refusals',
     )
     new Gauge({

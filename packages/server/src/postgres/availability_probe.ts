@@ -114,4 +114,4 @@ export class AvailabilityProbe {
 }
 
 /** The error of a statement that was in flight when the database became silent. */
-export const SILENCE = 'The database has fallen silent'
+export const SILENCE = 'The database does not answer'

@@ -79,7 +79,7 @@ export function describeError(error: unknown): Record<string, unknown> {
   const quotes = isUnstorable(error) || isUniqueViolation(error) || sqlstate?.startsWith('23')
   return {
     type: error.name,
-    message: quotes ? '(left out: it may quote stored data)' : error.message,
+    message: quotes ? '(omitted: it may quote stored data)' : error.message,
     ...(sqlstate !== undefined && { sqlstate }),
     ...(statement !== undefined && { statement }),
     ...(sqlstate === undefined && { stack: error.stack }),

@@ -61,7 +61,7 @@ export async function checkSchema(target: ConnectionTarget): Promise<void> {
     const found = await appliedVersion(client)
     if (found < schemaVersion()) {
       throw new StartError(
-        `The database has schema version ${found}, this Annals needs ${schemaVersion()}. Run "annals migrate", or start the service, and try again.`,
+        `The database has schema version ${found}, but this version of Annals needs ${schemaVersion()}. Run "annals migrate", or start the service, and try again.`,
       )
     }
   } finally {
@@ -195,7 +195,7 @@ async function refuseNewerSchema(client: pg.Client, newest: number): Promise<voi
   const found = await appliedVersion(client)
   if (found > newest) {
     throw new StartError(
-      `The database has schema version ${found}, this Annals knows up to ${newest}. A newer Annals has migrated it: start that version, or a newer one.`,
+      `The database has schema version ${found}, but this version of Annals knows up to ${newest}. A newer version has migrated it: start that one, or a newer one.`,
     )
   }
 }
@@ -203,7 +203,7 @@ async function refuseNewerSchema(client: pg.Client, newest: number): Promise<voi
 function explainRefusal(error: unknown, migration?: string): unknown {
   if (sqlStateOf(error) === '42501') {
     return new StartError(
-      `The database user may not create tables (${(error as Error).message}). Grant it CREATE on the schema, or run "annals migrate" as an owner.`,
+      `The database user cannot create tables (${(error as Error).message}). Grant it CREATE on the schema, or run "annals migrate" as an owner.`,
     )
   }
   if (migration && error instanceof Error) error.message = `migration ${migration}: ${error.message}`

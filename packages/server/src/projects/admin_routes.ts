@@ -87,7 +87,7 @@ function projectRoutes(app: AppServer, database: Database): void {
       schema: {
         operationId: 'changeProject',
         summary: "Change a project's settings",
-        description: 'What the body leaves out stays as it is; null takes a setting away.',
+        description: 'Omitted settings stay unchanged; null removes a setting.',
         tags: ['Administration'],
         security: SECURITY,
         params: ProjectParams,
@@ -116,7 +116,11 @@ function projectRoutes(app: AppServer, database: Database): void {
         security: SECURITY,
         params: ProjectParams,
         querystring: NoQuery,
-        response: responses({ description: 'It is erased.', data: Empty, errors: ['project_not_found'] }),
+        response: responses({
+          description: 'The project was erased.',
+          data: Empty,
+          errors: ['project_not_found'],
+        }),
       },
     },
     async (request, reply) => {

@@ -5,7 +5,7 @@ import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 export const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
   minItems: 1,
   uniqueItems: true,
-  description: 'What the token may do.',
+  description: 'What the token allows.',
   examples: [['read', 'write']],
 })
 
@@ -13,7 +13,7 @@ const RetentionDays = Nullable(
   Type.Integer({
     minimum: 1,
     maximum: RETENTION_DAYS_MAX,
-    description: 'Days after which a session that nobody has touched is deleted; null: never.',
+    description: 'Days after which an untouched session is deleted; null: never.',
     examples: [90],
   }),
 )
@@ -23,7 +23,7 @@ const RateLimit = Nullable(
     minimum: 0,
     maximum: RATE_LIMIT_MAX,
     description:
-      "How many requests a second each of the project's tokens may make, at each node; 0: any number; null: as many as the service allows by default.",
+      "Most requests per second of each of the project's tokens, at each node; 0: unlimited; null: the service's default.",
     examples: [100],
   }),
 )
@@ -35,11 +35,9 @@ function quota(description: string) {
 }
 
 const QUOTAS = {
-  max_sessions: quota('How many sessions the project may have.'),
-  max_bytes: quota(
-    'How many bytes the entries of all its sessions may have, as the JSON in which they were sent.',
-  ),
-  max_tails: quota('How many live tails it may have open at each node.'),
+  max_sessions: quota('Most sessions of the project.'),
+  max_bytes: quota('Most bytes of the entries of all its sessions, as the JSON in which they were sent.'),
+  max_tails: quota('Most open live tails at each node.'),
 }
 
 export const Project = Type.Object(
@@ -57,12 +55,12 @@ export const Project = Type.Object(
 export const Token = Type.Object(
   {
     id: Uuid('The token, for revoking it.'),
-    project_id: Uuid('The project that it opens.'),
+    project_id: Uuid('Its project.'),
     name: Name,
     scopes: Scopes,
     created_at: Timestamp('When it was created.'),
-    expires_at: Nullable(Timestamp('From when on it is refused; null: never.')),
-    revoked_at: Nullable(Timestamp('Since when it is refused; null: it is not.')),
+    expires_at: Nullable(Timestamp('When it expires; null: never.')),
+    revoked_at: Nullable(Timestamp('When it was revoked; null: it was not.')),
   },
   { $id: 'Token' },
 )
@@ -89,12 +87,12 @@ export const TokenParams = Strict({ project_id: Uuid('The project.'), token_id: 
 export const CreateTokenBody = Strict({
   name: Name,
   scopes: Type.Optional(Scopes),
-  expires_at: Type.Optional(Nullable(Timestamp('From when on it shall be refused.'))),
+  expires_at: Type.Optional(Nullable(Timestamp('When it shall expire.'))),
 })
 export type CreateTokenBody = Static<typeof CreateTokenBody>
 
 export const TokenSecret = Type.String({
-  description: 'The secret. It is shown this once.',
+  description: 'The secret. It is shown only once.',
   examples: ['sk-annals-…'],
 })
 

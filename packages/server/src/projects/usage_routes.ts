@@ -8,7 +8,7 @@ import { ProjectParams } from './project_schema.js'
 import { readQuotas } from './projects.js'
 
 const DESCRIPTION =
-  'Counted a moment ago: at most a second, or for a very large project twenty times what it takes to count it. Tails are those of the node that answers.'
+  'Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers.'
 
 /** Usage and quotas of the key's project. */
 export function usageRoutes(app: AppServer, { usage, feed }: AppParts): void {

@@ -14,13 +14,13 @@ export const Usage = Type.Object(
     sessions: used('How many there are.'),
     entries: used('Messages and events in the logs of all sessions.'),
     bytes: used('Of all entries, as the JSON in which they were sent.'),
-    tails: used('Live tails that are open at the node that answers; the quota holds for each node.'),
+    tails: used('Live tails open at the node that answers; the quota applies to each node.'),
     requests_per_second: Type.Object({
       max: Nullable(
         Type.Integer({
           minimum: 0,
           description:
-            "For each of the project's keys at each node; 0: any number; null: the service's default.",
+            "For each of the project's keys at each node; 0: unlimited; null: the service's default.",
         }),
       ),
     }),

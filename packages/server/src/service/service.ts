@@ -132,7 +132,7 @@ export async function describeApiAsJson(): Promise<string> {
 function openLogger(config: Config, metrics: Metrics, undo: Undo): Logger {
   const output = new LogOutput({
     onLost: (lines) => metrics.logLinesLost(lines),
-    onResumed: (lines) => logger.warn({ lines }, 'lines of the log were lost: they could not be written'),
+    onResumed: (lines) => logger.warn({ lines }, 'log lines were lost: they could not be written'),
   })
   const logger = pino({ level: config.log_level, base: { pid: process.pid } }, output)
   const end = () => output.end()

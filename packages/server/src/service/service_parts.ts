@@ -28,7 +28,7 @@ import { findTracing } from '../tracing/find_tracing.js'
 const PROBE_SHARE = 0.8
 
 const TOO_MUCH_UNDER_WAY =
-  'This project has too many requests under way that need the database. Nothing was done; retry shortly.'
+  'This project has too many requests in flight that need the database. Nothing was done; retry shortly.'
 
 /**
  * Long requests at once. A single project may use two of these slots: while it copies a long session, which may take
@@ -93,7 +93,7 @@ export function openPools(
     appends: new SharedPool(open(flushes_max), {
       places_max: flushes_max,
       wait_ms_max,
-      refusal: () => new DatabaseAway(false, new Error('no connection for appends came free')),
+      refusal: () => new DatabaseAway(false, new Error('no connection for appends became free')),
     }),
     reserved: open(RESERVED_CONNECTIONS),
   }
@@ -107,7 +107,7 @@ export function limitLongWork({ database_wait_ms_max: wait_ms_max }: Config): Fa
     refusal: () =>
       new AnnalsError(
         'overloaded',
-        'Too many copies and erasures are under way at this node. Try again when one of them has ended.',
+        'Too many copies and erasures are in progress at this node. Retry when one of them has ended.',
       ),
   })
 }

@@ -21,7 +21,7 @@ export function configsRoutes(app: AppServer): void {
         ...SHARED,
         operationId: 'getConfigs',
         summary: "Read a session's configs",
-        description: 'The session, which its configs are part of.',
+        description: 'The session, including its configs.',
         response: responses({
           description: 'The session.',
           data: Type.Ref('Session'),
@@ -42,7 +42,7 @@ export function configsRoutes(app: AppServer): void {
         summary: "Replace a session's configs",
         body: ConfigsBody,
         response: responses({
-          description: 'They are replaced.',
+          description: 'The configs were replaced.',
           data: Empty,
           body: true,
           errors: ['session_not_found'],
@@ -64,10 +64,10 @@ export function configsRoutes(app: AppServer): void {
         operationId: 'mergeConfigs',
         summary: "Merge into a session's configs",
         description:
-          'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` is answered with what it sent.',
+          'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
         body: ConfigsBody,
         response: responses({
-          description: 'The configs after the merge.',
+          description: 'The merged configs.',
           data: MergedConfigs,
           body: true,
           errors: ['session_not_found'],

@@ -184,7 +184,7 @@ async function reasonOfEnd(connection: Queryable, copy: Copy): Promise<Error> {
 function brokenOff(): AnnalsError {
   return new AnnalsError(
     'unavailable',
-    'The copy was broken off, and nothing of it is left. Send the request again for a new one.',
+    'The copy was aborted, and nothing of it is left. Retry for a new one.',
   )
 }
 

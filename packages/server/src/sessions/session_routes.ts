@@ -29,7 +29,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'listSessions',
         summary: "List the project's sessions",
         description:
-          'In order of `created_at`. A walk by cursor shows every session that exists throughout it exactly once.',
+          'In order of `created_at`. A walk by cursor returns every session that exists throughout it exactly once.',
         tags: ['Sessions'],
         querystring: ListSessionsQuery,
         response: responses({
@@ -61,7 +61,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'createSession',
         summary: 'Create a session',
         description:
-          'All fields are optional; no body at all counts as `{}`. The user is created on first use. For a session that exists already under `use_uuid`, a key without the scope `read` is answered with the fields that it sent.',
+          'All fields are optional; an absent body counts as `{}`. The user is created on first use. If the session of `use_uuid` already exists, a key without the scope `read` gets back the fields that it sent.',
         tags: ['Sessions'],
         querystring: NoQuery,
         headers: IdempotencyHeaders,
@@ -71,7 +71,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
           description: 'The new session.',
           data: Type.Ref('Session'),
           also: {
-            200: 'The session that the project has under `use_uuid` already; what was sent agrees with it.',
+            200: 'The existing session with this `use_uuid`; the request agrees with it.',
           },
           body: true,
           idempotent: true,
@@ -124,7 +124,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         tags: ['Sessions'],
         params: SessionParams,
         querystring: NoQuery,
-        response: responses({ description: 'It is deleted.', data: Empty, errors: ['session_not_found'] }),
+        response: responses({ description: 'It was deleted.', data: Empty, errors: ['session_not_found'] }),
       },
     },
     async (request, reply) => {
@@ -145,14 +145,14 @@ function copyRoute(app: AppServer, parts: AppParts): void {
         operationId: 'copySession',
         summary: 'Copy a session with its log',
         description:
-          "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries or 4 MiB is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete; a message's meta that is changed meanwhile may be the old or the new one. If the caller leaves, a copy with an `Idempotency-Key` is finished, one without is dropped.",
+          "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries or 4 MiB is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` is finished; one without is dropped.",
         tags: ['Sessions'],
         params: SessionParams,
         querystring: NoQuery,
         headers: IdempotencyHeaders,
         body: EmptyBody,
         response: responses({
-          description: 'It is copied.',
+          description: 'It was copied.',
           data: CopiedSession,
           body: true,
           idempotent: true,

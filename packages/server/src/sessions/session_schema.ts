@@ -16,11 +16,11 @@ export const Session = Type.Object(
   {
     id: Uuid('The session.'),
     project_id: Uuid('The project that the token names.'),
-    user_id: Nullable(Uuid("The user's UUID, null when the session has no user.")),
-    configs: Configs('What the caller keeps with the session; `{}` when never set.'),
+    user_id: Nullable(Uuid("The user's UUID; null if the session has no user.")),
+    configs: Configs('Any JSON object of the caller, stored with the session; `{}` if never set.'),
     disable_task_tracking: Type.Boolean(),
     created_at: Timestamp('When the session was created.'),
-    updated_at: Timestamp('When anything in the session last changed, an added entry included.'),
+    updated_at: Timestamp('When anything in the session last changed, including an added entry.'),
   },
   { $id: 'Session' },
 )
@@ -32,7 +32,7 @@ export const CreateSessionBody = Strict({
   use_uuid: Type.Optional(
     Nullable(
       Uuid(
-        'The id that the session shall have. If the project has it already, what is sent must agree with it.',
+        'An id for the session. If the project already has a session with this id, the request must agree with it.',
       ),
     ),
   ),
@@ -65,4 +65,4 @@ export const CopiedSession = Type.Object({
 export const ConfigsBody = Strict({ configs: Configs('Any JSON object, up to 64 KiB.') })
 export type ConfigsBody = Static<typeof ConfigsBody>
 
-export const MergedConfigs = Type.Object({ configs: Configs('As they are after the merge.') })
+export const MergedConfigs = Type.Object({ configs: Configs('The merged configs.') })

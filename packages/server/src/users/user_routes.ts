@@ -76,12 +76,12 @@ export function userRoutes(app: AppServer, { longWork }: AppParts): void {
         operationId: 'eraseUser',
         summary: 'Erase a user',
         description:
-          "Removes the user and everything of the user's: sessions with their logs, learning spaces, remembered answers.",
+          "Deletes the user and all the user's data: sessions with their logs, learning spaces, idempotency keys.",
         tags: ['Users'],
         params: UserParams,
         querystring: NoQuery,
         response: responses({
-          description: 'What was removed.',
+          description: 'What was deleted.',
           data: ErasedUser,
           errors: ['user_not_found'],
         }),

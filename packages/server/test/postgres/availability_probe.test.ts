@@ -23,7 +23,7 @@ const endless = () => new Promise<string>(() => {})
 describe('the probe of a database', () => {
   it('ends a statement under way when nothing is answered any more', async () => {
     const { probe } = await takePulse()
-    await expect(probe.orSilence(endless())).rejects.toThrow('fallen silent')
+    await expect(probe.orSilence(endless())).rejects.toThrow('does not answer')
     expect(probe.silent).toBe(true)
   })
 
@@ -35,7 +35,7 @@ describe('the probe of a database', () => {
       return now
     })
     closings.push(() => clock.mockRestore())
-    await expect(probe.orSilence(endless())).rejects.toThrow('fallen silent')
+    await expect(probe.orSilence(endless())).rejects.toThrow('does not answer')
   })
 
   it('leaves a statement alone that takes its time, and asks meanwhile', async () => {
@@ -62,7 +62,7 @@ describe('the probe of a database', () => {
     const { probe } = await takePulse((socket, type, payload) => {
       if (talks) answers(socket, type, payload)
     })
-    await expect(probe.orSilence(endless())).rejects.toThrow('fallen silent')
+    await expect(probe.orSilence(endless())).rejects.toThrow('does not answer')
     talks = true
     await vi.waitFor(() => expect(probe.silent).toBe(false), { timeout: 10_000 })
   })

@@ -87,7 +87,7 @@ async function safely<T>(
   process.once('SIGTERM', stop)
   const outcome = () =>
     isReached()
-      ? `It was not confirmed: it may have been stored, or not. To send it again with the same key is safe, and stores it once:\n${repetition(session_id, options, idempotency_key)}`
+      ? `The entry may or may not have been stored. This retry is safe and stores it once:\n${repetition(session_id, options, idempotency_key)}`
       : 'Nothing was stored: no connection was made.'
   try {
     return await append({ idempotency_key, if_match: options.ifMatch, signal: abort.signal })

@@ -31,7 +31,7 @@ export function parseSeq(value: string): number {
 export function parseMoment(value: string): number {
   const moment = momentOf(value)
   if (moment === undefined)
-    throw new InvalidArgumentError('It must be a while such as 30s, 5m, 2h or 1d, or a time in RFC 3339.')
+    throw new InvalidArgumentError('It must be a duration such as 30s, 5m, 2h or 1d, or a time in RFC 3339.')
   return moment
 }
 

@@ -6,7 +6,7 @@ import { visibleLine } from '../terminal/visible.js'
 /** Goes on only if the person at the terminal types `word`, or `--yes` was given. */
 export async function confirm(what: string, word: string, yes: boolean | undefined): Promise<void> {
   if (yes) return
-  if (!process.stdin.isTTY) throw new UsageError(`${what} Nobody is there to ask: give --yes.`)
-  const answer = await ask(`${visibleLine(what)} Type ${visibleLine(word)} to go on: `)
+  if (!process.stdin.isTTY) throw new UsageError(`${what} There is no terminal to confirm on: use --yes.`)
+  const answer = await ask(`${visibleLine(what)} Type ${visibleLine(word)} to confirm: `)
   if (answer !== word) throw new StartError('The confirmation did not match. Nothing was done.')
 }

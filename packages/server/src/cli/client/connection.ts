@@ -98,7 +98,7 @@ function fromProfile(name: string, { url, token, made_for }: Profile): Target {
   const origin =
     made_for === undefined
       ? `It came from the profile ${JSON.stringify(name)}; \`annals login ${option}\` stores another.`
-      : `It is the embedded database's own, kept as the profile ${JSON.stringify(name)}; \`annals logout ${option}\` forgets it, and the next command makes another.`
+      : `It was created for the embedded database and stored as the profile ${JSON.stringify(name)}; \`annals logout ${option}\` removes it, and the next command creates another.`
   return { url, token, origin }
 }
 
@@ -113,7 +113,7 @@ function noToken(url: string, profiles: Map<string, Profile>): AnnalsError {
       : ` ${profilesPath()} has ${named.join(', ')}${more}: choose one with --profile NAME, or its service with --url.`
   return new AnnalsError(
     'unauthorized',
-    `There is no token for ${url}.${known} Beside the service, give the PORT and ANNALS_DATA_DIR that it has; elsewhere, ANNALS_URL and ANNALS_TOKEN, or store both with \`annals login\`. \`annals token create\` makes a token.`,
+    `There is no API key for ${url}.${known} On the service's machine, set its PORT and ANNALS_DATA_DIR; elsewhere, set ANNALS_URL and ANNALS_TOKEN, or store both with \`annals login\`. \`annals token create\` creates a key.`,
   )
 }
 
@@ -121,7 +121,7 @@ function storedProfile(name: string, url: string | undefined): Profile {
   const profile = readProfiles().get(name)
   if (!profile) throw new UsageError(`There is no profile ${JSON.stringify(name)} in ${profilesPath()}.`)
   if (url !== undefined && !isSame(url, profile.url))
-    throw new UsageError(`The profile ${name} is for ${profile.url}, and its token is sent nowhere else.`)
+    throw new UsageError(`The profile ${name} is for ${profile.url}, and its key is sent nowhere else.`)
   return profile
 }
 

@@ -45,7 +45,7 @@ export async function embeddedProfile(
   const profile = { url: address, token: await makeToken(), made_for }
   saveProfile(name, profile)
   tell(
-    `Made a token for the project "${PROJECT}" of the embedded database in ${data_dir}, and kept it as the profile "${name}" in ${profilesPath()}.`,
+    `Created an API key for the project "${PROJECT}" of the embedded database in ${data_dir}, and stored it as the profile "${name}" in ${profilesPath()}.`,
   )
   return [name, profile]
 }

@@ -48,6 +48,6 @@ export function logoutCommand(): Command {
     .action(({ profile }: { profile: string }) => {
       if (!removeProfile(profile))
         throw new AnnalsError('token_not_found', `There is no profile ${JSON.stringify(profile)}.`)
-      tell(`Forgot the profile "${profile}".`)
+      tell(`Removed the profile "${profile}".`)
     })
 }

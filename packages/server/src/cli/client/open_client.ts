@@ -26,7 +26,7 @@ export function openClient(
       throw new AnnalsError({
         status: 401,
         error: 'unauthorized',
-        message: `This key is not valid: ${url} refused it. ${origin}`,
+        message: `${url} refused this API key. ${origin}`,
         requestId: response.headers.get('x-request-id') ?? undefined,
       })
     return response

@@ -75,7 +75,7 @@ export async function noneFits(
     )
   } catch (error) {
     if (!(error instanceof Refusal) || error.error !== 'user_not_found') throw error
-    return new AnnalsError('user_not_found', `No user is called ${user}: ${await hintAt(annals, user)}`)
+    return new AnnalsError('user_not_found', `There is no user ${user}: ${await hintAt(annals, user)}`)
   }
 }
 

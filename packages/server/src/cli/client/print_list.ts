@@ -79,7 +79,7 @@ export async function printList<Item>(
   interruption.end()
   // An empty list in a pipe is a good answer; whoever sits beside it still wants to know why it is empty.
   if (printed === 0 && (!output.json || process.stderr.isTTY)) tell(await nothing())
-  else if (has_more && !output.json) tell(`There are more: --limit ${options.limit * 5}, or --all.`)
+  else if (has_more && !output.json) tell(`There are more: use --limit ${options.limit * 5} or --all.`)
 }
 
 /** Whether Ctrl-C or SIGTERM asks to stop; a second one ends the process at once. */
@@ -108,6 +108,6 @@ function tellHowToGoOn(cursor: string): void {
       if (name === '--token') words.push('--token', 'TOKEN')
     }
   }
-  process.stderr.write(`annals: interrupted. To go on: ${commandLine([...words, '--cursor', cursor])}\n`)
+  process.stderr.write(`annals: interrupted. To resume: ${commandLine([...words, '--cursor', cursor])}\n`)
   process.exit(EXIT_CODES.interrupted)
 }

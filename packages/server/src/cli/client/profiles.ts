@@ -24,7 +24,7 @@ export function readProfiles(path: string = profilesPath()): Map<string, Profile
   try {
     const { mode } = statSync(path)
     if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-      throw new StartError(`${path} holds tokens and may be read by others. Run: chmod 600 ${path}`)
+      throw new StartError(`${path} contains API keys and other users can read it. Run: chmod 600 ${path}`)
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
@@ -35,7 +35,7 @@ export function readProfiles(path: string = profilesPath()): Map<string, Profile
     const { profiles } = JSON.parse(text) as { profiles: Record<string, Profile> }
     return new Map(Object.entries(profiles))
   } catch (error) {
-    throw new StartError(`${path} is not what \`annals login\` wrote. Move it away and log in again.`, {
+    throw new StartError(`${path} was not written by \`annals login\`. Move it away and log in again.`, {
       cause: error,
     })
   }

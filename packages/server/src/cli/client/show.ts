@@ -41,7 +41,7 @@ export function showCommand(): Command {
       `
 Examples:
   annals show 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
-  annals show --user omar --configs outcome=failed            the newest run of omar that failed
+  annals show --user omar --configs outcome=failed            omar's newest failed run
   annals show --user omar --configs outcome=failed --tool 3   its third tool call and the result`,
     )
     .action(async (session_id: string | undefined, options: Options) => {

@@ -79,7 +79,7 @@ async function follow(
     signal: stop.signal,
     on_disconnect: ({ message }) => {
       if (!is_away && !stop.signal.aborted)
-        tell(`annals: the connection was lost; trying again. (${message})`)
+        tell(`annals: the connection was lost; reconnecting. (${message})`)
       is_away = true
     },
   })
@@ -93,7 +93,7 @@ async function follow(
   const go_on = `${commandName()} tail ${session_id} --after ${after}`
   // The terminal has written ^C at the beginning of this line.
   const line = process.stderr.isTTY ? '\n' : ''
-  process.stderr.write(`${line}annals: stopped. To go on behind entry ${after}: ${go_on}\n`)
+  process.stderr.write(`${line}annals: stopped. To resume after entry ${after}: ${go_on}\n`)
   process.exitCode = EXIT_CODES.interrupted
 }
 

@@ -17,7 +17,7 @@ const COLUMNS: Column<Row>[] = [
 
 /** annals usage */
 export function usageCommand(): Command {
-  const command = new Command('usage').description('Show what the project has, and its quotas.')
+  const command = new Command('usage').description("Show the project's usage and quotas.")
   return withConnection(withOutput(command))
     .addHelpText(
       'after',

@@ -11,7 +11,7 @@ import { type ListOptions, pageQuery, printList, withLimit } from './print_list.
 type Options = OutputOptions & ConnectionOptions
 
 const IN_PART =
-  'The service goes on with what it began. The same command erases what is left, or says that the user is gone.'
+  'The service finishes the step in progress. Run the same command again to erase the rest, or to see that the user is gone.'
 
 /** annals users list|show|erase */
 export function usersCommand(): Command {

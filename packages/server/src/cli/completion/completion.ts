@@ -20,7 +20,7 @@ export function completionCommand(): Command {
       `
 Examples:
   eval "$(annals completion bash)"                                    in ~/.bashrc
-  eval "$(annals completion zsh)"                                     in ~/.zshrc, behind compinit
+  eval "$(annals completion zsh)"                                     in ~/.zshrc, after compinit
   annals completion fish > ~/.config/fish/completions/annals.fish`,
     )
     .action((shell: string, _options: unknown, command: Command) => {

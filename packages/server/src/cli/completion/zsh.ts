@@ -3,7 +3,7 @@ import type { TreeCommand } from './command_tree.js'
 /** The completion for zsh, to be evaluated, or as a file _annals in a directory of fpath. */
 export function zshCompletion(tree: TreeCommand[]): string {
   return `#compdef annals
-# zsh completion of annals. In ~/.zshrc, behind compinit: eval "$(annals completion zsh)"
+# zsh completion of annals. In ~/.zshrc, after compinit: eval "$(annals completion zsh)"
 _annals() {
   local at=annals i
   local -a commands options

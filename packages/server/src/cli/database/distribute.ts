@@ -32,7 +32,7 @@ Example:
         })
         process.stdout.write(
           tables.length === 0
-            ? 'Everything is distributed already.\n'
+            ? 'Everything is already distributed.\n'
             : `Distributed ${tables.length} tables: ${tables.join(', ')}.\n`,
         )
       }

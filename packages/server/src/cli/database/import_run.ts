@@ -32,14 +32,14 @@ export class ImportJob {
       importExport(this.database, new ExportReader(source), {
         ...this.common(project_id, progress),
         onConflict: ({ kind, id, reason }) =>
-          progress.say(`annals: conflict: ${kind} ${id}: ${reason}. It is left as it is.`),
+          progress.say(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`),
       }),
     )
     const { users, learning_spaces, sessions, entries, conflicts } = totals
     this.summarize({ users, 'learning spaces': learning_spaces, sessions, entries })
     if (conflicts > 0) {
       process.stderr.write(
-        `annals: ${conflicts} of the file are here with other contents and were not imported.\n`,
+        `annals: ${conflicts} of the file exist with different content and were not imported.\n`,
       )
       process.exitCode = EXIT_CODES.failed
     }

@@ -43,7 +43,9 @@ export async function runLongWork(
     const isAway =
       error instanceof AppendInDoubt || (error instanceof AnnalsError && error.error === 'unavailable')
     throw isAway
-      ? new AnnalsError('unavailable', `The database went away. ${words.unfinished}`, { cause: error })
+      ? new AnnalsError('unavailable', `The database became unavailable. ${words.unfinished}`, {
+          cause: error,
+        })
       : error
   } finally {
     process.removeListener('SIGINT', stop)

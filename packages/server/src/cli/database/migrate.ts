@@ -3,7 +3,7 @@ import { readConfig } from '../../configuration/config.js'
 import { runLongWork, tellTime } from './long_work.js'
 import { tellProgress } from './with_database.js'
 
-const AGAIN = 'Migrations that were applied stay; the same command goes on with the others.'
+const AGAIN = 'Applied migrations are kept; run the same command again for the rest.'
 
 /** annals migrate */
 export function migrateCommand(): Command {

@@ -45,8 +45,8 @@ Examples:
       await runLongWork(
         (signal) => withDatabaseForLong((database) => runPrune(database, options, signal), signal),
         {
-          interrupted: 'What was deleted is deleted; run the same command again for the rest.',
-          unfinished: 'What was deleted is deleted; run the same command again for the rest.',
+          interrupted: 'Some sessions were deleted; run the same command again for the rest.',
+          unfinished: 'Some sessions were deleted; run the same command again for the rest.',
         },
       )
     })

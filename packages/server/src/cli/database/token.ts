@@ -50,7 +50,7 @@ function createCommand(): Command {
       )
       const token = JSON.parse(json) as { id: string; token: string }
       if (options.json) process.stdout.write(`${json}\n`)
-      else process.stdout.write(`Created token ${token.id}.\nAPI key, shown this once: ${token.token}\n`)
+      else process.stdout.write(`Created token ${token.id}.\nAPI key (shown only once): ${token.token}\n`)
     })
 }
 
@@ -90,7 +90,7 @@ function parseScopes(text: string): Scope[] {
   const scopes = text.split(',').map((scope) => scope.trim())
   const wrong = scopes.find((scope) => !(SCOPES as readonly string[]).includes(scope))
   if (wrong !== undefined)
-    throw new InvalidArgumentError(`"${wrong}" is not a scope; there are ${SCOPES.join(' and ')}.`)
+    throw new InvalidArgumentError(`"${wrong}" is not a scope; the scopes are ${SCOPES.join(' and ')}.`)
   return scopes as Scope[]
 }
 

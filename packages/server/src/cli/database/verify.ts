@@ -27,8 +27,8 @@ Examples:
     .action(async (options: VerifyOptions) => {
       const { runVerify } = await import('./verify_run.js')
       await runLongWork((signal) => withDatabaseToRead((database) => runVerify(database, options), signal), {
-        interrupted: 'Not all of the database was looked at.',
-        unfinished: 'Not all of it was looked at; run the command again.',
+        interrupted: 'Part of the database was not checked.',
+        unfinished: 'Part of the database was not checked; run the command again.',
       })
     })
 }

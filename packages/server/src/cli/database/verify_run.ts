@@ -49,7 +49,7 @@ function print({ projects, findings, found }: Verification, total: number, secon
     projects.reduce((before, project) => before + project[field], 0).toLocaleString('en')
   const read = `${sum('entries')} entries of ${sum('sessions')} sessions in ${seconds.toFixed(1)} s`
   if (total === 0) {
-    process.stdout.write(`\nRead ${read}: all is as it must be.\n`)
+    process.stdout.write(`\nRead ${read}: nothing is wrong.\n`)
     return
   }
   for (const [check, many] of Object.entries(found) as Array<[keyof typeof MEANING, number]>) {
@@ -60,7 +60,7 @@ function print({ projects, findings, found }: Verification, total: number, secon
     process.stdout.write(`  → ${todo}.\n`)
   }
   process.stdout.write(
-    `\nRead ${read}: ${total} findings. docs/operations.md says more under "When verify finds something".\n`,
+    `\nRead ${read}: ${total} findings. See docs/operations.md, "When verify finds something".\n`,
   )
 }
 

@@ -83,22 +83,22 @@ function summarize(where: string, { sessions, entries, learning_spaces }: DemoTo
   const { stdout } = process
   const made =
     sessions.stored === 0
-      ? `${where} has the demo already: nothing was added.`
-      : `${where} has ${sessions.stored} sessions more, with ${entries} entries, and ${learning_spaces} learning spaces.`
+      ? `${where} already has the demo: nothing was added.`
+      : `${where} has ${sessions.stored} new sessions, with ${entries} entries, and ${learning_spaces} learning spaces.`
   const known =
-    sessions.known > 0 && sessions.stored > 0 ? ` ${sessions.known} sessions were there already.` : ''
+    sessions.known > 0 && sessions.stored > 0 ? ` ${sessions.known} sessions already existed.` : ''
   stdout.write(`${made}${known}\n`)
   const paint = painter(stdout)
   const name = commandName()
   const next: [string, string][] = [
-    [`${name} sessions list`, 'all of them, the newest first'],
-    [`${name} show --user omar --configs outcome=failed`, 'the newest run of omar that failed'],
+    [`${name} sessions list`, 'all sessions, newest first'],
+    [`${name} show --user omar --configs outcome=failed`, "omar's newest failed run"],
     [`${name} show --user omar --configs outcome=failed --tool 3`, 'its third tool call, and the result'],
-    [`${name} tail --user lena`, 'a session that still runs'],
+    [`${name} tail --user lena`, 'a session that is still running'],
   ]
   const width = Math.max(...next.map(([command]) => command.length))
   const lines = next.map(
     ([command, what]) => `  ${paint('cyan', command.padEnd(width))}  ${paint('dim', what)}`,
   )
-  stdout.write(`\nWhat to try next, while the service runs:\n${lines.join('\n')}\n`)
+  stdout.write(`\nTry next, while the service runs:\n${lines.join('\n')}\n`)
 }

@@ -39,7 +39,7 @@ export function serveCommand(): Command {
       if (config.database_url === undefined) keepAddress(config.data_dir, running.url)
       process.stdout.write(banner(running))
       const signal = await stopping
-      process.stderr.write(`${signal}: answering what was accepted, then stopping.\n`)
+      process.stderr.write(`${signal}: answering the accepted requests, then stopping.\n`)
       if (config.database_url === undefined) forgetAddress(config.data_dir, running.url)
       await running.stop()
       // Nothing is left to do; a connection that somebody forgot must not keep the process.
@@ -83,16 +83,16 @@ function banner({ url, database, api_key, sign_in_code, ready_after_ms, workers 
   if (api_key !== undefined) {
     lines.push(
       `API key: ${api_key}`,
-      'It opens the project "default" and is shown this once. Try it:',
+      'It is for the project "default" and is shown only once. Try it:',
       '',
       `curl -s ${url}/api/v1/session -H 'Authorization: Bearer ${api_key}' -H 'Content-Type: application/json' -d '{"user":"alice","configs":{"agent":"demo"}}'`,
       '',
-      'Something to look at, in another terminal: npx annals demo',
+      'Add demo sessions, in another terminal: npx annals demo',
     )
   } else {
     lines.push(
-      'Another API key: npx annals token create --project default --name NAME',
-      'Whether it can serve:',
+      'Create another API key: npx annals token create --project default --name NAME',
+      'Readiness check:',
       '',
       `curl -s ${url}/ready`,
     )

@@ -46,7 +46,7 @@ export async function printEntries(
     if (waiting.length > AHEAD_MAX) print(waiting.shift()!)
   }
   waiting.forEach(print)
-  if (printed === 0) tell('No entry fits.')
+  if (printed === 0) tell('No entry matches.')
 }
 
 /** Prints the tool calls of a session with their results, or the one that is asked for; gives how many, and of how many. */

@@ -84,7 +84,7 @@ export function admitRequests(
     untold += count
     const now = performance.now()
     if (now - told_at < TOLD_MS) return
-    logger.warn({ requests: untold }, 'refused requests: the process has too much to do')
+    logger.warn({ requests: untold }, 'refused requests: the process is overloaded')
     untold = 0
     told_at = now
   }

@@ -84,7 +84,7 @@ export function refuseConnections(logger: Logger): (error: NodeJS.ErrnoException
     socket.end(rawAnswer(refusal, request_id))
     // Closed after a delay: closing at once with unread bytes would discard the answer.
     setTimeout(() => socket.destroy(), GOODBYE_MS).unref()
-    logger.info({ request_id, error: name, reason: error.code }, 'refused what was no request')
+    logger.info({ request_id, error: name, reason: error.code }, 'refused malformed HTTP')
   }
 }
 

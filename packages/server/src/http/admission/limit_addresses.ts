@@ -20,9 +20,9 @@ export function limitAddresses(app: AppServer, { config, tokens }: AppParts): vo
   }
   const excessOf = (request: FastifyRequest): AnnalsError | undefined => {
     if (requests_max > 0 && requests.count(request.address).current > requests_max)
-      return limited(`This address may make ${requests_max} requests a second.`)
+      return limited(`This address may make ${requests_max} requests per second.`)
     if (refusals_max > 0 && refusals.counted(request.address) >= refusals_max && !isKnown(request))
-      return limited('This address has sent too many API keys that are not valid.')
+      return limited('This address has sent too many invalid API keys.')
     return undefined
   }
 

@@ -38,7 +38,7 @@ function matches(pattern: string, url: string): boolean {
 function addRoute(app: AppServer, url: string, own: Set<string>, others: Set<string>): void {
   const allow = [...own].sort().join(', ')
   const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
-    const sentence = `${request.method} is not possible here; it takes ${allow}.`
+    const sentence = `${request.method} is not supported here; use ${allow}.`
     return answerError(reply.header('allow', allow), new AnnalsError('method_not_allowed', sentence))
   }
   app.route({

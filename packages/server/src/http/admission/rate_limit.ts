@@ -21,7 +21,7 @@ export async function limitRates(app: AppServer, per_second: number): Promise<vo
     errorResponseBuilder: (_request, { max }) =>
       new AnnalsError(
         'rate_limited',
-        `This API key may make ${max} requests a second. Nothing was done; retry after the time in Retry-After.`,
+        `This API key may make ${max} requests per second. Nothing was done; retry after the time in Retry-After.`,
       ),
   })
   const count = app.rateLimit()

@@ -34,7 +34,7 @@ export function cutStalledReaders(server: Server, stall_ms_max: number, logger: 
         cut += 1
       }
     }
-    if (cut > 0) logger.warn({ connections: cut }, 'closed connections whose readers took nothing')
+    if (cut > 0) logger.warn({ connections: cut }, 'closed connections whose clients did not read')
   }
   let timer: NodeJS.Timeout | undefined
   server.once('listening', () => {

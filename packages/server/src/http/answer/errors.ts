@@ -25,7 +25,8 @@ export function answerErrors(app: AppServer): void {
     const known = toAnnalsError(error)
     // A path that is refused gets the same answer as any unknown path.
     if (known.error === 'route_not_found') return answerNotFound(request, reply)
-    if (request.raw.socket.destroyed) request.log.debug({ err: describeError(error) }, 'the caller has left')
+    if (request.raw.socket.destroyed)
+      request.log.debug({ err: describeError(error) }, 'the caller has disconnected')
     else if (known.error === 'internal_error')
       request.log.error({ err: describeError(error) }, 'request failed')
     else if (known.error === 'unavailable')

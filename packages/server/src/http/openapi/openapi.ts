@@ -44,22 +44,22 @@ export async function describeApi(app: AppServer): Promise<void> {
       },
       servers: [{ url: '/', description: 'This server.' }],
       tags: [
-        { name: 'Sessions', description: 'A session belongs to a project, and to a user if one wishes.' },
+        { name: 'Sessions', description: 'A session belongs to a project, and optionally to a user.' },
         { name: 'Events', description: "Structured entries of a session's log." },
         { name: 'Messages', description: 'Messages of a session, in five formats.' },
         { name: 'Timeline', description: 'Messages and events together: pages, live tail, batches.' },
         {
           name: 'Learning spaces',
-          description: 'Places for what is learnt, for a project or one of its users.',
+          description: 'What was learned, for a project or one of its users.',
         },
         {
           name: 'Users',
           description: "Users are named by the caller's own identifiers and created on first use.",
         },
-        { name: 'Service', description: 'Whether the service is there.' },
+        { name: 'Service', description: 'Whether the service is available.' },
         {
           name: 'Administration',
-          description: 'Projects and their tokens; present where an admin token is configured.',
+          description: 'Projects and their tokens; only available if an admin token is configured.',
         },
       ],
       security: [{ project_token: [] }],

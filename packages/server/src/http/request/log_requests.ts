@@ -17,7 +17,7 @@ export function logRequests(app: AppServer): void {
         method: request.method,
         route: request.routeOptions.url ?? 'unknown',
       },
-      'the caller left',
+      'the caller disconnected',
     )
   })
   app.addHook('onResponse', (request, reply, done) => {

@@ -111,6 +111,6 @@ export class WorkThread {
 function tooMuchWork(): AnnalsError {
   return new AnnalsError(
     'overloaded',
-    'The service has too many large requests to work on. Nothing was done; retry shortly.',
+    'The service has too many large requests in progress. Nothing was done; retry shortly.',
   )
 }

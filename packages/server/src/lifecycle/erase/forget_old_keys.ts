@@ -26,7 +26,7 @@ export function forgetOldKeys(database: Database, logger: Logger): { stop(): Pro
         }
       }
     } catch (error) {
-      logger.warn({ err: describeError(error) }, 'old idempotency keys could not be dropped; will try again')
+      logger.warn({ err: describeError(error) }, 'old idempotency keys could not be deleted; will retry')
     }
   }
   const timer = setInterval(() => {

@@ -40,7 +40,7 @@ async function run(database: Database, logger: Logger, every_ms: number, signal:
       await applyOnce(database, logger, positions, signal)
     } catch (error) {
       if (signal.aborted) return
-      logger.warn({ err: describeError(error) }, 'retention could not be applied; will try again')
+      logger.warn({ err: describeError(error) }, 'expired sessions could not be deleted; will retry')
     }
   }
 }
@@ -64,6 +64,6 @@ async function applyOnce(
     )
     if (stopped_at) positions.set(project_id, stopped_at)
     else positions.delete(project_id)
-    if (sessions > 0) logger.info({ project_id, sessions, entries }, 'deleted sessions past their retention')
+    if (sessions > 0) logger.info({ project_id, sessions, entries }, 'deleted expired sessions')
   }
 }

@@ -151,13 +151,13 @@ const KINDS: Record<CheckedLine['kind'], Record<string, Check>> = {
 export function readHeader(source: Buffer): ExportHeader {
   const { value } = readLine(source, 1)
   if (!('annals_export' in value)) {
-    const hint = 'messages' in value ? ' Recorded runs are imported with --format openai-runs.' : ''
+    const hint = 'messages' in value ? ' Import recorded runs with --format openai-runs.' : ''
     throw wrongLine(1, `this is not the header of an Annals export.${hint}`)
   }
   if (value.annals_export !== FORMAT_VERSION) {
     throw wrongLine(
       1,
-      `this export has format version ${JSON.stringify(value.annals_export)}; this Annals reads version ${FORMAT_VERSION}. Use an Annals that knows it.`,
+      `this export has format version ${JSON.stringify(value.annals_export)}; this version of Annals reads version ${FORMAT_VERSION}. Use a version that knows it.`,
     )
   }
   return value as unknown as ExportHeader

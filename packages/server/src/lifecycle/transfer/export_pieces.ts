@@ -105,6 +105,6 @@ function cutRanges(open: Reading[]): Range[] {
 function deletedMeanwhile(session_id: string): AnnalsError {
   return new AnnalsError(
     'session_not_found',
-    `Session ${session_id} was deleted while it was being exported. Export again: it will not be in it.`,
+    `Session ${session_id} was deleted while it was being exported. Export again: the session will be left out.`,
   )
 }

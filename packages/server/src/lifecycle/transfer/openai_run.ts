@@ -44,7 +44,7 @@ export function readOpenAiRun(source: Buffer, number: number): OpenAiRun {
   const raw = memberTexts(text)
   const rawConfigs = configs == null ? '{}' : raw.get('configs')!
   if (Buffer.byteLength(rawConfigs) > OBJECT_BYTES_MAX) {
-    throw wrongLine(number, `configs must not have more than ${OBJECT_BYTES_MAX} bytes.`)
+    throw wrongLine(number, `configs must not exceed ${OBJECT_BYTES_MAX} bytes.`)
   }
   const session_id = derivedId(`run ${number} ${createHash('sha256').update(source).digest('hex')}`)
   const list = raw.get('messages')!
@@ -70,7 +70,7 @@ function readBlob(message: unknown, index: number, number: number): { role: stri
     if (!(error instanceof InvalidMessage)) throw error
     throw wrongLine(
       number,
-      `/messages/${index}${error.pointer} is not right for a message in openai format: ${error.reason}.`,
+      `/messages/${index}${error.pointer} is invalid in a message of openai format: ${error.reason}.`,
     )
   }
 }

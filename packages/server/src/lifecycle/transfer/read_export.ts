@@ -61,7 +61,7 @@ export class ExportReader {
 
   private take(source: Buffer, lineFeedBytes: number, into: ExportLine[]): void {
     const number = this.lines + 1
-    if (this.ended) throw wrongLine(number + 1, 'there is something behind the last line of the export.')
+    if (this.ended) throw wrongLine(number + 1, 'there is more after the last line of the export.')
     // Only the last line may lack its line feed; any other was cut off in the middle, whatever it looks like.
     if (lineFeedBytes === 0 && !source.includes('"kind":"end"')) throw this.cutOff()
     this.bytes += source.length + lineFeedBytes
@@ -85,7 +85,7 @@ export class ExportReader {
       throw wrongLine(number, `the export had ${lines} lines before this one, the file has ${this.lines}.`)
     }
     if (sha256 !== this.hash.digest('hex')) {
-      throw wrongLine(number, 'the checksum does not fit: the file is not as it was written.')
+      throw wrongLine(number, 'the checksum does not match: the file was changed or damaged.')
     }
     this.ended = true
   }

@@ -175,7 +175,7 @@ function differenceOf(record: OwnRecord | SessionRecord, row: Row): string | und
     'disable_task_tracking' in record &&
     (row.disable_task_tracking === 't') !== record.disable_task_tracking
   )
-    return 'its disable_task_tracking is another'
+    return 'it has another disable_task_tracking'
   return undefined
 }
 
@@ -218,7 +218,7 @@ async function restoreEntries(
     sessions.map(({ id }) => id),
     sessions.map(({ updated_at }) => updated_at),
   ])
-  if (moved.length !== sessions.length) throw new Error('a head was not where its log ended')
+  if (moved.length !== sessions.length) throw new Error('a head did not agree with its log')
 }
 
 /** @throws StartError for the first line that was not stored; there is only one possible reason */
@@ -228,7 +228,7 @@ function requireAll(
 ): void {
   const line = lines.find(({ record }) => !stored.has(record.id))
   if (line)
-    throw wrongLine(line.number, `no line before it is of its user, ${JSON.stringify(line.record.user)}.`)
+    throw wrongLine(line.number, `no earlier line is that of its user, ${JSON.stringify(line.record.user)}.`)
 }
 
 /** The sessions that lines of a batch belong to. */

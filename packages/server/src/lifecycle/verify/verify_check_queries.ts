@@ -61,7 +61,7 @@ export const SESSION_CHECKS = {
     ...LOG,
     where: `NOT l.is_formed OR l.seq < 1 OR l.bytes < 2 OR l.tokens < 0 OR (l.kind = 'event' AND l.tokens <> 0)`,
     detail: `'kind ' || l.kind || ', bytes ' || l.bytes || ', tokens ' || l.tokens
-      || CASE WHEN l.is_formed THEN '' ELSE ', and a column that its kind must, or must not, have' END`,
+      || CASE WHEN l.is_formed THEN '' ELSE ', and a column is set or missing against its kind' END`,
   },
   head_last_seq: {
     ...SESSION,
@@ -112,7 +112,7 @@ export const SESSION_CHECKS = {
     ...SESSION,
     where: unlisted('w'),
     place: "'list_terms'",
-    detail: "'lists that are filtered by its configs or its user do not show it'",
+    detail: "'lists filtered by its configs or its user omit it'",
   },
   head_without_session: {
     ...SESSION,
@@ -141,7 +141,7 @@ export const SPACE_CHECKS = {
     ...SPACE,
     where: unlisted('t'),
     place: "'learning space ' || t.id",
-    detail: "'lists that are filtered by its meta or its user do not show it'",
+    detail: "'lists filtered by its meta or its user omit it'",
   },
   learning_space_times: {
     ...SPACE,
@@ -157,14 +157,14 @@ export const KEY_CHECKS = {
   key_without_owner: {
     ...KEY,
     where: `${missing('sessions', 'k.owner_id')} AND ${missing('learning_spaces', 'k.owner_id')}`,
-    detail: "'what it was used for does not exist'",
+    detail: "'the resource that it was used for does not exist'",
   },
   key_seqs: {
     ...KEY,
     where: `k.seqs IS NOT NULL AND cardinality(k.seqs) <> (
       SELECT count(DISTINCT e.seq) FROM entries e
       WHERE e.project_id = $1 AND e.session_id = k.owner_id AND e.seq = ANY (k.seqs))`,
-    detail: "'it stands for seqs ' || array_to_string(k.seqs, ', ') || ', and not all of these exist'",
+    detail: "'it has the seqs ' || array_to_string(k.seqs, ', ') || ', and not all of these exist'",
   },
   key_malformed: {
     ...KEY,

@@ -27,7 +27,7 @@ export function messageEntry(
     if (!(error instanceof InvalidMessage)) throw error
     throw new AnnalsError(
       'invalid_request',
-      `${pointer}${error.pointer} is not right for a message in ${format} format: ${error.reason}.`,
+      `${pointer}${error.pointer} is invalid in a message of ${format} format: ${error.reason}.`,
     )
   }
 }

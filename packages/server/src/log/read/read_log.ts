@@ -43,7 +43,7 @@ export async function readLastSeq(
   if (seen_seq <= last_seq) return last_seq
   throw new AnnalsError(
     'seq_ahead',
-    `Seq ${seen_seq} is beyond the session's last seq ${last_seq}: what was read is no longer there, as after a restore. Read the log again from its beginning.`,
+    `Seq ${seen_seq} is beyond the session's last seq ${last_seq}: the entries read before are gone, for example after a restore. Read the log again from its beginning.`,
   )
 }
 

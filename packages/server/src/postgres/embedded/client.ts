@@ -124,7 +124,7 @@ export class Client {
       const sentence = `Process ${holder.split('-')[0]} is starting or stopping the PostgreSQL in ${this.#directory.path}`
       if (waited > LOCK_PATIENCE_MS) {
         throw new StartError(
-          `${sentence} and has not come to an end for ${LOCK_PATIENCE_MS / 1000} s: look at it.`,
+          `${sentence} and has not finished for ${LOCK_PATIENCE_MS / 1000} s: check that process.`,
         )
       }
       if (waited > 1000 && !said) {

@@ -52,7 +52,7 @@ export async function clusterExists(directory: DataDirectory, major: number): Pr
   if (found !== `${major}`) {
     throw new StartError(
       `The data in ${cluster} was written by PostgreSQL ${found} and this is PostgreSQL ${major}: dump it with ` +
-        `PostgreSQL ${found} and restore it here, let DATABASE_URL name a server that has it, or set ` +
+        `PostgreSQL ${found} and restore it here, point DATABASE_URL at a server that has it, or set ` +
         'ANNALS_DATA_DIR to another directory.',
     )
   }

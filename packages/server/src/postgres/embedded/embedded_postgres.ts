@@ -126,7 +126,9 @@ async function serve(place: Place, connection: Connection, { create } = { create
     }
     if (await ensureDatabase(connection)) return pid
     if (performance.now() - began > CONNECT_MS) {
-      throw new StartError(`PostgreSQL runs but takes no connections: see ${directory.log}, and start again.`)
+      throw new StartError(
+        `PostgreSQL is running but accepts no connections: see ${directory.log}, and start again.`,
+      )
     }
     // It went away between the check and the connection.
     await sleep(100)

@@ -43,18 +43,18 @@ async function noPermission(error: unknown, dataDir: string): Promise<StartError
   if (isRoot()) {
     const sentence = 'as happens in a container with few capabilities and on network file systems'
     return new StartError(
-      `Root is refused access to ${path} (${codeOf(error)}), ${sentence}: run as an ordinary user, set ` +
+      `Root cannot access ${path} (${codeOf(error)}), ${sentence}: run as an ordinary user, set ` +
         'ANNALS_DATA_DIR to a directory on a local disk, or set DATABASE_URL to a server.',
       { cause: error },
     )
   }
   const own = process.getuid?.() ?? -1
   const me = await nameOf(own)
-  const hint = `set ANNALS_DATA_DIR to a directory that ${me} may write to.`
+  const hint = `set ANNALS_DATA_DIR to a directory that ${me} can write to.`
   const sentence =
     uid === own
-      ? `${path} refuses to be written to by ${me}, its owner: change its permissions, or ${hint}`
-      : `${path} belongs to ${await nameOf(uid)} and ${me} may not use it: start as its owner, or ${hint}`
+      ? `${me} owns ${path} but cannot write to it: change its permissions, or ${hint}`
+      : `${path} belongs to ${await nameOf(uid)} and ${me} cannot use it: start as its owner, or ${hint}`
   return new StartError(sentence, { cause: error })
 }
 

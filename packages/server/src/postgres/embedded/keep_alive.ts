@@ -30,7 +30,7 @@ export function keepAlive(
     let wait = LOOK_MS
     try {
       if (!isAlive(pid)) {
-        place.say('PostgreSQL has ended unexpectedly; starting it again')
+        place.say('PostgreSQL has ended unexpectedly; restarting it')
         pid = await revive()
       }
       if (performance.now() > upkeepAt) {

@@ -139,7 +139,7 @@ async function silentStart(
 ): Promise<StartError> {
   const output = await readLog(directory.log, launch?.logOffset ?? 0)
   return new StartError(
-    `PostgreSQL did not come up within ${silenceMs / 1000} s; its log ${directory.log} ends with ` +
+    `PostgreSQL did not start within ${silenceMs / 1000} s; its log ${directory.log} ends with ` +
       `"${reasonIn(output)}": remove the cause and start again.`,
     { cause: output },
   )

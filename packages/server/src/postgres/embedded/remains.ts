@@ -21,7 +21,7 @@ export async function describeRemains(dataDir: string): Promise<string[]> {
   const dead = alive.filter((lives) => !lives).length
   if (dead > 0) remains.push(`${dead} killed processes are still registered`)
   if (sighting.state === 'ready' && homes.length > 0 && dead === homes.length)
-    remains.push(`its PostgreSQL runs (process ${sighting.pid}) and nobody uses it`)
+    remains.push(`its PostgreSQL is running (process ${sighting.pid}), but nobody uses it`)
   const unfinished = (await readdir(path)).filter((name) => name.startsWith('creating-'))
   if (unfinished.length > 0) remains.push(`${unfinished.join(', ')} was never finished`)
   return remains

@@ -11,7 +11,7 @@ export const EMBEDDED_CONNECTIONS_MAX = CONNECTIONS_MAX - 3
  */
 export const SETTINGS = `# Written by Annals at each start: changes are lost. Use ALTER SYSTEM for settings of your own.
 
-# An answered append is on the disk. These three are what that rests on.
+# An acknowledged append is durable. That depends on these three.
 fsync = on
 synchronous_commit = on
 full_page_writes = on
@@ -27,7 +27,7 @@ max_parallel_workers_per_gather = 0
 max_parallel_maintenance_workers = 0
 random_page_cost = 1.1
 
-# No processes that nobody needs here.
+# No processes that are not needed here.
 io_method = sync
 max_logical_replication_workers = 0
 

@@ -42,15 +42,15 @@ describe('a run', () => {
     [
       'configs that are too large',
       { ...RUN, configs: { a: 'x'.repeat(65_536) } },
-      'Line 7: configs must not have',
+      'Line 7: configs must not exceed',
     ],
     ['no messages', { user: 'omar' }, 'Line 7: messages must be an array'],
     [
       'a message that is none',
       { ...RUN, messages: [{ role: 'user', content: 'a' }, { role: 'x' }] },
-      'Line 7: /messages/1/role is not right',
+      'Line 7: /messages/1/role is invalid',
     ],
-    ['a message that is no object', { ...RUN, messages: ['Hi'] }, 'Line 7: /messages/0 is not right'],
+    ['a message that is no object', { ...RUN, messages: ['Hi'] }, 'Line 7: /messages/0 is invalid'],
     [
       'a value that cannot be stored',
       { ...RUN, configs: { a: '\0' } },

@@ -71,7 +71,7 @@ describe('a damaged export', () => {
 
   it('is refused when something follows its end', async () => {
     const longer = Buffer.concat([bytes, Buffer.from('{}\n')])
-    await expect(read(longer)).rejects.toThrow('Line 10: there is something behind the last line')
+    await expect(read(longer)).rejects.toThrow('Line 10: there is more after the last line')
   })
 })
 
@@ -148,6 +148,6 @@ describe('a line that cannot stand where it stands is named, with the reason:', 
 
   it('a format of the future', async () => {
     const later = Buffer.from(`${JSON.stringify({ ...HEADER, annals_export: 2 })}\n`)
-    await expect(read(later)).rejects.toThrow('format version 2; this Annals reads version 1')
+    await expect(read(later)).rejects.toThrow('format version 2; this version of Annals reads version 1')
   })
 })

@@ -77,7 +77,7 @@ test('a server that lives and never answers is given up, with the last of its lo
   const place = { directory, reach: directory.path, account, say: () => {} }
   const engine = await findEngine(directory, account, place.say)
   await expect(bringUp(place, engine, 300)).rejects.toThrow(
-    /did not come up within 0.3 s; its log .*postgres\.log ends with "LOG: {2}database system is shut down"/,
+    /did not start within 0.3 s; its log .*postgres\.log ends with "LOG: {2}database system is shut down"/,
   )
   expect(stuck.exitCode, 'what it did not start it does not end').toBe(null)
   stuck.kill('SIGKILL')
@@ -96,14 +96,14 @@ test.runIf(IS_ROOT)('a directory of another user is refused with the owner’s n
   await trial.prepare(dataDir)
   const holder = trial.hold(dataDir, { account: NOBODY })
   expect(await holder.outcome).toMatch(
-    /^StartError .* belongs to root and nobody may not use it: start as its owner/,
+    /^StartError .* belongs to root and nobody cannot use it: start as its owner/,
   )
 })
 
 test.runIf(!IS_ROOT)('a directory that cannot be written to is refused', async () => {
   const closed = join(home, 'closed')
   await mkdir(closed, { mode: 0o500 })
-  expect(await refusal(join(closed, 'annals'))).toMatch(/refuses to be written to by .*ANNALS_DATA_DIR/)
+  expect(await refusal(join(closed, 'annals'))).toMatch(/cannot write to it: .*ANNALS_DATA_DIR/)
 })
 
 const canMount = IS_ROOT && process.platform === 'linux' && tryMount()
