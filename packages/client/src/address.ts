@@ -2,8 +2,8 @@ import { AnnalsError } from './annals_error.js'
 
 /**
  * The path of these segments, each encoded.
- * @throws AnnalsError invalid_request for an id that no URL can carry: an empty one would name another
- * resource, and `.` and `..` are resolved away before a request is sent.
+ * @throws AnnalsError invalid_request for an id that no URL can carry: an empty one would name another resource, and
+ * `.` and `..` are resolved before a request is sent.
  */
 export function pathOf(segments: string[]): string {
   return segments.map((segment) => `/${encoded(segment)}`).join('')
@@ -18,7 +18,7 @@ function encoded(segment: string): string {
   })
 }
 
-/** A query string. What is undefined is left out, objects go as JSON. */
+/** A query string. Undefined parameters are omitted, objects are sent as JSON. */
 export function queryString(query: object | undefined, stringify: (value: unknown) => string): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query ?? {})) {

@@ -5,14 +5,14 @@ import { Transport } from './transport.js'
 import type { Usage } from './types.js'
 import { Users } from './users.js'
 
-/** One project of one Annals service. Holds no connection of its own: there is nothing to close. */
+/** One project of one Annals service. Keeps no connection open, so there is nothing to close. */
 export class Annals {
   readonly sessions: Sessions
   readonly learningSpaces: LearningSpaces
   readonly users: Users
   readonly #transport: Transport
 
-  /** @throws TypeError when the url is none or the token is missing */
+  /** @throws TypeError if the url is invalid or the token is missing */
   constructor(options: AnnalsOptions) {
     this.#transport = new Transport(options)
     this.sessions = new Sessions(this.#transport)
@@ -20,12 +20,12 @@ export class Annals {
     this.users = new Users(this.#transport)
   }
 
-  /** Resolves when the service answers and takes the token. */
+  /** Resolves if the service answers and accepts the token. */
   async ping(options?: CallOptions): Promise<void> {
     await this.#transport.call({ method: 'GET', path: ['ping'] }, options)
   }
 
-  /** What the project has, beside what its quotas allow. */
+  /** The project's usage, beside its quotas. */
   usage(options?: CallOptions): Promise<Usage> {
     return this.#transport.call({ method: 'GET', path: ['usage'] }, options)
   }

@@ -1,4 +1,4 @@
-/** What an AnnalsError is made of. */
+/** The fields of an AnnalsError. */
 export interface ErrorParts {
   status: number
   error: string
@@ -9,24 +9,24 @@ export interface ErrorParts {
 }
 
 /**
- * Every failure of a call. Refusals carry what the service said; where no service answered, `status` is 0 and
- * `error` is one of
+ * Every failure of a call. Refusals carry what the service said. If no service answered, `status` is 0 and `error` is
+ * one of
  *
- *   - `connection_failed`: no connection, or one that broke before the answer was whole;
- *   - `timeout`: no answer in time;
- *   - `invalid_request`: the call cannot be sent at all.
+ * - `connection_failed`: no connection, or it broke before the answer was complete;
+ * - `timeout`: no answer in time;
+ * - `invalid_request`: the call cannot be sent.
  *
- * `unexpected_answer` is an answer that is not from Annals: a proxy's page, a redirect.
+ * `unexpected_answer` is an answer that is not from Annals, such as a proxy's page or a redirect.
  */
 export class AnnalsError extends Error {
   override readonly name = 'AnnalsError'
-  /** The HTTP status, 0 where there was no answer. */
+  /** The HTTP status; 0 if there was no answer. */
   readonly status: number
   /** The stable name to program against, such as `session_not_found`. */
   readonly error: string
-  /** Leads to the request in the server's log. */
+  /** Identifies the request in the server's log. */
   readonly requestId: string | undefined
-  /** Seconds after which the server asked to be tried again. */
+  /** Seconds to wait before a retry, as the server asked. */
   readonly retryAfter: number | undefined
 
   constructor({ status, error, message, requestId, retryAfter, cause }: ErrorParts) {
@@ -38,27 +38,27 @@ export class AnnalsError extends Error {
   }
 }
 
-/** The error of an answer that is not a success. `what` names the call in sentences. */
+/** The error for an unsuccessful answer. `what` names the call in messages. */
 export function refusal(what: string, response: Response, text: string, cause?: unknown): AnnalsError {
   const { status } = response
   const requestId = response.headers.get('x-request-id') ?? undefined
   const retryAfter = readRetryAfter(response.headers.get('retry-after'))
   const envelope = readEnvelope(text)
   if (envelope) return new AnnalsError({ status, ...envelope, requestId, retryAfter })
-  // A browser hides the status of a redirect that is not followed.
+  // A browser hides the status of a redirect that was not followed.
   const answered = response.type === 'opaqueredirect' ? 'by a redirect' : `${status}`
   const start = text.trim().slice(0, 120)
   const message = `${what} was answered ${answered} by something that is not Annals${start && `: ${start}`}. Is the url right?`
   return new AnnalsError({ status, error: 'unexpected_answer', message, requestId, retryAfter, cause })
 }
 
-/** The error of an attempt that got no answer. */
+/** The error for an attempt without an answer. */
 export function noAnswer(what: string, cause: unknown): AnnalsError {
   const message = `${what} got no answer, or not all of it: ${reasonOf(cause)}. Does Annals run there?`
   return new AnnalsError({ status: 0, error: 'connection_failed', message, cause })
 }
 
-/** The error of an attempt, or of a whole call, that took too long. */
+/** The error for an attempt, or a whole call, that took too long. */
 export function timedOut(what: string, ms: number): AnnalsError {
   return new AnnalsError({
     status: 0,
@@ -86,7 +86,7 @@ function readRetryAfter(header: string | null): number | undefined {
 /** Node's fetch hides the reason, such as ECONNREFUSED, in the cause; a browser shows none. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as { cause?: { code?: string; message?: string }; message?: string }
-  // The fetch's own codes say nothing to a person.
+  // The codes of fetch itself mean nothing to people.
   if (cause?.code === 'UND_ERR_SOCKET') return 'the connection broke'
   if (cause?.code?.startsWith('UND_ERR') && cause.message) return cause.message
   return cause?.code || cause?.message || message || String(error)

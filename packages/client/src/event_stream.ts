@@ -1,15 +1,14 @@
 /** One event of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 export interface StreamEvent {
-  /** The last id that the stream gave, with this event or before it. */
+  /** The last id of the stream, with this event or before it. */
   id: string
   type: string
   data: string
 }
 
 /**
- * Reads a stream of events from its bytes, however they are cut. Between two calls it keeps a character whose
- * bytes are not all there, a line without its end, and an event without the empty line behind it: what the
- * stream does not end is never given.
+ * Reads an event stream from its bytes, however they are split. Between calls it keeps a character with missing
+ * bytes, a line without its end, and an event without its final empty line: an incomplete event is never returned.
  */
 export class EventStreamParser {
   /** ms that the server asked to wait before connecting again. */
@@ -26,7 +25,7 @@ export class EventStreamParser {
     const events: StreamEvent[] = []
     let text = this.#decoder.decode(bytes, { stream: true })
     if (text === '') return events
-    // A CR ended its line already; the LF that belongs to it may come with the next bytes.
+    // A CR already ended its line; its LF may come with the next bytes.
     if (this.#after_cr && text.startsWith('\n')) text = text.slice(1)
     this.#after_cr = text.endsWith('\r')
     const lines = text.split(/\r\n|\n|\r/)

@@ -31,7 +31,7 @@ export class LearningSpaces {
     return this.#transport.call({ method: 'GET', path: ['learning_spaces', learning_space_id] }, options)
   }
 
-  /** Merges into the meta: null deletes a key. Gives the learning space after the merge. */
+  /** Merges into the meta; null deletes a key. Returns the merged learning space. */
   merge(learning_space_id: string, meta: object, options?: CallOptions): Promise<LearningSpace> {
     return this.#transport.call(
       { method: 'PATCH', path: ['learning_spaces', learning_space_id], body: { meta } },

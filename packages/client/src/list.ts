@@ -1,6 +1,6 @@
 import { AnnalsError } from './annals_error.js'
 
-/** One page of a list, as the API answers it. */
+/** One page of a list, as the API returns it. */
 export interface Page<Item> {
   items: Item[]
   has_more: boolean
@@ -8,8 +8,8 @@ export interface Page<Item> {
 }
 
 /**
- * A list that is read as far as it is used: `for await` gives every item of all pages, `pages()` every page,
- * `page()` one. Nothing is asked for before, and each use begins anew.
+ * A lazy list: `for await` returns the items of all pages, `pages()` every page, `page()` one. No request is sent
+ * before, and each use starts over.
  */
 export class List<Item, P extends Page<Item> = Page<Item>> implements AsyncIterable<Item> {
   readonly #read: (cursor?: string) => Promise<P>
@@ -18,7 +18,7 @@ export class List<Item, P extends Page<Item> = Page<Item>> implements AsyncItera
     this.#read = read
   }
 
-  /** The page at `cursor`, the `next_cursor` of the page before it; without one, the first. */
+  /** The page at `cursor`, the previous page's `next_cursor`; without it, the first. */
   page(cursor?: string): Promise<P> {
     return this.#read(cursor)
   }
@@ -40,7 +40,7 @@ export class List<Item, P extends Page<Item> = Page<Item>> implements AsyncItera
   }
 }
 
-/** A walk that comes back to where it was would never end. */
+/** A walk that returns to an earlier position would never end. */
 function standsStill(): AnnalsError {
   return new AnnalsError({
     status: 200,

@@ -3161,7 +3161,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The token may not do this, or a quota of the project is used up. */
+            /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
                 headers: {
                     /** @description Identifies this request in the log. */
@@ -3201,11 +3201,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Requests that the token may make in a second. */
+                    /** @description Requests per second that the token may make. */
                     "RateLimit-Limit"?: number;
-                    /** @description Requests that are left. */
+                    /** @description Requests left in this window. */
                     "RateLimit-Remaining"?: number;
-                    /** @description Seconds until it may make all of them again. */
+                    /** @description Seconds until the next window. */
                     "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };

@@ -4,11 +4,11 @@ const PAUSE_MS_MIN = 200
 const PAUSE_MS_MAX = 5_000
 
 /**
- * What is known of a write whose attempt failed.
+ * What is known about a write whose attempt failed.
  *
- *   - `refused`: the service says that it did nothing and that waiting helps;
- *   - `unknown`: it may have been done: the answer was lost, or something between us and the service answered;
- *   - `final`: asking again would get the same answer.
+ * - `refused`: the service says that it did nothing and that waiting helps;
+ * - `unknown`: it may have been done: the answer was lost, or something between us and the service answered;
+ * - `final`: a retry would get the same answer.
  */
 export type Outcome = 'refused' | 'unknown' | 'final'
 
@@ -20,8 +20,7 @@ export function outcomeOf({ status, error }: AnnalsError): Outcome {
 }
 
 /**
- * ms to wait before attempt `attempt` + 1: twice as long each time, with chance in it, so that those who wait
- * do not all come back at once; never less than the server asked for.
+ * ms to wait before attempt `attempt` + 1: exponential backoff with jitter, and never less than the server asked for.
  */
 export function pauseBefore(attempt: number, error?: AnnalsError, ms_min = PAUSE_MS_MIN): number {
   const pause = Math.min(ms_min * 2 ** (attempt - 1), Math.max(PAUSE_MS_MAX, ms_min))

@@ -2,7 +2,7 @@ import type { CallOptions } from './options.js'
 import type { Transport } from './transport.js'
 import type { MergedConfigs, Session } from './types.js'
 
-/** What a caller keeps with a session. */
+/** The configs of a session. */
 export class SessionConfigs {
   readonly #transport: Transport
 
@@ -10,7 +10,7 @@ export class SessionConfigs {
     this.#transport = transport
   }
 
-  /** The session, which its configs are part of. */
+  /** The session, including its configs. */
   get(session_id: string, options?: CallOptions): Promise<Session> {
     return this.#transport.call({ method: 'GET', path: ['session', session_id, 'configs'] }, options)
   }
@@ -22,7 +22,7 @@ export class SessionConfigs {
     )
   }
 
-  /** Merges the top level: null deletes a key. Gives the configs after the merge. */
+  /** Merges the top level; null deletes a key. Returns the merged configs. */
   merge(session_id: string, configs: object, options?: CallOptions): Promise<MergedConfigs> {
     return this.#transport.call(
       { method: 'PATCH', path: ['session', session_id, 'configs'], body: { configs } },

@@ -26,7 +26,7 @@ import type {
   TokenCounts,
 } from './types.js'
 
-/** The API would send a whole session as one page; a list that is walked shall not need the memory for it. */
+/** By default the API sends a whole session as one page; walking a list should not need the memory for that. */
 const MESSAGE_PAGE_LIMIT = 200
 
 /** Sessions and their logs. */
@@ -59,8 +59,8 @@ export class Sessions {
   }
 
   /**
-   * Copies a session with its log, order and seqs kept. A million entries take about a minute: give a `timeout_ms` for
-   * that, or an `idempotency_key` to call again with, under which the service finishes the copy.
+   * Copies a session with its log; order and seqs are kept. A million entries take about a minute: set a `timeout_ms`
+   * for that, or an `idempotency_key` to call again with; the service then finishes the copy.
    */
   copy(session_id: string, options?: CreateOptions): Promise<CopiedSession> {
     return this.#transport.call(
@@ -69,17 +69,17 @@ export class Sessions {
     )
   }
 
-  /** Appends an event. Resolves when it is durable. */
+  /** Appends an event. Resolves once it is durable. */
   append(session_id: string, event: NewEvent, options?: AppendOptions): Promise<SessionEvent> {
     return this.#append(['session', session_id, 'events'], event, options)
   }
 
-  /** Appends a message in its provider's own format. Resolves when it is durable. */
+  /** Appends a message in its provider's own format. Resolves once it is durable. */
   appendMessage(session_id: string, message: NewMessage, options?: AppendOptions): Promise<Message> {
     return this.#append(['session', session_id, 'messages'], message, options)
   }
 
-  /** Appends up to 1,000 entries with consecutive seqs: all of them or none. Resolves when they are durable. */
+  /** Appends up to 1,000 entries with consecutive seqs, all or none. Resolves once they are durable. */
   appendBatch(session_id: string, entries: NewEntry[], options?: AppendOptions): Promise<AppendedEntries> {
     return this.#append(['session', session_id, 'entries'], { entries }, options)
   }
@@ -103,12 +103,12 @@ export class Sessions {
     return this.#list(['session', session_id, 'timeline'], query, options)
   }
 
-  /** What is in the log behind `after`, and then every new entry as it is stored, across broken connections. */
+  /** The stored entries after `after`, and then every new entry as it is stored, across broken connections. */
   tail(session_id: string, options: TailOptions = {}): AsyncGenerator<TimelineItem, void, undefined> {
     return tail(this.#transport, ['session', session_id, 'timeline'], options)
   }
 
-  /** Merges into a message's meta: null deletes a key. Gives the meta after the merge. */
+  /** Merges into a message's meta; null deletes a key. Returns the merged meta. */
   patchMessageMeta(
     session_id: string,
     message_id: string,

@@ -5,34 +5,34 @@ import type { Transport } from './transport.js'
 import type { TimelineItem, TimelineQuery } from './types.js'
 import { after, onAbort, sleep } from './waiting.js'
 
-/** Three times the longest silence that the service allows itself. */
+/** Three times the longest interval between the service's heartbeats. */
 const IDLE_TIMEOUT_MS_DEFAULT = 45_000
-/** What errors call it. */
+/** Its name in errors. */
 const WHAT = 'The tail'
 
 export interface TailOptions extends Pick<TimelineQuery, 'kind' | 'type'> {
-  /** Begin behind this seq: the last one that was seen. Without it the tail begins at the log's first entry. */
+  /** Start after this seq, the last one seen. Without it the tail starts at the log's first entry. */
   after?: number | undefined
   /** Ends the tail, without an error. */
   signal?: AbortSignal | undefined
-  /** How long a connection may be silent before it counts as broken: 45,000 ms unless given. */
+  /** How long a connection may be silent before it counts as broken, in ms; default 45,000. */
   idle_timeout_ms?: number | undefined
-  /** Told of each connection that was made. */
+  /** Called for each connection that was made. */
   on_connect?: (() => void) | undefined
-  /** Told of each connection that could not be made or broke. The tail goes on by itself. */
+  /** Called for each connection that failed or broke. The tail reconnects by itself. */
   on_disconnect?: ((error: AnnalsError) => void) | undefined
 }
 
 /**
- * Every entry of a session's log behind `after`, in order and each once, and then each new one as it is stored.
+ * Every entry of a session's log after `after`, in order and once, and then each new one as it is stored.
  *
  *   connecting ──► reading ──► pausing ──► connecting …
  *
- * The seq that was given last is all that outlives a connection: the next one asks for what is behind it.
+ * The last returned seq is the only state that outlives a connection: the next one asks for what follows it.
  *
- * Ends when the signal aborts. A service that does not answer is given up after the client's `retries`, unless it
- * has answered before: then the tail waits for it as long as it takes.
- * @throws AnnalsError when the service refuses: 401, 403, 404 and the like
+ * Ends when the signal aborts. If the service does not answer at first, the tail fails after the client's `retries`;
+ * after the first answer it keeps reconnecting without limit.
+ * @throws AnnalsError if the service refuses: 401, 403, 404 and the like
  */
 export async function* tail(
   transport: Transport,
@@ -57,15 +57,15 @@ export async function* tail(
     const passes = outcomeOf(lost) !== 'final' || lost.status >= 500
     if (!passes || (!state.has_answered && state.failures > transport.retries)) throw lost
     options.on_disconnect?.(lost)
-    // Only the signal ends the pause early, and then the loop ends too.
+    // Only the signal ends the pause early, which also ends the loop.
     await sleep(pauseBefore(state.failures, lost, state.retry_ms), signal).catch(() => {})
   }
 }
 
 interface State {
-  /** The seq that was given last. */
+  /** The last returned seq. */
   seq: number
-  /** Connections in a row that brought nothing. */
+  /** Consecutive connections without any entry. */
   failures: number
   has_answered: boolean
   /** The pause that the server asked for. */
@@ -80,7 +80,7 @@ async function* readUntilLost(
 ): AsyncGenerator<TimelineItem, void, undefined> {
   const connection = new AbortController()
   const unfollow = onAbort(signal, (reason) => connection.abort(reason))
-  /** Waits for the next sign of life. No time runs while the tail's user is busy. */
+  /** Waits for the next bytes. The timer does not run while the tail's user is busy. */
   const hear = async <T>(next: Promise<T>): Promise<T> => {
     const cancel = after(idle_timeout_ms, () => connection.abort(timedOut(WHAT, idle_timeout_ms)))
     try {

@@ -15,15 +15,15 @@ export interface Call {
   path: string[]
   query?: object | undefined
   body?: unknown
-  /** The operation takes an Idempotency-Key; so every call gets one, the same for all its attempts. */
+  /** The operation accepts an Idempotency-Key; every call gets one, the same for all its attempts. */
   keyed?: boolean
-  /** Not to be made again when nobody knows whether it was done. */
+  /** Not retried if nobody knows whether it was done. */
   once?: boolean
-  /** The error that, after an attempt of unknown outcome, shows that this attempt did it. */
+  /** The error that, after an attempt with an unknown outcome, proves that this attempt succeeded. */
   done_when?: string
 }
 
-/** A call as it is sent, the same to the byte in every attempt. */
+/** A call as it is sent, byte for byte the same in every attempt. */
 interface Prepared {
   what: string
   url: string
@@ -59,15 +59,15 @@ export class Transport {
     this.#timeout_ms = options.timeout_ms ?? TIMEOUT_MS_DEFAULT
     this.#attempt_timeout_ms = options.attempt_timeout_ms
     this.retries = options.retries ?? RETRIES_DEFAULT
-    // Looked up at each call and called without an owner: a browser's fetch insists on that.
+    // Looked up at each call and called without `this`, as a browser's fetch requires.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
     this.parse = options.parse ?? JSON.parse
     this.#stringify = options.stringify ?? JSON.stringify
   }
 
   /**
-   * Makes a call, again where that is safe and may help, and gives the answer's `data`.
-   * @throws AnnalsError, or the signal's reason when that aborts
+   * Makes a call, retries it where that is safe and may help, and returns the answer's `data`.
+   * @throws AnnalsError, or the signal's reason if it aborts
    */
   async call<Data>(call: Call, options: AppendOptions = {}): Promise<Data> {
     const prepared = this.#prepare(call, options)
@@ -83,14 +83,14 @@ export class Transport {
         in_doubt ||= outcome === 'unknown'
         if (outcome === 'final' || (call.once && in_doubt) || attempt > limits.retries) throw error
         const pause_ms = pauseBefore(attempt, error)
-        // A pause that ends behind the deadline would only delay the bad news.
+        // A pause that ends after the deadline would only delay the error.
         if (performance.now() + pause_ms >= limits.deadline) throw error
         await sleep(pause_ms, limits.signal)
       }
     }
   }
 
-  /** Opens a stream of events. Its caller reads the body and ends it with the signal. */
+  /** Opens an event stream. The caller reads the body and ends it with the signal. */
   async open(call: Call, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
     const { what, url, init } = this.#prepare(call, {}, { ...headers, accept: 'text/event-stream' })
     try {
@@ -106,14 +106,14 @@ export class Transport {
   #prepare(call: Call, options: AppendOptions, more: Record<string, string> = {}): Prepared {
     const { method, query, body } = call
     const address = `${this.#url}${pathOf(call.path)}`
-    // Made here, outside of any attempt: a value that no header takes is the caller's error, not the network's.
+    // Created here, outside of any attempt: an invalid header value is the caller's error, not the network's.
     const headers = new Headers(this.#headers)
     for (const [name, value] of Object.entries(more)) headers.set(name, value)
     if (body !== undefined) headers.set('content-type', 'application/json')
     if (call.keyed) headers.set('idempotency-key', options.idempotency_key ?? newKey())
     if (options.if_match !== undefined) headers.set('if-match', `"${options.if_match}"`)
     const url = `${address}${queryString(query, this.#stringify)}`
-    // Followed, a redirect would turn a POST into a GET and take the token elsewhere.
+    // Following a redirect would turn a POST into a GET and send the token elsewhere.
     const init: RequestInit = { method, headers, redirect: 'manual' }
     if (body !== undefined) init.body = this.#stringify(body)
     return { what: `${method} ${address}`, url, init }

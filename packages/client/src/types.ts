@@ -11,7 +11,7 @@ export type TimelineMessage = Schemas['TimelineMessage']
 export type TimelineEvent = Schemas['TimelineEvent']
 export type LearningSpace = Schemas['LearningSpace']
 export type User = Schemas['User']
-/** What a project has; `max` is null where it has no quota. */
+/** A project's usage; `max` is null if there is no quota. */
 export type Usage = Schemas['Usage']
 
 type Api = '/api/v1'
@@ -55,20 +55,20 @@ export type TimelineQuery = QueryOf<Timeline['get']>
 export type LearningSpacesQuery = WithFilter<QueryOf<LearningSpaces['get']>, 'filter_by_meta'>
 export type UsersQuery = QueryOf<Users['get']>
 
-/** A page of messages; `items`, `ids` and `metas` run in step. */
+/** A page of messages; `items`, `ids` and `metas` are parallel. */
 export type MessagePage<Item = JsonObject> = Omit<DataOf<Messages['get']>, 'items'> & { items: Item[] }
 
-/** The messages to send to a model next; `items` and `ids` run in step. */
+/** The messages to send to a model next; `items` and `ids` are parallel. */
 export type Context<Item = JsonObject> = Omit<DataOf<ContextOf['get']>, 'items'> & { items: Item[] }
 
 type Json<Answer> = Answer extends { content: { 'application/json': infer Content } } ? Content : never
 
-/** What the API takes as an operation's body. */
+/** The body of an operation. */
 type BodyOf<Operation> = Operation extends { requestBody?: infer Body } ? Json<Body> : never
 
 /**
- * What a caller may pass for it: any object where the API takes any JSON object, since an interface, such as a
- * provider's own message type, has no index signature; and undefined for a field that may be left out.
+ * What a caller may pass for it: any object where the API accepts any JSON object, because an interface, such as a
+ * provider's own message type, has no index signature; and undefined for an optional field.
  */
 type Input<Body> = Body extends unknown
   ? {
@@ -78,17 +78,17 @@ type Input<Body> = Body extends unknown
     }
   : never
 
-/** What an operation's success has in its envelope. */
+/** The `data` of an operation's successful answer. */
 type DataOf<Operation> = Operation extends { responses: infer Answers }
   ? Json<Answers[keyof Answers & (200 | 201)]> extends { data: infer Data }
     ? Data
     : never
   : never
 
-/** The API's query parameters. One that is undefined is not sent. */
+/** The API's query parameters. Undefined ones are not sent. */
 type QueryOf<Operation> = Operation extends { parameters: { query?: infer Query } }
   ? { [Name in keyof NonNullable<Query>]: NonNullable<Query>[Name] | undefined }
   : never
 
-/** The API takes a filter as JSON in the query string; here it is the object itself. */
+/** The API takes a filter as JSON in the query string; here it is an object. */
 type WithFilter<Query, Name extends string> = Omit<Query, Name> & { [N in Name]?: object | undefined }

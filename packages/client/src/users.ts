@@ -3,7 +3,7 @@ import type { CallOptions } from './options.js'
 import type { Transport } from './transport.js'
 import type { ErasedUser, User, UserResources, UsersQuery } from './types.js'
 
-/** The project's users, who come to be when they are first named. */
+/** The project's users. A user is created when first named. */
 export class Users {
   readonly #transport: Transport
 
@@ -20,14 +20,14 @@ export class Users {
     )
   }
 
-  /** How much the user has. */
+  /** Counts what the user has. */
   resources(identifier: string, options?: CallOptions): Promise<UserResources> {
     return this.#transport.call({ method: 'GET', path: ['user', identifier, 'resources'] }, options)
   }
 
   /**
-   * Erases the user and everything of the user's, and gives what it removed. That is told only once, so a call
-   * whose answer was lost is not made again: it throws, and when it is called anew, 404 says that the user is gone.
+   * Erases the user with all its data, and returns the counts of what was removed. These are returned only once, so a
+   * call whose answer was lost is not retried: it throws, and if it is called again, 404 means that the user is gone.
    */
   erase(identifier: string, options?: CallOptions): Promise<ErasedUser> {
     return this.#transport.call({ method: 'DELETE', path: ['user', identifier], once: true }, options)

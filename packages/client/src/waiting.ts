@@ -1,7 +1,7 @@
-/** The longest time that a timer takes; a longer one would fire at once. */
+/** The longest time that a timer supports; a longer one would fire at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** Calls `action` after `ms`; gives the function that calls it off. */
+/** Calls `action` after `ms`; returns a function that cancels it. */
 export function after(ms: number, action: () => void): () => void {
   const timer = setTimeout(action, Math.min(ms, TIMER_MS_MAX))
   return () => clearTimeout(timer)
@@ -22,7 +22,7 @@ export function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
 }
 
 /**
- * Calls `action` when the signal aborts, at once if it has. Gives the function that stops listening: a signal
+ * Calls `action` when the signal aborts, at once if it already has. Returns a function that stops listening: a signal
  * that outlives many calls must not collect their listeners.
  */
 export function onAbort(

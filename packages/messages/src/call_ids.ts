@@ -1,24 +1,24 @@
 /**
- * Tool-call ids where a format has none. Gemini's `functionCall.id` is optional, and OpenAI's old
- * `function_call` has no id at all; the other formats tie a result to its call by the id alone.
+ * Tool-call ids for formats without them. Gemini's `functionCall.id` is optional, and OpenAI's old `function_call`
+ * has no id; the other formats link a result to its call only by the id.
  *
- * The rule: the n-th call without an id (from 0) of the message with the id M is `call_M_n`, M without its
- * dashes. So the id is the same on every page and in every format, unique in the conversation, and within the
- * 40 characters that OpenAI takes. A result without an id belongs to the first call of its name that is still
- * open, in the latest message that has one. Where the run holds no such call, the call was on an earlier page:
- * then the result is taken to answer the message before it (`parent_id`), the n-th result the n-th call, which
- * is right whenever the results stand in one message behind that of the calls.
+ * The rule: the n-th call without an id (from 0) of the message with the id M is `call_M_n`, with M without its
+ * dashes. So the id is the same on every page and in every format, unique in the conversation, and within the 40
+ * characters that OpenAI allows. A result without an id belongs to the first open call of its name, in the latest
+ * message that has one. If the run has no such call, the call was on an earlier page: then the result is assumed to
+ * answer the previous message (`parent_id`), the n-th result the n-th call, which is correct if the results are in
+ * one message directly after that of the calls.
  */
 
 /** Where a message stands in its session. */
 export interface MessagePlace {
   /** The message's id. */
   id: string
-  /** The id of the message before it, if there is one and it is known. */
+  /** The id of the previous message, if there is one and it is known. */
   parent_id?: string | null
 }
 
-/** The calls of one name in one message that wait for a result. */
+/** The open calls of one name in one message. */
 interface OpenCalls {
   ids: string[]
   next: number
@@ -26,8 +26,8 @@ interface OpenCalls {
 }
 
 /**
- * Follows the calls and results of one conversation, message by message, oldest first. It holds the calls that
- * have no result yet and nothing else, so a session of any length can go through it.
+ * Follows the calls and results of one conversation, message by message, oldest first. It only remembers open calls,
+ * so a session of any length can go through it.
  */
 export class CallIds {
   private readonly openNames = new Map<string, string>()
@@ -38,7 +38,7 @@ export class CallIds {
   private callsWithoutId = 0
   private resultsWithoutId = 0
 
-  /** Goes on to the next message. Without a place, its ids are derived as if its id were `0`. */
+  /** Continues with the next message. Without a place, ids are derived as if its id were `0`. */
   enter(place?: MessagePlace): void {
     this.place = place
     this.message++
@@ -46,7 +46,7 @@ export class CallIds {
     this.resultsWithoutId = 0
   }
 
-  /** The id of a call that the message makes: its own, or the one derived for it. */
+  /** The id of a call in the message: its own, or a derived one. */
   ofCall(id: string | undefined, name: string): string {
     const known = id ?? derive(this.place?.id, this.callsWithoutId++)
     if (id === undefined) this.derived.add(known)
@@ -55,12 +55,12 @@ export class CallIds {
     return known
   }
 
-  /** The call that a result answers, and its name where one of the two says it. */
+  /** The call that a result answers, and its name if either of the two has it. */
   ofResult(id: string | undefined, name: string | undefined): { id: string; name: string | undefined } {
     if (id !== undefined && this.openNames.has(id)) return this.close(id, name)
     if (name !== undefined) {
       const open = this.firstOpen(name)
-      // A result may bring an id that its call, stored without one, never had.
+      // A result may have an id that its call, stored without one, never had.
       if (open !== undefined && (id === undefined || this.derived.has(open))) return this.close(open, name)
     }
     const nth = id === undefined ? this.resultsWithoutId++ : 0
@@ -78,7 +78,7 @@ export class CallIds {
   private groupOf(name: string): OpenCalls {
     const latest = this.openByName.get(name)?.at(-1)
     if (latest?.message === this.message) return latest
-    this.firstOpen(name) // drops the groups that are answered, so that they do not pile up
+    this.firstOpen(name) // drops answered groups, so that they do not accumulate
     const group = { ids: [], next: 0, message: this.message }
     const groups = this.openByName.get(name)
     if (groups === undefined) this.openByName.set(name, [group])
@@ -86,7 +86,7 @@ export class CallIds {
     return group
   }
 
-  /** The first call of that name without a result, in the latest message that has one. */
+  /** The first open call of that name, in the latest message that has one. */
   private firstOpen(name: string): string | undefined {
     const groups = this.openByName.get(name)
     while (groups !== undefined && groups.length > 0) {

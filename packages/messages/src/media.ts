@@ -34,7 +34,7 @@ export function mediaTypeOf(name: string): string | undefined {
   return dot < 0 ? undefined : MEDIA_TYPES_BY_EXTENSION[path.slice(dot + 1).toLowerCase()]
 }
 
-/** The bytes of a `data:` URL, or null where the URL is none or is broken. */
+/** The bytes of a `data:` URL, or null if it is not one or is malformed. */
 export function parseDataUrl(url: string): MediaBytes | null {
   const comma = url.indexOf(',')
   if (comma < 0 || url.slice(0, 5).toLowerCase() !== 'data:') return null
@@ -54,7 +54,7 @@ export function dataUrl(bytes: MediaBytes): string {
   return `data:${bytes.media_type};base64,${bytes.data}`
 }
 
-/** Gemini's file store answers only the key that filled it. */
+/** Gemini's file store serves a file only to the key that uploaded it. */
 const PRIVATE_STORE = /^https:\/\/generativelanguage\.googleapis\.com\//i
 
 /** The URL where any provider can fetch it; null for `gs://` and the like. */
@@ -63,7 +63,7 @@ export function publicUrl(meta: MediaMeta): string | null {
   return url !== undefined && /^https?:\/\//i.test(url) && !PRIVATE_STORE.test(url) ? url : null
 }
 
-/** The bytes that a part holds, or null where it only points at them. `fallback` is their type if none is told. */
+/** The bytes of a part, or null if it only refers to them. `fallback` is their type if the part has none. */
 export function bytesOf(meta: MediaMeta, fallback: string): MediaBytes | null {
   if (meta.data !== undefined) {
     const data = meta.type === 'text' ? base64OfText(meta.data) : meta.data

@@ -23,7 +23,7 @@ export type ProviderMessage =
   | AcontextMessage
   | ResponsesItem
 
-/** A message as it was stored: its blob, read by `parseJson` where numbers beyond 2^53 matter. */
+/** A stored message: its blob, read by `parseJson` if numbers beyond 2^53 matter. */
 export interface StoredMessage extends MessagePlace {
   format: MessageFormat
   blob: unknown
@@ -46,7 +46,7 @@ const WRITERS: Readonly<Record<MessageFormat, (message: NeutralMessage) => Provi
 }
 
 /**
- * Checks a message and derives its neutral form. `place` gives the calls of a format without ids theirs.
+ * Checks a message and derives its neutral form. `place` provides ids for the calls of a format without ids.
  * @throws InvalidMessage if `blob` is not a message of the format; it names the field.
  */
 export function readMessage(format: MessageFormat, blob: unknown, place?: MessagePlace): NeutralMessage {
@@ -55,7 +55,7 @@ export function readMessage(format: MessageFormat, blob: unknown, place?: Messag
   return READERS[format](blob, ids)
 }
 
-/** The same for a stored blob, with the calls of its conversation; undefined where it is no message of its format. */
+/** The same for a stored blob, with the calls of its conversation; undefined if it is not a message of its format. */
 export function readStored(format: MessageFormat, blob: unknown, ids: CallIds): NeutralMessage | undefined {
   try {
     return READERS[format](blob, ids)
@@ -65,11 +65,11 @@ export function readStored(format: MessageFormat, blob: unknown, ids: CallIds): 
   }
 }
 
-/** Reads the messages of a conversation, oldest first. What it keeps is the calls that wait for their results. */
+/** Reads the messages of a conversation, oldest first. It only remembers calls that wait for their results. */
 export class MessageReader {
   private readonly ids = new CallIds()
 
-  /** The message in the neutral form; undefined where the blob is no message of its format. */
+  /** The message in the neutral form; undefined if the blob is not a message of its format. */
   read(stored: StoredMessage): NeutralMessage | undefined {
     this.ids.enter(stored)
     return readStored(stored.format, stored.blob, this.ids)
@@ -83,8 +83,8 @@ export class ConversationRenderer {
   constructor(private readonly format: MessageFormat) {}
 
   /**
-   * The message in the renderer's format: the stored blob itself where that is its format, else one message or
-   * several, each valid by itself. Never throws: a blob that is no message becomes an empty one.
+   * The message in the renderer's format: the stored blob itself if it has that format, otherwise one or several
+   * messages, each valid by itself. Never throws: a blob that is not a message becomes an empty one.
    */
   render(stored: StoredMessage): unknown[] {
     const message = this.reader.read(stored) ?? { role: 'user', provider_role: null, name: null, parts: [] }

@@ -1,9 +1,9 @@
 /**
- * The neutral form of a message: who spoke, and the parts that the message is made of. It is derived from the
- * stored blob, never the other way round, so it may leave out what no other format could carry.
+ * The neutral form of a message: the speaker, and its parts. It is derived from the stored blob, never the other way
+ * round, so it may omit what no other format could carry.
  *
- * Every part has the same five fields, because clients of this interface read them all. `asset` is always null:
- * bytes stay where the message had them, in `meta.data` or behind `meta.url`.
+ * Every part has the same five fields, because clients of this interface read them all. `asset` is always null: bytes
+ * stay where the message had them, in `meta.data` or behind `meta.url`.
  */
 interface PartOf<Type extends string, Text, Meta> {
   type: Type
@@ -13,13 +13,16 @@ interface PartOf<Type extends string, Text, Meta> {
   meta: Meta
 }
 
-/** A prompt-cache mark, which only Anthropic knows. */
+/** A prompt-cache marker, which only Anthropic has. */
 export interface CacheControl {
   type: 'ephemeral'
   ttl?: '5m' | '1h'
 }
 
-/** `thought_signature` is Gemini's, and goes back to Gemini alone. `type`, `title` and `source` mark a search result. */
+/**
+ * `thought_signature` is Gemini's, and is only sent back to Gemini. `type`, `title` and `source` mark a search
+ * result.
+ */
 export interface TextMeta {
   is_refusal?: boolean
   cache_control?: CacheControl
@@ -30,10 +33,10 @@ export interface TextMeta {
 }
 
 /**
- * Where the bytes of an image, a video, a sound or a file are: in `data` (base64, or plain text where `type` is
+ * The location of an image's, video's, sound's or file's bytes: in `data` (base64, or plain text if `type` is
  * `text`), behind `url`, or in the provider's own store under `file_id`. `type` is Anthropic's source type; a
- * `file_id` with `type: 'file'` is an Anthropic file, any other `file_id` an OpenAI one. `tool_call_id` says that
- * the medium came inside the result of that call.
+ * `file_id` with `type: 'file'` is an Anthropic file, any other `file_id` an OpenAI one. `tool_call_id`: the medium
+ * came inside the result of that call.
  */
 export interface MediaMeta {
   url?: string
@@ -49,7 +52,7 @@ export interface ImageMeta extends MediaMeta {
   detail?: string
 }
 
-/** `id` names a reply that OpenAI spoke and keeps; its transcript, where known, is the part's text. */
+/** `id` names a spoken reply that OpenAI keeps; its transcript, if known, is the part's text. */
 export interface AudioMeta extends MediaMeta {
   format?: string
   id?: string
@@ -61,7 +64,7 @@ export interface FileMeta extends MediaMeta {
   filename?: string
 }
 
-/** `arguments` is the text that the model wrote: a JSON object as a rule, but models also write broken ones. */
+/** `arguments` is the text that the model wrote: usually a JSON object, but models also write broken ones. */
 export interface ToolCallMeta {
   id: string
   name: string
@@ -78,7 +81,7 @@ export interface ToolResultMeta {
   cache_control?: CacheControl
 }
 
-/** A block that has no neutral form: its type in the provider's words, and its fields. */
+/** A block without a neutral form: its type as the provider names it, and its fields. */
 export interface DataMeta {
   data_type: string
   [field: string]: unknown
@@ -133,19 +136,19 @@ export const PART_TYPES = [
   'redacted_thinking',
 ] as const satisfies readonly PartType[]
 
-/** The stored roles. What a provider calls otherwise is in `NeutralMessage.provider_role`. */
+/** The stored roles. A provider's other names are in `NeutralMessage.provider_role`. */
 export type Role = 'user' | 'assistant'
 
 export interface NeutralMessage {
   role: Role
-  /** The role in the provider's own word, where that is neither `user` nor `assistant`. */
+  /** The provider's name of the role, if it is neither `user` nor `assistant`. */
   provider_role: string | null
   /** The speaker's name: OpenAI's `name` of a system, developer, user or assistant message. */
   name: string | null
   parts: Part[]
 }
 
-/** Makes a part; `meta` must be what the type asks for. */
+/** Creates a part; `meta` must be that of the type. */
 export function part<Type extends PartType>(
   type: Type,
   text: Extract<Part, { type: Type }>['text'],
@@ -155,7 +158,7 @@ export function part<Type extends PartType>(
   return { type, text, asset: null, filename, meta } as Part
 }
 
-/** A block that has no neutral form. */
+/** Creates a part for a block without a neutral form. */
 export function dataPart({ type: _, ...fields }: Record<string, unknown>, data_type: string): Part {
   return part('data', null, { ...fields, data_type })
 }

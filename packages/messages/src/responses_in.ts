@@ -118,7 +118,7 @@ function readBlock(value: unknown, at: string): Part {
   }
 }
 
-/** An image, behind a URL or in OpenAI's own store; null where it is in neither. */
+/** An image behind a URL or in OpenAI's own store; null if it is in neither. */
 function readImage(block: JsonObject, at: string): Part | null {
   const url = optionalTextAt(block, 'image_url', at)
   const file_id = optionalTextAt(block, 'file_id', at)
@@ -152,7 +152,7 @@ function readResult(item: JsonObject, at: string, ids: CallIds): Part[] {
   return [part('tool-result', texts.join('\n'), meta), ...media]
 }
 
-/** Whether an item says that what it stands for was not brought to its end. */
+/** Whether an item says that it was not completed. */
 export function isUnfinished({ status }: JsonObject): boolean {
   return status === 'failed' || status === 'incomplete'
 }

@@ -85,7 +85,7 @@ function writeReply(part: Part): ResponsesItem | null {
   }
 }
 
-/** OpenAI takes back its own reasoning alone. */
+/** OpenAI accepts only its own reasoning back. */
 function writeReasoning({ meta, text }: ThinkingPart): ResponsesItem | null {
   if (meta?.type !== 'reasoning' || meta.id === undefined) return null
   return {

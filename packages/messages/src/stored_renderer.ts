@@ -22,8 +22,8 @@ export class StoredRenderer {
   }
 
   /**
-   * The items that a message becomes. One that is in the format already is the text that was stored, untouched,
-   * digits and all; it goes through the conversation nevertheless, which so learns of its tool calls.
+   * The items that a message becomes. A message that already has the format is returned as its stored text, digits
+   * and all, but still goes through the conversation, which learns of its tool calls.
    */
   render(message: StoredText): string[] {
     const { format, edit } = message

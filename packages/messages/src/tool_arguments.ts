@@ -2,9 +2,9 @@ import { isObject, type JsonObject } from './blob_fields.js'
 import { parseJson, writeJson } from './json/exact_json.js'
 
 /**
- * OpenAI keeps a call's arguments as the text that the model wrote; Anthropic and Gemini keep an object. Text
- * that is no JSON object (models write "", a cut-off `{"a":`, or `[1]`) goes under this key, and comes back from
- * it as it was.
+ * OpenAI has a call's arguments as the text that the model wrote; Anthropic and Gemini have an object. Text that is
+ * not a JSON object (models write "", a cut-off `{"a":`, or `[1]`) is stored under this key, and is restored from it
+ * unchanged.
  */
 export const UNPARSED_ARGUMENTS = 'unparsed_arguments'
 
@@ -21,7 +21,7 @@ export function argumentsAsText(value: unknown): string {
 
 /**
  * The text that `argumentsAsObject` put under the key. Text that is an object was put there only if that object
- * could itself be taken for one so made; else the key is one of the tool's own.
+ * itself looks like one made so; otherwise the key is one of the tool's own.
  */
 function unparsed(value: unknown): string | undefined {
   if (!isObject(value) || Object.keys(value).length !== 1) return undefined
@@ -31,7 +31,7 @@ function unparsed(value: unknown): string | undefined {
   return inner === undefined || unparsed(inner) !== undefined ? text : undefined
 }
 
-/** The JSON object that the text is, if it is one. */
+/** The text's JSON object, if it is one. */
 export function parseObject(text: string): JsonObject | undefined {
   try {
     const value = parseJson(text)

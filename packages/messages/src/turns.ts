@@ -1,6 +1,6 @@
 import type { NeutralMessage, Part, Role } from './parts.js'
 
-/** What a format says for a message that holds nothing which the format can carry, where it takes no empty one. */
+/** The text for a message with nothing that the format can carry, if the format allows no empty one. */
 export const NO_CONTENT = '(no content)'
 
 /** Consecutive parts that one side spoke. */
@@ -10,9 +10,9 @@ export interface Turn {
 }
 
 /**
- * Divides a message among the two sides: calls and thinking are the assistant's, results the user's, whatever
- * the role of the message that holds them; the rest is of the message's own role. Most messages are one turn.
- * In a user turn the results come first, because every provider wants them right behind the calls.
+ * Divides a message between the two sides: calls and thinking are the assistant's, results the user's, whatever the
+ * role of the message; the rest has the message's own role. Most messages are one turn. In a user turn the results
+ * come first, because every provider wants them directly after the calls.
  */
 export function turnsOf(message: NeutralMessage): Turn[] {
   const turns: Turn[] = []
@@ -51,7 +51,7 @@ function resultsFirst(parts: Part[]): Part[] {
   return results.length === 0 ? parts : [...results, ...parts.filter((part) => part.type !== 'tool-result')]
 }
 
-/** System and developer messages of OpenAI hold text alone; with anything else in it, the message is the user's. */
+/** OpenAI's system and developer messages contain only text; with anything else, the message becomes the user's. */
 export function instructionRole(message: NeutralMessage, isText: boolean): 'system' | 'developer' | null {
   const role = message.provider_role
   return isText && (role === 'system' || role === 'developer') ? role : null

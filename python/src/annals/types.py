@@ -77,11 +77,11 @@ class ErasedUserDeleted(TypedDict):
 
 class EventsQuery(TypedDict):
     type: NotRequired[str | None]
-    """What kind of event it is, in the caller's own words."""
+    """The kind of event, named by the caller."""
     limit: NotRequired[int | None]
-    """How many items a page has at most. It may change between pages."""
+    """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]
-    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
 
@@ -91,7 +91,7 @@ class LearningSpace(TypedDict):
     """The learning space."""
     user_id: str | None
     meta: JsonObject
-    """What the caller keeps with the space; `{}` when never set."""
+    """Any JSON object of the caller, stored with the space; `{}` if never set."""
     created_at: str
     """When it was created."""
     updated_at: str
@@ -100,36 +100,36 @@ class LearningSpace(TypedDict):
 
 class LearningSpacesQuery(TypedDict):
     user: NotRequired[str | None]
-    """The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use."""
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
     filter_by_meta: NotRequired[Mapping[str, object] | None]
     """A JSON object, URL-encoded. Only spaces whose `meta` contains it. `{}` filters nothing."""
     limit: NotRequired[int | None]
-    """How many items a page has at most. It may change between pages."""
+    """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]
-    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
 
 
 class MergedConfigs(TypedDict):
     configs: JsonObject
-    """As they are after the merge."""
+    """The merged configs."""
 
 
 class MergedMeta(TypedDict):
     meta: JsonObject
-    """What the caller keeps with the message; any JSON object, up to 64 KiB."""
+    """Any JSON object of the caller, stored with the message, up to 64 KiB."""
 
 
 class Message(TypedDict):
     id: str
     """The message."""
     session_id: str
-    """The session whose log it stands in."""
+    """The session whose log contains it."""
     parent_id: str | None
     role: Literal["user", "assistant"]
     meta: JsonObject
-    """What the caller keeps with the message; any JSON object, up to 64 KiB."""
+    """Any JSON object of the caller, stored with the message, up to 64 KiB."""
     parts: list[JsonObject]
     task_id: None
     session_task_process_status: Literal["pending", "disable_tracking"]
@@ -138,7 +138,7 @@ class Message(TypedDict):
     updated_at: str
     """When its meta last changed."""
     seq: int
-    """The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed."""
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
 
 
 class MessagePage(TypedDict):
@@ -156,18 +156,18 @@ class MessagesQuery(TypedDict):
     format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"] | None]
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     limit: NotRequired[int | None]
-    """How many messages a page has at most. None: the whole session, streamed."""
+    """Most messages per page. Absent: the whole session, streamed."""
     cursor: NotRequired[str | None]
-    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
     with_events: NotRequired[bool | None]
-    """true: also the events that lie among the messages of the page."""
+    """true: also the events between the messages of the page."""
 
 
 class NewEvent(TypedDict):
     type: str
-    """What kind of event it is, in the caller's own words."""
+    """The kind of event, named by the caller."""
     data: Mapping[str, object]
     """The event itself: any JSON object."""
 
@@ -175,11 +175,11 @@ class NewEvent(TypedDict):
 class NewEventEntry(TypedDict):
     kind: Literal["event"]
     type: str
-    """What kind of event it is, in the caller's own words."""
+    """The kind of event, named by the caller."""
     data: Mapping[str, object]
     """The event itself: any JSON object."""
     id: NotRequired[str]
-    """The id that the entry shall have. An entry that the session has under it already is answered, not stored again."""
+    """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
 
 class NewLearningSpace(TypedDict):
@@ -202,9 +202,9 @@ class NewMessageEntry(TypedDict):
     format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"]]
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     meta: NotRequired[Mapping[str, object]]
-    """What the caller keeps with the message; any JSON object, up to 64 KiB."""
+    """Any JSON object of the caller, stored with the message, up to 64 KiB."""
     id: NotRequired[str]
-    """The id that the entry shall have. An entry that the session has under it already is answered, not stored again."""
+    """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
 
 class NewSession(TypedDict):
@@ -221,12 +221,12 @@ class Session(TypedDict):
     """The project that the token names."""
     user_id: str | None
     configs: JsonObject
-    """What the caller keeps with the session; `{}` when never set."""
+    """Any JSON object of the caller, stored with the session; `{}` if never set."""
     disable_task_tracking: bool
     created_at: str
     """When the session was created."""
     updated_at: str
-    """When anything in the session last changed, an added entry included."""
+    """When anything in the session last changed, including an added entry."""
 
 
 class SessionEvent(TypedDict):
@@ -235,28 +235,28 @@ class SessionEvent(TypedDict):
     project_id: str
     """The project that the token names."""
     session_id: str
-    """The session whose log it stands in."""
+    """The session whose log contains it."""
     type: str
-    """What kind of event it is, in the caller's own words."""
+    """The kind of event, named by the caller."""
     data: JsonObject
     """The event itself: any JSON object."""
     seq: int
-    """The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed."""
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
     created_at: str
     """When it was stored. It never decreases along `seq`."""
     updated_at: str
-    """As `created_at`: an event does not change."""
+    """The same as `created_at`: events do not change."""
 
 
 class SessionsQuery(TypedDict):
     user: NotRequired[str | None]
-    """The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use."""
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
     filter_by_configs: NotRequired[Mapping[str, object] | None]
     """A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing."""
     limit: NotRequired[int | None]
-    """How many items a page has at most. It may change between pages."""
+    """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]
-    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
 
@@ -264,15 +264,15 @@ class SessionsQuery(TypedDict):
 class TimelineEvent(TypedDict):
     kind: Literal["event"]
     seq: int
-    """The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed."""
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
     id: str
     """The event."""
     project_id: str
     """The project that the token names."""
     session_id: str
-    """The session whose log it stands in."""
+    """The session whose log contains it."""
     type: str
-    """What kind of event it is, in the caller's own words."""
+    """The kind of event, named by the caller."""
     data: JsonObject
     """The event itself: any JSON object."""
     created_at: str
@@ -286,11 +286,11 @@ class TimelineMessage(TypedDict):
     id: str
     """The message."""
     session_id: str
-    """The session whose log it stands in."""
+    """The session whose log contains it."""
     parent_id: str | None
     role: Literal["user", "assistant"]
     meta: JsonObject
-    """What the caller keeps with the message; any JSON object, up to 64 KiB."""
+    """Any JSON object of the caller, stored with the message, up to 64 KiB."""
     task_id: None
     session_task_process_status: Literal["pending", "disable_tracking"]
     created_at: str
@@ -298,7 +298,7 @@ class TimelineMessage(TypedDict):
     updated_at: str
     """When its meta last changed."""
     seq: int
-    """The entry's number in its session: 1, 2, 3, … without gaps, in the order in which entries were committed."""
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
     format: Literal["openai", "anthropic", "gemini", "acontext", "responses"]
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     blob: JsonObject
@@ -309,13 +309,13 @@ class TimelineQuery(TypedDict):
     kind: NotRequired[Literal["message", "event"] | None]
     """Only entries of this kind."""
     type: NotRequired[str | None]
-    """What kind of event it is, in the caller's own words."""
+    """The kind of event, named by the caller."""
     after_seq: NotRequired[int | None]
     """Only entries with a greater seq."""
     limit: NotRequired[int | None]
-    """How many items a page has at most. It may change between pages."""
+    """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]
-    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
 
@@ -358,7 +358,7 @@ class UsageSessions(TypedDict):
 
 class UsageTails(TypedDict):
     used: int
-    """Live tails that are open at the node that answers; the quota holds for each node."""
+    """Live tails open at the node that answers; the quota applies to each node."""
     max: int | None
 
 
@@ -368,7 +368,7 @@ class User(TypedDict):
     project_id: str
     """The project that the token names."""
     identifier: str
-    """The caller's own identifier of a user: any text but `.` and `..`, which no URL can name. The user is created on first use."""
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
     created_at: str
     """When the identifier was first used."""
     updated_at: str
@@ -388,13 +388,13 @@ class UserResourcesCounts(TypedDict):
 
 class UsersQuery(TypedDict):
     limit: NotRequired[int | None]
-    """How many items a page has at most. It may change between pages."""
+    """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]
-    """The `next_cursor` of the previous page. It is bound to the other parameters: with another order or filter it is refused."""
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
 
 
 NewEntry: TypeAlias = NewEventEntry | NewMessageEntry
 TimelineItem: TypeAlias = TimelineMessage | TimelineEvent
-"""An entry of a log: an event as it is, or a message with the blob that was written and its format."""
+"""An entry of a log: an event unchanged, or a message with its stored blob and its format."""

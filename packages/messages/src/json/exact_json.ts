@@ -7,8 +7,8 @@ import { JSON_DEPTH_MAX, nestsTooDeep } from './nesting.js'
  */
 
 /**
- * A number that no double holds, by its digits, which `writeJson` writes. So does `JSON.stringify` where it can be
- * given the text of a number (Node 22, browsers since 2024); elsewhere it writes the nearest double.
+ * A number that no double represents exactly, by its digits, which `writeJson` writes. `JSON.stringify` does too
+ * where it can write raw number text (Node 22, browsers since 2024); elsewhere it writes the nearest double.
  */
 export class ExactNumber {
   constructor(readonly digits: string) {}
@@ -23,19 +23,19 @@ export class ExactNumber {
 const SUSPECT_NUMBER = /[\d.]{16}|\d[eE][+-]?\d/
 
 /**
- * Reads JSON as `JSON.parse` does, but a number that no double holds becomes an `ExactNumber`. Tool arguments
- * are text, so the check of a request body has not looked into them; V8 parses any depth, but writing the value
- * again overflows the stack.
+ * Reads JSON like `JSON.parse`, but a number that no double represents exactly becomes an `ExactNumber`. Tool
+ * arguments are text, so the check of a request body has not looked into them; V8 parses any depth, but writing the
+ * value again would overflow the stack.
  * @throws SyntaxError if the text is not JSON, RangeError if it nests deeper than `JSON_DEPTH_MAX`.
  */
 export function parseJson(text: string): unknown {
   return parseWithin(JSON_DEPTH_MAX, text)
 }
 
-/** Levels that an answer has around what is stored. */
+/** Levels of nesting that an answer adds around stored data. */
 const ANSWER_DEPTH = 20
 
-/** Reads an answer of the service as `parseJson` does, though what is stored is nested as deeply as it may be. */
+/** Reads an answer of the service like `parseJson`, even if the stored data has the greatest allowed depth. */
 export function parseAnswer(text: string): unknown {
   return parseWithin(JSON_DEPTH_MAX + ANSWER_DEPTH, text)
 }
@@ -58,7 +58,7 @@ export function writeJson(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** A text as it is, anything else as JSON; empty where there is nothing. */
+/** A string unchanged, anything else as JSON; empty for undefined. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   return value == null ? '' : writeJson(value)
@@ -70,7 +70,7 @@ function fitsDouble(token: string): boolean {
   return Number.isFinite(nearest) && canonical(token) === canonical(String(nearest))
 }
 
-/** One spelling for each value: the digits without the zeros around them, and the power of ten. */
+/** One spelling for each value: the digits without surrounding zeros, and the power of ten. */
 function canonical(token: string): string {
   const [mantissa = '', exponent = '0'] = token.toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
@@ -115,7 +115,7 @@ class ExactReader {
     return fitsDouble(token) ? Number(token) : new ExactNumber(token)
   }
 
-  /** The first character from here that is not insignificant space, without passing it. */
+  /** The next character that is not whitespace, without consuming it. */
   private next(): number {
     while (this.text.charCodeAt(this.at) <= SPACE) this.at++
     return this.text.charCodeAt(this.at)
@@ -154,7 +154,7 @@ class ExactReader {
       members.push([key, this.read()])
     }
     this.at++
-    // Not by assignment: the key `__proto__` is a member like any other.
+    // Not by assignment: the key `__proto__` is an ordinary member.
     return Object.fromEntries(members)
   }
 }

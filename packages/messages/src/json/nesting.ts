@@ -1,8 +1,8 @@
 import { endOfString } from './end_of_string.js'
 
 /**
- * Levels of nesting that a JSON text may have. PostgreSQL's own limit depends on its stack size (about 6,000 levels
- * with the default 2 MB), so this one stands well below any server's, and below what overflows our own stack.
+ * Most levels of nesting of a JSON text. PostgreSQL's own limit depends on its stack size (about 6,000 levels with
+ * the default 2 MB); this one is well below any server's, and below what overflows our own stack.
  */
 export const JSON_DEPTH_MAX = 1_000
 

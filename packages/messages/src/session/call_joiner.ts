@@ -5,8 +5,8 @@ import type { CallRecord, Place, ResultRecord, Source } from './records.js'
 import { type TrackedCall, WaitingCalls } from './waiting_calls.js'
 
 /**
- * Numbers the calls of a session, ties results to them, and tells a call that is new from one that was recorded
- * before, as a message's call is that an event repeats. `docs/messages.md` has the rules.
+ * Numbers the calls of a session, links results to them, and recognizes a call that was recorded before, such as a
+ * message's call that an event repeats. `docs/messages.md` has the rules.
  */
 export class CallJoiner {
   private count = 0
@@ -30,7 +30,7 @@ export class CallJoiner {
     return { call: tracked.call, is_repeat: known !== undefined }
   }
 
-  /** Ties a result to its call. */
+  /** Links a result to its call. */
   result(
     source: Source,
     record: ResultRecord,
@@ -44,7 +44,8 @@ export class CallJoiner {
     const before = call.result
     result.duration_ms = Math.max(Date.parse(place.created_at) - Date.parse(call.created_at), 0) || 0
     tracked.answered[source] = true
-    // Of two records the message's counts, which is what the model was given, and a failure that either tells of.
+    // If there are two results, the message's counts, because the model received it, and a failure that either
+    // reports.
     const kept = before === undefined || source === 'message' ? result : before
     const has_failed = is_failed || before?.is_failed === true
     call.result = { ...kept, is_failed: has_failed, duration_ms: (before ?? result).duration_ms }
@@ -83,7 +84,7 @@ export class CallJoiner {
     return tracked
   }
 
-  /** The call that an earlier entry recorded, if this is a record of the same. */
+  /** The call that an earlier entry recorded, if this entry records the same one. */
   private recorded(source: Source, record: CallRecord): TrackedCall | undefined {
     const { id, name } = record
     const other = source === 'event' ? 'message' : 'event'
@@ -91,7 +92,7 @@ export class CallJoiner {
     if (id !== undefined) {
       const same = this.waiting.first(key(other, 'same id', id, name), isUnrepeated)
       if (same) return same
-      // A call that is logged once more while it is open, as when it begins and when it ends.
+      // A call that is logged again while it is open, for example when it begins and when it ends.
       const open =
         source === 'event' ? this.waiting.first(key('event', 'id', id), isUnanswered('event')) : undefined
       if (open?.recorded.event && open.call.verdict === 'open' && open.call.name === name) return open
@@ -99,7 +100,7 @@ export class CallJoiner {
     const given = canonical(record.arguments)
     return (
       this.waiting.first(key(other, 'same arguments', name, given), isUnrepeated) ??
-      // An event that leaves the arguments out is the record of any call of its name.
+      // An event without arguments records any call of its name.
       (source === 'event' && given !== ''
         ? undefined
         : this.waiting.first(key(other, 'same name', name), isUnrepeated))
@@ -139,12 +140,12 @@ function isUnanswered(source: Source): (call: TrackedCall) => boolean {
   return UNANSWERED[source]
 }
 
-/** One key for each question that is asked, as what it is asked of must not answer another one. */
+/** A separate key for each kind of look-up, so that they cannot be confused. */
 function key(...words: string[]): string {
   return words.join('\0')
 }
 
-/** Arguments in one spelling: databases sort the members of objects. Empty where nothing is said of them. */
+/** Arguments in a canonical form, because databases sort the members of objects. Empty if there are none. */
 function canonical(text: string): string {
   if (text.trim() === '') return ''
   try {

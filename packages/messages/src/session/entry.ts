@@ -27,13 +27,13 @@ export interface LoggedEvent extends Logged {
 /** A call has no result yet, or its result says whether it failed. */
 export type Verdict = 'open' | 'ok' | 'failed'
 
-/** A call of a tool, and its result where that is known. It changes when an entry read later tells of it. */
+/** A tool call, and its result if known. It changes when a later entry adds to it. */
 export interface ToolCall {
   /** 1 for the first call that was read, 2 for the next one. */
   number: number
   id: string | undefined
   name: string
-  /** JSON as a rule; models write broken JSON too. */
+  /** Usually JSON; models also write broken JSON. */
   arguments: string
   /** Where it was first recorded. */
   seq: number
@@ -49,20 +49,20 @@ export interface ToolResult {
   is_failed: boolean
   seq: number
   created_at: string
-  /** From the call's entry to the result's. 0 where both were stored at one moment, which says nothing. */
+  /** From the call's entry to the result's. 0 if both were stored at the same moment, which means unknown. */
   duration_ms: number
 }
 
 export type Medium = ImagePart | AudioPart | VideoPart | FilePart
 
-/** A piece of an entry, as a person looks at it. */
+/** A block of an entry, for display. */
 export type Block =
   | { kind: 'text'; text: string }
-  /** `text` is null where the provider keeps it to itself. */
+  /** `text` is null if the provider hides it. */
   | { kind: 'thinking'; text: string | null }
-  /** `is_repeat`: an earlier entry has recorded the call. */
+  /** `is_repeat`: an earlier entry already recorded the call. */
   | { kind: 'call'; call: ToolCall; is_repeat: boolean }
-  /** `call` is undefined where no call is known that it answers; `is_repeat`: an earlier entry has answered it. */
+  /** `call` is undefined if the call it answers is unknown; `is_repeat`: an earlier entry already answered it. */
   | {
       kind: 'result'
       call: ToolCall | undefined
@@ -73,14 +73,14 @@ export type Block =
   | { kind: 'medium'; part: Medium }
   | { kind: 'data'; value: unknown }
 
-/** An entry of a log, as a person reads it. */
+/** An entry of a log, for display. */
 export interface ReadEntry {
   seq: number
   created_at: string
   kind: 'message' | 'event'
-  /** Who speaks: system, developer, user, assistant or tool; the type of an event. */
+  /** The speaker: system, developer, user, assistant or tool; for an event, its type. */
   speaker: string
-  /** The name of who speaks, where the message has one. */
+  /** The speaker's name, if the message has one. */
   name: string | null
   blocks: Block[]
 }

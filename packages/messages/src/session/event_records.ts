@@ -3,7 +3,7 @@ import { textOf } from '../json/exact_json.js'
 import { eventSaysFailed, failureMark, isSomething, valueSaysFailed } from './failures.js'
 import type { CallRecord, EntryRecords, ResultRecord } from './records.js'
 
-/** Types of events, without what stands between the words. */
+/** Types of events, without separators. */
 const CALL_TYPES = new Set(['toolcall', 'tooluse', 'functioncall'])
 const RESULT_TYPES = new Set([
   'toolresult',
@@ -27,7 +27,7 @@ export function recordsOf(type: string, data: JsonObject): EntryRecords {
   return { call: undefined, result: RESULT_TYPES.has(kind) ? resultOf(data) : undefined }
 }
 
-/** `{ name, arguments }`, `{ id, type, function: { name, arguments } }`, and the same in the words of others. */
+/** `{ name, arguments }`, `{ id, type, function: { name, arguments } }`, and their common synonyms. */
 function callOf(data: JsonObject): CallRecord | undefined {
   const called = isObject(data.function) ? data.function : data
   const name = nameIn(called)
@@ -40,7 +40,7 @@ function resultOf(data: JsonObject): ResultRecord {
   const output = data.result ?? data.output ?? data.content ?? data.response
   const [id, is_certain] = idsOf(data)
   const is_failed = failureMark(data) ?? (eventSaysFailed(data) || valueSaysFailed(output))
-  // Without an output of its own, or with an error beside it, all of the data is what the tool gave.
+  // Without an output field, or with an error beside it, the whole data is the tool's output.
   const text = textOf(isSomething(data.error) ? data : (output ?? data))
   const name = nameIn(isObject(data.function) ? data.function : data)
   return { id, is_certain, name, text, is_failed }
@@ -52,7 +52,9 @@ function nameIn(data: JsonObject): string | undefined {
     | undefined
 }
 
-/** The id that ties a call to its result, and whether it can mean nothing else: a plain `id` may be the event's own. */
+/**
+ * The id that links a call to its result, and whether it can mean nothing else: a plain `id` may be the event's own.
+ */
 function idsOf(data: JsonObject): [id: string | undefined, is_certain: boolean] {
   const id = [data.call_id, data.tool_call_id, data.tool_use_id].find(isId)
   return id !== undefined ? [String(id), true] : [isId(data.id) ? String(data.id) : undefined, false]

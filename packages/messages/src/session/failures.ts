@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../blob_fields.js'
 import { parseObject } from '../tool_arguments.js'
 
-/** How much of a text is looked at: an error is named at the beginning. */
+/** How much of a text is examined: an error is named at the beginning. */
 const HEAD_MAX = 300
 
 /**
@@ -13,7 +13,7 @@ const FAILURE =
   /^(?:[Uu]ncaught |[Uu]nhandled |[Ff]atal )?(?:[\w.$]{0,120}(?:Error|Exception)|error|ERROR|exception|EXCEPTION)(?:\s*$|\s*[:([!]|\.?\s*[\r\n]|\.(?:\s|$)|\s+[-–—]\s|\s(?:executing|calling|invoking|running|while|when|during|in|from|code|occurred)\b)/
 const TRACEBACK = /^traceback \(most recent call last\)/i
 
-/** What a JSON text must contain for it to say that it is a failure. */
+/** A JSON text without any of these cannot report a failure. */
 const TELLING_MEMBER = /"(?:error|is_error|isError|ok|success|status)"\s*:/
 
 /** Whether a tool's result, as text, says that the call failed. */
@@ -30,7 +30,7 @@ export function valueSaysFailed(value: unknown): boolean {
   return isObject(value) && objectSaysFailed(value)
 }
 
-/** Whether an object says so by a member of its own. Its mark decides, where it has one. */
+/** Whether an object reports a failure in one of its members. If it has the flag, that decides. */
 function objectSaysFailed(object: JsonObject): boolean {
   return (
     failureMark(object) ??
@@ -41,17 +41,17 @@ function objectSaysFailed(object: JsonObject): boolean {
   )
 }
 
-/** As `objectSaysFailed`, for the data of an event, whose `status` is the call's own. */
+/** Like `objectSaysFailed`, for the data of an event, whose `status` is the call's own. */
 export function eventSaysFailed(data: JsonObject): boolean {
   return objectSaysFailed(data) || data.status === 'failed' || data.status === 'failure'
 }
 
-/** The mark that MCP and the providers have for it. */
+/** The flag of MCP and the providers. */
 export function failureMark(object: JsonObject): boolean | undefined {
   return [object.is_error, object.isError].find((mark) => typeof mark === 'boolean')
 }
 
-/** Whether an `error` says anything: null, false, 0 and what is empty do not. */
+/** Whether an `error` is non-empty: null, false, 0 and empty values do not count. */
 export function isSomething(error: unknown): boolean {
   if (Array.isArray(error)) return error.length > 0
   if (isObject(error)) return Object.keys(error).length > 0

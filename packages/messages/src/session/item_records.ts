@@ -29,7 +29,7 @@ function outputOf(data_type: string, item: JsonObject): ResultRecord {
   }
 }
 
-/** What came of a call that OpenAI made and answered; undefined while it goes on. */
+/** The result of a call that OpenAI made and answered; undefined while it is running. */
 function resultOf(item: JsonObject, id: string | undefined, name: string): ResultRecord | undefined {
   const output = item.output ?? item.outputs ?? item.results
   const has_failed = isSomething(item.error) || isUnfinished(item)

@@ -11,20 +11,20 @@ export interface CallRecord {
 /** A result as one entry records it. */
 export interface ResultRecord {
   id: string | undefined
-  /** Whether the id can be no other than the call's. */
+  /** Whether the id must be the call's. */
   is_certain: boolean
   name: string | undefined
   text: string
   is_failed: boolean
 }
 
-/** What an entry, or a piece of one, records: a call, a result, both where it was written when all was over, or neither. */
+/** What an entry, or a part of one, records: a call, a result, both (if it was written at the end), or neither. */
 export interface EntryRecords {
   call: CallRecord | undefined
   result: ResultRecord | undefined
 }
 
-/** Where an entry stands. */
+/** The position of an entry. */
 export interface Place {
   seq: number
   created_at: string

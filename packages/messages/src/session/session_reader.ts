@@ -10,9 +10,9 @@ import { recordsOfItem } from './item_records.js'
 import type { CallRecord, EntryRecords, Place, ResultRecord, Source } from './records.js'
 
 /**
- * Reads the entries of one session in the order of `seq`, whatever format each message has, and ties results to
- * their calls. What an entry tells of an earlier one's calls changes those calls. It takes time linear in what it
- * reads, and remembers no more of a long session than of a short one.
+ * Reads the entries of one session in order of `seq`, whatever format each message has, and links results to their
+ * calls. A later entry may change the calls of an earlier one. It takes linear time, and remembers no more of a long
+ * session than of a short one.
  */
 export class SessionReader {
   private readonly messages = new MessageReader()
@@ -26,7 +26,7 @@ export class SessionReader {
     const { seq, created_at, blob } = entry
     const message = this.messages.read(entry)
     const blocks: Block[] = thoughtsOf(entry)
-    // What is understood by no reader is shown as it is, never dropped.
+    // Anything not understood is shown unchanged, never dropped.
     if (message === undefined) blocks.push({ kind: 'data', value: blob })
     else {
       const marks = explicitMarks(entry, message)
@@ -40,7 +40,7 @@ export class SessionReader {
       case 'text':
         return part.text === '' ? [] : [{ kind: 'text', text: part.text }]
       case 'thinking':
-        // A provider that keeps a thought to itself gives its signature alone.
+        // A provider that hides a thought sends only its signature.
         return [{ kind: 'thinking', text: part.text || null }]
       case 'redacted_thinking':
         return [{ kind: 'thinking', text: null }]
@@ -59,7 +59,7 @@ export class SessionReader {
     }
   }
 
-  /** Tools that the provider itself runs are called and answered by blocks of their own. */
+  /** Blocks of their own hold the calls and results of tools that the provider runs. */
   private readData(meta: DataMeta, place: Place): Block[] {
     const { data_type, id, name, input, tool_use_id, content } = meta
     if ((data_type === 'server_tool_use' || data_type === 'mcp_tool_use') && typeof name === 'string') {
@@ -105,7 +105,7 @@ export class SessionReader {
   }
 }
 
-/** Whether all that an entry holds is shown elsewhere: results with their calls, repeats where they were first. */
+/** Whether everything in an entry is shown elsewhere: results with their calls, repeats at their first place. */
 export function isShownElsewhere({ blocks }: ReadEntry): boolean {
   return (
     blocks.length > 0 &&
@@ -126,7 +126,7 @@ function speakerOf(
   return { speaker: is_instruction ? provider_role : (message?.role ?? role), name }
 }
 
-/** What models that think aloud say in a field of Chat Completions that OpenAI does not know. */
+/** A model's thoughts, in a field of Chat Completions that OpenAI does not define. */
 function thoughtsOf({ format, blob }: LoggedMessage): Block[] {
   if (format !== 'openai' || !isObject(blob)) return []
   const text = blob.reasoning_content ?? blob.reasoning
@@ -134,8 +134,8 @@ function thoughtsOf({ format, blob }: LoggedMessage): Block[] {
 }
 
 /**
- * Anthropic's results in order: false for each that is marked as no error, which the neutral form does not tell from
- * one without a mark.
+ * Anthropic's results in order: false for each that is explicitly not an error, which the neutral form does not
+ * distinguish from one without the flag.
  */
 function* explicitMarks(
   { format, blob }: LoggedMessage,
@@ -149,7 +149,7 @@ function* explicitMarks(
   }
 }
 
-/** Content as text where all of it is, and else as JSON. */
+/** Content as text if all of it is text, otherwise as JSON. */
 function textOfContent(content: unknown): string {
   if (typeof content === 'string') return content
   const texts = Array.isArray(content) ? content.map((one) => (isObject(one) ? one.text : undefined)) : []

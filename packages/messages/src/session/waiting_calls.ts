@@ -1,16 +1,16 @@
 import type { ToolCall } from './entry.js'
 import type { Source } from './records.js'
 
-/** A call, and by which kind of entry it and its result were recorded. */
+/** A call, and which kinds of entry recorded it and its result. */
 export interface TrackedCall {
   call: ToolCall
   recorded: Record<Source, boolean>
   answered: Record<Source, boolean>
 }
 
-/** Characters of calls and results that are remembered, in each of two generations. */
+/** Most characters of calls and results to remember, in each of two generations. */
 const CHARACTERS_MAX = 8_000_000
-/** What a call takes at least. */
+/** Least size of a call. */
 const CALL_CHARACTERS = 500
 
 class Generation {
@@ -19,8 +19,8 @@ class Generation {
 }
 
 /**
- * Calls by keys, oldest first. Of a long session the latest are remembered, some 10,000 at least unless they are
- * large, so that a session of any length can be read: once the young generation is full, the old one is forgotten.
+ * Calls by keys, oldest first. Of a long session the latest are remembered, at least some 10,000 unless they are
+ * large, so a session of any length can be read: when the young generation is full, the old one is dropped.
  */
 export class WaitingCalls {
   private old = new Generation()
@@ -32,7 +32,7 @@ export class WaitingCalls {
     else this.young.queues.set(key, { calls: [call], next: 0 })
   }
 
-  /** Says how large a call or a result is that is now remembered. */
+  /** Records the size of a call or a result that is now remembered. */
   grow(characters: number): void {
     this.young.characters += CALL_CHARACTERS + characters
     if (this.young.characters < CHARACTERS_MAX) return
@@ -41,8 +41,8 @@ export class WaitingCalls {
   }
 
   /**
-   * The oldest call under the key that is wanted. One that is not is dropped, so that all searches together take
-   * linear time: what is no longer wanted under a key must never be again.
+   * The oldest wanted call under the key. An unwanted one is dropped, so that all searches together take linear time:
+   * a call that is no longer wanted under a key must never be wanted again.
    */
   first(key: string, isWanted: (call: TrackedCall) => boolean): TrackedCall | undefined {
     return firstOf(this.old, key, isWanted) ?? firstOf(this.young, key, isWanted)

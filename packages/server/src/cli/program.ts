@@ -25,8 +25,8 @@ import { serveCommand } from './service/serve.js'
 import { visible } from './terminal/visible.js'
 
 /**
- * All commands, in the order in which they are listed. A command's module only describes it: what it works with is
- * imported when it runs, so that help, completion and light commands start at once.
+ * All commands, in listing order. A command's module only describes it; what it works with is imported when it runs,
+ * so that help, completion and small commands start quickly.
  */
 export function annalsProgram(): Command {
   const program = new Command('annals')
@@ -62,12 +62,12 @@ export function annalsProgram(): Command {
   return program
 }
 
-/** A command and all below it. */
+/** A command and its subcommands. */
 export function commandsOf(command: Command): Command[] {
   return [command, ...command.commands.flatMap((child) => commandsOf(child as Command))]
 }
 
-/** What holds for every command: errors in our own words, and exit codes that mean something. */
+/** Applies to every command: our own error messages, and meaningful exit codes. */
 function prepare(command: Command): void {
   command
     .showHelpAfterError('(use --help to list them)')

@@ -4,14 +4,14 @@ import { AnnalsError, StartError, statusOf } from '../errors.js'
 import { EXIT_CODES, exitCodeOfStatus } from './exit_codes.js'
 import { visible } from './terminal/visible.js'
 
-/** A command that was given what it cannot work with. Ends with the code for that, and a sentence. */
+/** A command got invalid input. It exits with the code for that, and a sentence. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Runs a command. What it throws ends the process with a sentence on stderr, with a stack only for a fault. */
+/** Runs a command. An error ends the process with a sentence on stderr, with a stack only for a bug. */
 export async function runCommand(work: () => Promise<unknown>): Promise<void> {
-  // Progress that cannot be shown is no reason to give up the work.
+  // Failing to show progress is no reason to stop the work.
   process.stderr.on('error', () => {})
   process.stdout.on('error', endWithoutOutput)
   try {
@@ -21,21 +21,21 @@ export async function runCommand(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** For a command whose work does not end with its output: what it prints is lost where it cannot be written. */
+/** For a command that goes on without its output: what cannot be written is lost. */
 export function goOnWithoutOutput(): void {
   process.stdout.off('error', endWithoutOutput).on('error', () => {})
 }
 
 function endWithoutOutput(error: NodeJS.ErrnoException): never {
-  // A reader that has seen enough, such as `head`, is no failure to report.
+  // A reader that closes the pipe, such as `head`, is not a failure to report.
   if (error.code === 'EPIPE') process.exit(EXIT_CODES.pipe_closed)
   process.stderr.write(`annals: the output could not be written: ${error.message}\n`)
   process.exit(EXIT_CODES.failed)
 }
 
-/** Says what went wrong and gives the exit code that goes with it. */
+/** Reports what went wrong and returns its exit code. */
 function report(error: unknown): number {
-  // The command line's library has said it, or has printed the help that was asked for.
+  // The command line's library has reported it, or printed the requested help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage
   const code = expectedCode(error)
   if (code !== undefined) {
@@ -46,7 +46,7 @@ function report(error: unknown): number {
   return EXIT_CODES.fault
 }
 
-/** The code of a failure that a person is told about; undefined for a fault of this program. */
+/** The exit code of an expected failure; undefined for a bug. */
 function expectedCode(error: unknown): number | undefined {
   if (error instanceof UsageError) return EXIT_CODES.usage
   if (error instanceof StartError) return EXIT_CODES.failed

@@ -73,7 +73,7 @@ Examples:
     })
 }
 
-/** Gives the append a key of its own, so that whoever does not hear of its outcome can repeat it safely. */
+/** Gives the append its own idempotency key, so that it can be retried safely if its outcome is unknown. */
 async function safely<T>(
   session_id: string,
   options: Options,
@@ -105,7 +105,7 @@ async function safely<T>(
   }
 }
 
-/** The same command with its key. A token is a secret, and stands for the one that was given. */
+/** The same command with its idempotency key, without a given token, which is secret. */
 function repetition(session_id: string, options: Options, key: string): string {
   const { type, format, data, ifMatch, url, profile, token } = options
   const given: [string, string | undefined][] = [

@@ -36,8 +36,8 @@ export function parseMoment(value: string): number {
 }
 
 /**
- * A JSON object; or, as that is tedious to quote, `key=value` pairs with commas between them: `outcome=failed`,
- * `stage=2`. A value that is a JSON number, true, false or null is that, and any other is a string.
+ * A JSON object, or `key=value` pairs separated by commas, which need no quoting: `outcome=failed`, `stage=2`. A
+ * value that is a JSON number, true, false or null has that type; any other is a string.
  */
 export function parseObject(value: string): Record<string, unknown> {
   if (!value.trimStart().startsWith('{')) return parsePairs(value)
@@ -61,7 +61,7 @@ function parsePairs(value: string): Record<string, unknown> {
   return Object.fromEntries(pairs)
 }
 
-/** A JSON object that is given as it is, in a file (`@name`) or on stdin (`-`). */
+/** A JSON object, given directly, in a file (`@name`), or on stdin (`-`). */
 export async function readObject(source: string): Promise<Record<string, unknown>> {
   const json = await readSource(source)
   let value: unknown

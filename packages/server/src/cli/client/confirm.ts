@@ -3,7 +3,7 @@ import { UsageError } from '../run_command.js'
 import { ask } from '../terminal/ask.js'
 import { visibleLine } from '../terminal/visible.js'
 
-/** Goes on only if the person at the terminal types `word`, or `--yes` was given. */
+/** Continues only if `word` is typed at the terminal, or `--yes` was given. */
 export async function confirm(what: string, word: string, yes: boolean | undefined): Promise<void> {
   if (yes) return
   if (!process.stdin.isTTY) throw new UsageError(`${what} There is no terminal to confirm on: use --yes.`)

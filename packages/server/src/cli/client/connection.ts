@@ -7,10 +7,10 @@ import { openClient } from './open_client.js'
 import { DEFAULT_PROFILE, type Profile, profilesPath, readProfiles } from './profiles.js'
 
 export const URL_DEFAULT = 'http://127.0.0.1:8029'
-/** As many profiles as an error names. */
+/** Most profiles that an error lists. */
 const NAMED_MAX = 5
 
-/** Where to, and as whom, as the command line has it. */
+/** The service and key given on the command line. */
 export interface ConnectionOptions {
   url?: string
   token?: string
@@ -21,18 +21,18 @@ export interface ConnectionOptions {
 export interface Connection {
   annals: Annals
   url: string
-  /** Whether a service may have heard of what was sent: false while every attempt was refused a connection. */
+  /** Whether a service may have received anything: false if every attempt was refused a connection. */
   isReached: () => boolean
 }
 
-/** A service, the key for it, and a sentence for a person about where the key came from. */
+/** A service, its key, and a sentence that tells where the key came from. */
 interface Target {
   url: string
   token: string
   origin: string
 }
 
-/** Adds the options by which a command finds the service. */
+/** Adds the options that name the service. */
 export function withConnection(command: Command): Command {
   return command
     .option('--url <url>', `URL of the service (default: ANNALS_URL, else ${URL_DEFAULT})`)
@@ -41,25 +41,25 @@ export function withConnection(command: Command): Command {
 }
 
 /**
- * The service and the token to use. What stands in the command line goes before the environment, and that before
- * what was stored; a stored token is only ever sent where it was stored for.
- * @param retries how often a call is made again; a person at a terminal wants to know sooner than a program
+ * The service and the key to use. The command line takes precedence over the environment, and that over stored
+ * profiles. A stored key is only sent to the URL that it was stored for.
+ * @param retries how often a call is retried; a person at a terminal wants an answer sooner than a program
  */
 export async function connect(options: ConnectionOptions, retries = 2): Promise<Connection> {
   const { url, token, origin } = await findTarget(options, process.env)
   return { ...openClient(url, token, origin, retries), url }
 }
 
-/** Whether something says which service is meant, or only the embedded database beside us could be. */
+/** Whether a service is named, so that it need not be the embedded database's. */
 export function isConnectionGiven({ url, token, profile }: ConnectionOptions): boolean {
   const { ANNALS_URL, ANNALS_TOKEN, ANNALS_PROFILE } = process.env
   if (url || token || profile || ANNALS_URL || ANNALS_TOKEN || ANNALS_PROFILE) return true
   return readProfiles().has(DEFAULT_PROFILE)
 }
 
-/** The URL that is meant where none is named: a token that is given says who asks, and not whom. */
+/** The URL if none is named: a given key tells who calls, not where. */
 function urlMeant(env: NodeJS.ProcessEnv): string {
-  // The key of the service beside us is for that service.
+  // The local service's key is only for that service.
   const stored = env.ANNALS_API_KEY ? undefined : readProfiles().get(DEFAULT_PROFILE)
   return stored?.url ?? addressHere(env)
 }

@@ -8,10 +8,10 @@ import { keptAddress } from '../service/service_address.js'
 import { tell } from '../terminal/output.js'
 import { type Profile, profilesPath, readProfiles, saveProfile } from './profiles.js'
 
-/** The project that the first start makes. */
+/** The project that the first start creates. */
 const PROJECT = 'default'
 
-/** Where the service beside us is: by the HOST and PORT that are given, else where it has said that it listens. */
+/** The local service's URL: from HOST and PORT if set, otherwise from its stored address. */
 export function addressHere(env: NodeJS.ProcessEnv): string {
   const { host, port, database_url, data_dir } = readConfig(env)
   const is_given = env.HOST || env.PORT || database_url !== undefined
@@ -21,9 +21,9 @@ export function addressHere(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * The profile of the embedded database that lies here, with its name, if one does: whoever may open its directory may make tokens,
- * so one is made the first time and kept, and nobody has to copy it. `url` is where the service is said to be; the
- * token is never sent to another machine.
+ * The profile of the embedded database in this directory, with its name, if there is one. Anyone who can open the
+ * directory may create keys, so the first use creates one and stores it, and nobody has to copy it. `url` is the
+ * service's presumed address; the key is never sent to another machine.
  */
 export async function embeddedProfile(
   env: NodeJS.ProcessEnv,
@@ -37,7 +37,7 @@ export async function embeddedProfile(
   const address = url ?? addressHere(env)
   const kept = readProfiles().get(name)
   if (kept?.made_for === made_for) {
-    // The service may have moved to another port.
+    // The service's port may have changed.
     const profile = { ...kept, url: address }
     if (kept.url !== address) saveProfile(name, profile)
     return [name, profile]
@@ -55,7 +55,7 @@ function isOnThisMachine(url: string): boolean {
   return isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
-/** A directory that was removed and made again has the same name and another identity. */
+/** A directory that was deleted and created again has the same name but another identity. */
 function identityOf(path: string): string {
   const { dev, ino, birthtimeMs } = statSync(path)
   return `${dev}:${ino}:${birthtimeMs}`

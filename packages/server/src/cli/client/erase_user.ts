@@ -1,11 +1,11 @@
 import type { Annals, ErasedUser } from '@annals/client'
 import { type Progress, showProgress } from '../terminal/progress.js'
 
-/** What is large is erased piece by piece, and no answer comes before the last. */
+/** Much data is erased piece by piece, and the answer comes only at the end. */
 const ERASE_MS_MAX = 3_600_000
 const LOOK_EVERY_MS = 1_000
 
-/** Erases a user who has so many sessions, and shows by what is left how far that is. */
+/** Erases a user with so many sessions, and shows progress by the number left. */
 export async function eraseUser(
   annals: Annals,
   identifier: string,
@@ -21,7 +21,7 @@ export async function eraseUser(
     progress ??= showProgress('Erasing', 'sessions', sessions, begun)
     progress.update(Math.max(sessions - counts.sessions_count, 0))
   }
-  // Not told, or gone by then: what counts is the erasing itself.
+  // Unknown, or already gone: what counts is the erasure itself.
   const looks = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS)
   try {
     const limits = { timeout_ms: ERASE_MS_MAX, attempt_timeout_ms: ERASE_MS_MAX }

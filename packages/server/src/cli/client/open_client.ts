@@ -2,12 +2,12 @@ import { Annals, AnnalsError } from '@annals/client'
 import { parseAnswer, writeJson } from '@annals/messages/json'
 import { UsageError } from '../run_command.js'
 
-/** With these, no connection was made, and nothing was sent. */
+/** With these errors no connection was made, so nothing was sent. */
 const UNCONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])
 
 /**
- * A client for people at a command line: numbers as exact as they came, and a key that is not accepted explained by
- * where it came from, for which `origin` is a sentence.
+ * A client for the command line: it keeps all digits, and explains where a refused key came from, which `origin` says
+ * in a sentence.
  */
 export function openClient(
   url: string,
@@ -39,7 +39,7 @@ export function openClient(
   }
 }
 
-/** A proxy in front may want a password of its own, and says so in its own words. */
+/** A proxy in front may require its own password, and says so in its own words. */
 async function isOfAnnals(response: Response): Promise<boolean> {
   try {
     return ((await response.json()) as { error?: unknown }).error === 'unauthorized'

@@ -7,10 +7,10 @@ import { commandLine } from '../terminal/command_name.js'
 import { parseObject, parseUuid } from './arguments.js'
 import { knownUsers } from './user_names.js'
 
-/** So many names are hinted at where the one that was given is nobody's. */
+/** Most similar names to suggest for an unknown user. */
 const ALIKE_MAX = 3
 
-/** Which session is meant: by its id, or the newest of a user or with certain configs. */
+/** The chosen session: by its id, or the newest of a user or with certain configs. */
 export interface SessionChoice {
   user?: string
   configs?: Record<string, unknown>
@@ -35,7 +35,7 @@ export function withFilter(command: Command): Command {
     )
 }
 
-/** The session that is meant. @throws AnnalsError, not found, if there is none */
+/** The chosen session. @throws AnnalsError, not found, if there is none */
 export async function pickSession(
   annals: Annals,
   session_id: string | undefined,
@@ -52,7 +52,7 @@ export async function pickSession(
   return items[0]
 }
 
-/** Which part of the choice it is that nothing fits, and what shows what there is. */
+/** Explains which part of the choice has no match, and which command lists what exists. */
 export async function noneFits(
   annals: Annals,
   user: string | undefined,
@@ -79,7 +79,7 @@ export async function noneFits(
   }
 }
 
-/** The users whose names contain what was given, or else the command that lists all. */
+/** Users with similar names, or the command that lists all. */
 async function hintAt(annals: Annals, user: string): Promise<string> {
   const names = [...(await knownUsers(annals)).values()]
   const alike = names.filter((name) => name.toLowerCase().includes(user.toLowerCase())).slice(0, ALIKE_MAX)

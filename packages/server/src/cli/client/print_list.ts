@@ -10,7 +10,7 @@ import { parseCount } from './arguments.js'
 const PAGE_MAX = 200
 const LIMIT_DEFAULT = 20
 
-/** How much of a list is wanted. */
+/** How much of a list to print. */
 export interface ListOptions {
   limit: number
   all?: boolean
@@ -18,7 +18,7 @@ export interface ListOptions {
   oldestFirst?: boolean
 }
 
-/** Adds the options that say how much of a list is wanted. */
+/** Adds the options for that. */
 export function withLimit(command: Command): Command {
   return command
     .addOption(
@@ -29,20 +29,20 @@ export function withLimit(command: Command): Command {
     .option('--oldest-first', 'oldest first')
 }
 
-/** The part of a query that goes with the options. */
+/** The query parameters of these options. */
 export function pageQuery({ limit, all, oldestFirst }: ListOptions): { limit: number; time_desc: boolean } {
   return { limit: all ? PAGE_MAX : Math.min(limit, PAGE_MAX), time_desc: !oldestFirst }
 }
 
-/** What a list is of, and what is said where there is nothing of it. */
+/** What a list contains, and the message for an empty one. */
 export interface ListWords {
   unit: Unit
   nothing: () => string | Promise<string>
 }
 
 /**
- * Prints a list as it comes, page by page: a table for people, a line of JSON for each for programs. Ctrl-C ends it
- * between two pages and says how to go on.
+ * Prints a list page by page as it arrives: a table for people, JSON lines for programs. Ctrl-C ends it between two
+ * pages and prints how to resume.
  */
 export async function printList<Item>(
   output: Output,
@@ -53,7 +53,7 @@ export async function printList<Item>(
   jsonOf: (item: Item) => unknown = (item) => item,
 ): Promise<void> {
   const { tableLines } = await import('../terminal/table.js')
-  // Who watches the rows themselves needs no count of them.
+  // On a terminal the rows themselves show the progress.
   const is_watched = process.stderr.isTTY && !process.stdout.isTTY
   const progress = is_watched
     ? (await import('../terminal/progress.js')).showProgress('Listing', unit, 0)
@@ -77,12 +77,12 @@ export async function printList<Item>(
     if (interruption.is_asked() && page.has_more) return tellHowToGoOn(page.next_cursor)
   }
   interruption.end()
-  // An empty list in a pipe is a good answer; whoever sits beside it still wants to know why it is empty.
+  // An empty list is a valid result; a person at the terminal also wants to know why it is empty.
   if (printed === 0 && (!output.json || process.stderr.isTTY)) tell(await nothing())
   else if (has_more && !output.json) tell(`There are more: use --limit ${options.limit * 5} or --all.`)
 }
 
-/** Whether Ctrl-C or SIGTERM asks to stop; a second one ends the process at once. */
+/** Aborts at Ctrl-C or SIGTERM; a second one ends the process at once. */
 function interruptible(): { is_asked: () => boolean; end: () => void } {
   let is_asked = false
   const ask = () => {
@@ -96,7 +96,7 @@ function interruptible(): { is_asked: () => boolean; end: () => void } {
   return { is_asked: () => is_asked, end }
 }
 
-/** The same command, from here on. A token is a secret, and stands for the one that was given. */
+/** The same command, from here on, without a given token, which is secret. */
 function tellHowToGoOn(cursor: string): void {
   const words: string[] = []
   const given = process.argv.slice(2)

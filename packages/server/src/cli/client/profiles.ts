@@ -3,22 +3,22 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { StartError } from '../../errors.js'
 
-/** A service and the token for it. */
+/** A service and its key. */
 export interface Profile {
   url: string
   token: string
-  /** Which database directory it was made for; a directory made anew under the same name is another one. */
+  /** The database directory that it was created for; a recreated directory of the same name is another one. */
   made_for?: string
 }
 
 export const DEFAULT_PROFILE = 'default'
 
-/** Where profiles are kept. */
+/** The path of the profiles' file. */
 export function profilesPath(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'annals', 'profiles.json')
 }
 
-/** All profiles, by name. @throws StartError if others could read the file, or it is not what it should be */
+/** All profiles, by name. @throws StartError if others could read the file, or its content is invalid */
 export function readProfiles(path: string = profilesPath()): Map<string, Profile> {
   let text: string
   try {
@@ -41,12 +41,12 @@ export function readProfiles(path: string = profilesPath()): Map<string, Profile
   }
 }
 
-/** Keeps a profile under a name, in place of the one that was there. */
+/** Stores a profile under a name, replacing the previous one. */
 export function saveProfile(name: string, profile: Profile, path: string = profilesPath()): void {
   writeProfiles(readProfiles(path).set(name, profile), path)
 }
 
-/** Forgets a profile; whether there was one. */
+/** Removes a profile; returns whether it existed. */
 export function removeProfile(name: string, path: string = profilesPath()): boolean {
   const profiles = readProfiles(path)
   const was_there = profiles.delete(name)
@@ -54,7 +54,7 @@ export function removeProfile(name: string, path: string = profilesPath()): bool
   return was_there
 }
 
-/** The file is there whole or not at all, and never readable by others, not even for a moment. */
+/** The file appears complete or not at all, and is never readable by others, not even for a moment. */
 function writeProfiles(profiles: Map<string, Profile>, path: string): void {
   const draft = `${path}.${process.pid}`
   try {

@@ -81,7 +81,7 @@ function deleteCommand(): Command {
     })
 }
 
-/** Whose the session is, by the name that the caller gave, where that is known. */
+/** The session's user, by identifier if known. */
 function withUser(session: Session, user: string | undefined): Session & { user?: string } {
   return user === undefined ? session : { ...session, user }
 }
@@ -103,7 +103,7 @@ function sessionColumns(nameOf: (user_id: string | null) => string, sessions: Se
   ]
 }
 
-/** The keys by which objects differ: what all of them have alike tells nobody anything. */
+/** The keys in which objects differ: those that are equal everywhere tell nothing. */
 function tellingKeys(objects: Record<string, unknown>[]): (key: string) => boolean {
   const [first] = objects.map(
     (object) => new Map(Object.entries(object).map(([k, v]) => [k, JSON.stringify(v)])),
@@ -111,7 +111,7 @@ function tellingKeys(objects: Record<string, unknown>[]): (key: string) => boole
   return (key) => objects.some((object) => JSON.stringify(object[key]) !== first?.get(key))
 }
 
-/** An object on one line, as pairs, those that come first first. */
+/** An object on one line, as pairs, with the given keys first. */
 export function pairsOf(
   object: Record<string, unknown>,
   comesFirst: (key: string) => boolean = () => true,

@@ -10,7 +10,7 @@ import { pickSession, type SessionChoice, withSessionChoice } from './pick_sessi
 import { pairsOf } from './sessions.js'
 import { userNames } from './user_names.js'
 
-/** What of a session is shown. */
+/** Which part of a session to show. */
 export interface ShowOptions {
   fromSeq?: number
   last?: number

@@ -91,13 +91,13 @@ async function follow(
   process.removeListener('SIGINT', end)
   process.removeListener('SIGTERM', end)
   const go_on = `${commandName()} tail ${session_id} --after ${after}`
-  // The terminal has written ^C at the beginning of this line.
+  // The terminal wrote ^C at the beginning of this line.
   const line = process.stderr.isTTY ? '\n' : ''
   process.stderr.write(`${line}annals: stopped. To resume after entry ${after}: ${go_on}\n`)
   process.exitCode = EXIT_CODES.interrupted
 }
 
-/** The seq behind which to begin. */
+/** The seq to start after. */
 async function startOf(annals: Annals, session_id: string, options: TailOptions): Promise<number> {
   const { lastItems } = await import('../timeline/print_timeline.js')
   const { since, last = LAST_DEFAULT, kind, type } = options

@@ -1,9 +1,9 @@
 import { type Annals, AnnalsError } from '@annals/client'
 
-/** As many users as one page holds: beyond that, a list shows the beginning of the id. */
+/** One page of users: for others, a list shows the beginning of the id. */
 const USERS_MAX = 200
 
-/** The identifiers of users by their ids, as far as one page of users tells them. Never fails a list for a name. */
+/** The identifiers of users by id, as far as one page of users has them. Never fails a list because of a name. */
 export async function knownUsers(annals: Annals): Promise<Map<string, string>> {
   const names = new Map<string, string>()
   try {
@@ -15,7 +15,7 @@ export async function knownUsers(annals: Annals): Promise<Map<string, string>> {
   return names
 }
 
-/** How a list names a user: where the identifier is not known, by the beginning of the id. */
+/** A user's name in a list: the identifier, or the beginning of the id if that is unknown. */
 export async function userNames(annals: Annals): Promise<(user_id: string | null) => string> {
   const names = await knownUsers(annals)
   return (user_id) => (user_id === null ? '-' : (names.get(user_id) ?? `${user_id.slice(0, 13)}…`))

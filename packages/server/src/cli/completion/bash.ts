@@ -1,6 +1,6 @@
 import type { TreeCommand } from './command_tree.js'
 
-/** The completion for bash. Where it has nothing to offer, bash offers files. */
+/** The completion for bash. If it has nothing to offer, bash offers files. */
 export function bashCompletion(tree: TreeCommand[]): string {
   return `# bash completion of annals. In ~/.bashrc: eval "$(annals completion bash)"
 _annals() {
@@ -27,7 +27,7 @@ complete -o default -F _annals annals
 `
 }
 
-/** What may stand behind an option that takes a value: one of the choices, or whatever the person types. */
+/** Possible values of an option: its choices, or any text. */
 function valueCases({ path, options }: TreeCommand): string[] {
   return options.flatMap(({ flag, value }) => {
     if (value === 'none') return []

@@ -1,12 +1,12 @@
 import type { Command, Option } from 'commander'
 
-/** A command as a shell completes it. */
+/** A command, as shells complete it. */
 export interface TreeCommand {
   /** Its words, such as `annals sessions list`. */
   path: string
   commands: { name: string; description: string }[]
   options: TreeOption[]
-  /** Whether a file may be its argument. */
+  /** Whether its argument may be a file. */
   takes_file: boolean
 }
 
@@ -16,7 +16,7 @@ export interface TreeOption {
   value: 'none' | 'any' | 'file' | { choices: string[] }
 }
 
-/** The commands below `root`, itself included, with what may stand behind each. */
+/** The subcommands of `root`, including itself, with their possible next words. */
 export function commandTree(root: Command, path = root.name()): TreeCommand[] {
   const help = root.createHelp()
   const children = help.visibleCommands(root) as Command[]

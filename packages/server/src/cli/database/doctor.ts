@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { parseWorkers } from '../service/serve.js'
 
-/** What the command line says of a diagnosis. */
+/** The command's options. */
 export interface DoctorOptions {
   json?: boolean
   workers?: number

@@ -7,7 +7,7 @@ import { visible } from '../terminal/visible.js'
 import type { DoctorOptions } from './doctor.js'
 import { tellProgress } from './with_database.js'
 
-/** What the service has as well; a diagnosis must end even if a catalogue is large. */
+/** The service's limit; a diagnosis must end even if a catalogue is large. */
 const open: OpenDatabase = (config, work) =>
   workOnDatabase(config, tellProgress, work, { schema: 'any', wait_ms_max: 10_000, statement_ms_max: 60_000 })
 
@@ -28,7 +28,7 @@ export async function runDoctor(options: DoctorOptions): Promise<void> {
 
 const STYLE = { ok: 'green', warning: 'yellow', failure: 'red', skipped: 'dim' } as const
 
-/** A line a check, and below it what to do where something is to be done. */
+/** One line per check, followed by what to do, if anything. */
 function print(checks: Diagnosis[]): void {
   const paint = painter(process.stdout)
   const width = Math.max(...checks.map(({ check }) => check.length))

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { runLongWork } from './long_work.js'
 import { withDatabaseForLong } from './with_database.js'
 
-/** What the command line says of an export. */
+/** The command's options. */
 export interface ExportOptions {
   project: string
   user?: string

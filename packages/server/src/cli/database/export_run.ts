@@ -42,14 +42,14 @@ export async function runExport(
   } catch (error) {
     progress.stop()
     await abandon(output)
-    // As other programs do when `head` has seen enough: no word, and a code that is not success.
+    // As other programs do when `head` has closed the pipe: no message, and an exit code other than 0.
     if (error instanceof OutputClosed) process.exitCode = EXIT_CODES.pipe_closed
     else throw error
   }
 }
 
 async function abandon(output: ExportOutput): Promise<void> {
-  // What went wrong before is what is told.
+  // The first error is the one to report.
   await output.abandon().catch(() => {})
 }
 

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { runLongWork } from './long_work.js'
 import { withDatabaseForLong } from './with_database.js'
 
-/** What the command line says of an import. */
+/** The command's options. */
 export interface ImportOptions {
   project: string
   format: 'annals' | 'openai-runs'

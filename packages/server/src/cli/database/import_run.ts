@@ -65,7 +65,7 @@ export class ImportJob {
     }
   }
 
-  /** Reads a file to its end before anything of it is stored. What comes through a pipe can only be read once. */
+  /** Reads a whole file before anything of it is stored. A pipe can only be read once. */
   private async check(
     work: (source: AsyncIterable<Buffer>, onProgress: (bytes: number) => void) => Promise<void>,
   ): Promise<void> {
@@ -100,7 +100,7 @@ export class ImportJob {
   }
 }
 
-/** A file's bytes, and how many they are; 0 where nobody knows. */
+/** A file's bytes, and how many they are; 0 if unknown. */
 async function openSource(file: string): Promise<{ source: AsyncIterable<Buffer>; bytes: number }> {
   if (file === '-') return { source: process.stdin, bytes: 0 }
   const found = await describe(file)

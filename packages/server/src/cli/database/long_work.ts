@@ -4,7 +4,7 @@ import { EXIT_CODES } from '../exit_codes.js'
 
 const CLOCK_EVERY_MS = 5_000
 
-/** For work of which nobody knows how long it takes: tells every few seconds that it goes on. */
+/** For work of unknown duration: reports every few seconds that it is still running. */
 export async function tellTime<T>(task: string, work: () => Promise<T>): Promise<T> {
   const begun = performance.now()
   const tell = () => process.stderr.write(`${task}: ${Math.round((performance.now() - begun) / 1000)} s\n`)
@@ -17,9 +17,8 @@ export async function tellTime<T>(task: string, work: () => Promise<T>): Promise
 }
 
 /**
- * Runs work that takes long. SIGINT or SIGTERM asks it to stop where it is, by the signal that it gets, so that it
- * cleans up behind itself; a second one ends the process at once. `interrupted` says what has become of it then,
- * `unfinished` what to do when the database goes away.
+ * Runs long work. SIGINT or SIGTERM asks it, through its signal, to stop and clean up; a second one ends the process
+ * at once. `interrupted` describes the state after that, `unfinished` what to do if the database becomes unavailable.
  */
 export async function runLongWork(
   work: (signal: AbortSignal) => Promise<unknown>,

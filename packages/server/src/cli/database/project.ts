@@ -12,7 +12,7 @@ import { withDatabase } from './with_database.js'
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_tails'] as const
 const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS]
 
-/** The settings of a project as options name them. */
+/** A project's settings, as the options give them. */
 interface SettingOptions {
   retentionDays?: number | 'none'
   rateLimit?: number | 'default'

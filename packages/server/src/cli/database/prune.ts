@@ -6,7 +6,7 @@ const SECONDS: Record<string, number> = { d: 86_400, h: 3_600, m: 60 }
 /** A hundred years. */
 const SECONDS_MAX = 36_500 * 86_400
 
-/** What the command line says of pruning. */
+/** The command's options. */
 export interface PruneOptions {
   /** In seconds. */
   olderThan: number

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { runLongWork } from './long_work.js'
 import { withDatabaseToRead } from './with_database.js'
 
-/** What the command line says of a verification. */
+/** The command's options. */
 export interface VerifyOptions {
   project?: string
   json?: boolean

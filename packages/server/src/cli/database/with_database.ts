@@ -3,10 +3,10 @@ import type { Appender } from '../../log/append/appender.js'
 import type { Database } from '../../postgres/database.js'
 import { LONG_READ_SETTINGS } from '../../postgres/pool_settings.js'
 
-/** For work whose statements and waits may take as long as they do. */
+/** For work without time limits on statements and waits. */
 const LONG_WORK = { wait_ms_max: 60_000, statement_ms_max: 0 }
 
-/** Tells a person what goes on, on stderr, where it does not mix with a command's output. */
+/** Reports progress on stderr, apart from a command's output. */
 export function tellProgress(sentence: string): void {
   process.stderr.write(`${sentence}\n`)
 }
@@ -17,7 +17,7 @@ export async function withDatabase<T>(work: (database: Database) => Promise<T>):
   return workOnDatabase(readConfig(process.env), tellProgress, work)
 }
 
-/** The same for long work, which may also append to logs, until `signal` ends it. */
+/** The same for long work, which may also append to logs; `signal` ends it. */
 export async function withDatabaseForLong<T>(
   work: (database: Database, appender: Appender) => Promise<T>,
   signal: AbortSignal,
@@ -26,7 +26,7 @@ export async function withDatabaseForLong<T>(
   return workOnDatabase(readConfig(process.env), tellProgress, work, { ...LONG_WORK, signal })
 }
 
-/** The same for long work that only reads; the schema stays as it is, and must be this version's. */
+/** The same for long work that only reads; the schema is not migrated, and must already have this version. */
 export async function withDatabaseToRead<T>(
   work: (database: Database) => Promise<T>,
   signal: AbortSignal,

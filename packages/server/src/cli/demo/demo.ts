@@ -43,7 +43,7 @@ Example:
     })
 }
 
-/** A command that only looks for a database should not be the one that makes it. */
+/** A command that only needs an existing database should not create one. */
 function expectDatabase(): void {
   const { database_url, data_dir } = readConfig(process.env)
   if (database_url === undefined && !existsSync(data_dir)) {

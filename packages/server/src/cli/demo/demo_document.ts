@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import type { NewEntry } from '@annals/client'
 
-/** The demo as it ships, in demo/sessions.json: each body as the API takes it, with the times that go with it. */
+/** The demo in demo/sessions.json: request bodies of the API, and their times. */
 export interface DemoDocument {
   learning_spaces: { user?: string; meta: { demo: string } }[]
   sessions: DemoSession[]
 }
 
 export interface DemoSession {
-  /** When it began, before now. */
+  /** How long before now it began. */
   hours_ago: number
   session: { use_uuid: string; user?: string; configs: object }
   /** When each entry was appended, in ms since the session began. */
@@ -16,7 +16,7 @@ export interface DemoSession {
   entries: (NewEntry & { id: string })[]
 }
 
-/** What a loading of the demo stored, and what it found there. */
+/** What loading the demo stored, and what already existed. */
 export interface DemoTotals {
   sessions: { stored: number; known: number }
   entries: number

@@ -3,7 +3,7 @@ import { FORMAT_VERSION } from '../../lifecycle/transfer/export_format.js'
 import { messageEntry } from '../../log/append/message_entry.js'
 import type { DemoDocument, DemoSession } from './demo_document.js'
 
-/** The demo as an export that was made now, with sessions of the last days: docs/export-format.md. */
+/** The demo as an export made now, with sessions of the last days: docs/export-format.md. */
 export function demoExport({ sessions, learning_spaces }: DemoDocument, now: number): string {
   const lines: object[] = [{ annals_export: FORMAT_VERSION, what: 'project' }]
   const begun = timeOf(Math.min(now, ...sessions.map(({ hours_ago }) => startOf(hours_ago, now))))
@@ -83,7 +83,7 @@ function timeOf(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z')
 }
 
-/** The same id for the same thing whenever the demo is loaded. */
+/** The same id for the same item, whenever the demo is loaded. */
 export function idOf(kind: string, name: string): string {
   const hex = createHash('sha256').update(`annals demo/${kind}/${name}`).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`

@@ -2,7 +2,7 @@ import { type Annals, AnnalsError } from '@annals/client'
 import type { Progress } from '../terminal/progress.js'
 import type { DemoDocument, DemoSession, DemoTotals } from './demo_document.js'
 
-/** Loads the demo through the API. A service dates what it stores itself, so all of it has just happened then. */
+/** Loads the demo through the API. The service dates everything now. */
 export async function postDemo(
   annals: Annals,
   { sessions, learning_spaces }: DemoDocument,
@@ -11,7 +11,7 @@ export async function postDemo(
 ): Promise<DemoTotals> {
   const totals = { sessions: { stored: 0, known: 0 }, entries: 0, learning_spaces: 0 }
   let done = 0
-  // The oldest first, so that they stand in the lists as they are meant to.
+  // Oldest first, so that lists have the intended order.
   for (const session of sessions) {
     const is_new = await postSession(annals, session, signal)
     totals.sessions[is_new ? 'stored' : 'known'] += 1
@@ -29,7 +29,7 @@ export async function postDemo(
   return totals
 }
 
-/** Whether the session was not there. What is there in part is completed: entries are known by their ids. */
+/** Returns whether the session is new. A partly loaded one is completed: entries are recognized by their ids. */
 async function postSession(
   annals: Annals,
   { session, entries }: DemoSession,

@@ -7,7 +7,7 @@ import { READ_HEAD } from '../../sessions/session_queries.js'
 import type { DemoDocument, DemoTotals } from './demo_document.js'
 import { demoExport, idOf } from './demo_export.js'
 
-/** Loads the demo as an import does, which can say when things happened. What is there already stays as it is. */
+/** Loads the demo as an import does, which can set times. Existing data is left alone. */
 export async function restoreDemo(
   database: Database,
   project: string,
@@ -43,7 +43,7 @@ async function withoutKnown(
   }
   const ids = demo.learning_spaces.map(({ meta }) => idOf('space', meta.demo))
   const known = new Set((await database.query(FIND_SPACES, [project_id, ids])).map((row) => row.id))
-  // Over the API, spaces got other ids; where all sessions are there, so are they.
+  // If the demo was loaded through the API, its spaces have other ids; if all sessions exist, so do the spaces.
   const learning_spaces =
     sessions.length === 0
       ? []

@@ -7,7 +7,7 @@ import { forgetAddress, keepAddress } from './service_address.js'
 
 const WORKERS_MAX = 128
 
-/** A service that runs, in this process or in several. */
+/** A running service, in this process or in several. */
 export type Running = Service & { workers?: number }
 
 /** annals serve */
@@ -42,12 +42,12 @@ export function serveCommand(): Command {
       process.stderr.write(`${signal}: answering the accepted requests, then stopping.\n`)
       if (config.database_url === undefined) forgetAddress(config.data_dir, running.url)
       await running.stop()
-      // Nothing is left to do; a connection that somebody forgot must not keep the process.
+      // Nothing is left to do; a forgotten connection must not keep the process alive.
       process.exit(0)
     })
 }
 
-/** The number of workers that an option names. */
+/** The number of workers. */
 export function parseWorkers(text: string): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (count < 1 || count > WORKERS_MAX)
@@ -55,7 +55,7 @@ export function parseWorkers(text: string): number {
   return count
 }
 
-/** Resolves with the first SIGTERM or SIGINT. A second one ends the process at once. */
+/** Resolves at the first SIGTERM or SIGINT. A second one ends the process at once. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     let signalled = false

@@ -2,12 +2,12 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Beside its embedded database a service keeps where it listens, so that commands in the same directory find it,
- * whatever its port. A service that was killed leaves it; the next one writes its own.
+ * A service stores its address in the data directory of its embedded database, so that commands in the same directory
+ * find it, whatever its port. A killed service leaves the file; the next one overwrites it.
  */
 const pathOf = (data_dir: string) => join(data_dir, 'address')
 
-/** Says where a service listens. A directory that takes no file is no reason not to serve. */
+/** Stores a service's address. An unwritable directory is no reason not to serve. */
 export function keepAddress(data_dir: string, url: string): void {
   const draft = `${pathOf(data_dir)}.${process.pid}`
   try {
@@ -18,12 +18,12 @@ export function keepAddress(data_dir: string, url: string): void {
   }
 }
 
-/** Forgets it, unless another service has come since. */
+/** Deletes it, unless another service has replaced it. */
 export function forgetAddress(data_dir: string, url: string): void {
   if (keptAddress(data_dir) === url) rmSync(pathOf(data_dir), { force: true })
 }
 
-/** Where the service of this directory listens, as far as anybody has said so. */
+/** The stored address of this directory's service, if any. */
 export function keptAddress(data_dir: string): string | undefined {
   try {
     const url = readFileSync(pathOf(data_dir), 'utf8').trim()

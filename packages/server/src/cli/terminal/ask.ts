@@ -16,11 +16,11 @@ export async function ask(question: string): Promise<string> {
   }
 }
 
-/** Takes a secret from the terminal without showing it, or from what is piped in. */
+/** Reads a secret from the terminal without showing it, or from a pipe. */
 export async function askSecret(question: string): Promise<string> {
   const { stdin, stderr } = process
   if (!stdin.isTTY) return (await text(stdin)).trim()
-  // Before the question: whoever is quick, or pastes, should not see the secret either.
+  // Before the question, so that even fast typing or pasting does not show the secret.
   stdin.setRawMode(true)
   stdin.setEncoding('utf8')
   stderr.write(question)
@@ -33,7 +33,7 @@ export async function askSecret(question: string): Promise<string> {
   }
 }
 
-/** Reads keys up to Enter. The terminal interprets nothing meanwhile, so Ctrl-C and the like are up to us. */
+/** Reads keys up to Enter. The terminal is in raw mode, so Ctrl-C and the like must be handled here. */
 function readSecret(): Promise<string> {
   const { stdin, stderr } = process
   return new Promise((resolve) => {

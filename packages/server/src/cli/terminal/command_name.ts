@@ -1,9 +1,9 @@
-/** How this command line was called, for a hint that can be pasted. */
+/** How this program was called, for a hint that can be pasted. */
 export function commandName(env: NodeJS.ProcessEnv = process.env): string {
   return env.npm_command === 'exec' ? 'npx annals' : 'annals'
 }
 
-/** A command of ours as it can be pasted into a shell. */
+/** A command that can be pasted into a shell. */
 export function commandLine(words: string[]): string {
   return [commandName(), ...words.map(shellWord)].join(' ')
 }

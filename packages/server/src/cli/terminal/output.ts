@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { type Paint, painter } from './paint.js'
 import { visibleJson } from './visible.js'
 
-/** What every command that prints something takes. */
+/** Options of every command that prints something. */
 export interface OutputOptions {
   json?: boolean
 }
@@ -15,17 +15,17 @@ export function withOutput(command: Command): Command {
     .option('--no-json', 'print for people, even in a pipe or a file')
 }
 
-/** How a command prints: for programs or for people, and for people how wide and in which colours. */
+/** How a command prints: for programs or for people, and for people with which width and colours. */
 export interface Output {
   json: boolean
   width: number
   paint: Paint
-  /** One value as JSON on a line of its own, with every digit that the service gave. */
+  /** One value as a JSON line, with every digit that the service returned. */
   value(value: unknown): void
   lines(lines: string[]): void
 }
 
-/** The output that was asked for: JSON unless somebody sits at a terminal. */
+/** The requested output: JSON unless stdout is a terminal. */
 export function openOutput({ json }: OutputOptions): Output {
   const { stdout } = process
   const write = (text: string) => void stdout.write(text)
@@ -38,14 +38,14 @@ export function openOutput({ json }: OutputOptions): Output {
   }
 }
 
-/** A file has no width; one that is read by people later should not be cut, and prose still be wrapped. */
+/** A file has no width; text for people in it should not be cut off, but prose still wrapped. */
 function widthOfTerminal(): number {
   const asked = Number(process.env.COLUMNS)
   if (process.stdout.isTTY) return process.stdout.columns || 80
   return asked > 0 ? asked : 200
 }
 
-/** Tells a person something beside the output. */
+/** Prints a note for people, apart from the output. */
 export function tell(sentence: string): void {
   process.stderr.write(`${painter(process.stderr)('dim', sentence)}\n`)
 }

@@ -1,4 +1,4 @@
-/** Select Graphic Rendition: how each begins and ends. */
+/** Select Graphic Rendition: start and end codes. */
 const STYLES = {
   bold: [1, 22],
   dim: [2, 22],
@@ -12,10 +12,10 @@ const STYLES = {
 
 export type Style = keyof typeof STYLES
 
-/** Gives a text a style, where the output takes one. */
+/** Styles a text, if the output supports it. */
 export type Paint = (style: Style, text: string) => string
 
-/** Whether to colour: FORCE_COLOR says yes, NO_COLOR says no, and else a terminal that can does. */
+/** Whether to use colour: FORCE_COLOR forces it, NO_COLOR forbids it, otherwise a capable terminal gets it. */
 export function takesColour(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv): boolean {
   const { FORCE_COLOR, NO_COLOR, TERM } = env
   if (FORCE_COLOR !== undefined && FORCE_COLOR !== '') return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false'
@@ -23,7 +23,7 @@ export function takesColour(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv)
   return stream.isTTY === true && TERM !== 'dumb'
 }
 
-/** Styles for the given output, or none. */
+/** Styles for the given output, if any. */
 export function painter(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): Paint {
   if (!takesColour(stream, env)) return (_style, text) => text
   return (style, text) => {

@@ -7,18 +7,18 @@ const MEGABYTE = 1_000_000
 
 export type Unit = 'entries' | 'bytes' | 'rows' | 'sessions' | 'users' | 'spaces'
 
-/** How far a piece of long work is: `done` of a total, in its own unit, and the bytes that went through, if any did. */
+/** The progress of long work: `done` of a total, in its own unit, and the bytes processed, if any. */
 export interface Progress {
   update(done: number, bytes?: number): void
-  /** Says something on a line of its own. */
+  /** Prints a message on its own line. */
   say(sentence: string): void
   stop(): void
 }
 
 /**
- * Shows on stderr how far a piece of work is, how fast it goes and how long it will take: a bar on a terminal, a
- * sentence every few seconds elsewhere, also while the work itself says nothing. A total of 0 is unknown. `begun` is
- * when the work began, by `performance.now`.
+ * Shows progress, speed and remaining time on stderr: a bar on a terminal, otherwise a sentence every few seconds,
+ * even while the work reports nothing. A total of 0 means unknown. `begun` is when the work began, by
+ * `performance.now`.
  */
 export function showProgress(
   task: string,
@@ -38,7 +38,7 @@ export function showProgress(
         : `${(bytes / MEGABYTE / seconds).toFixed(1)} MB/s`
     const left = time.left(total, now)
     return {
-      // A project that lives on may have more by now than when it was measured.
+      // A project in use may have grown since it was measured.
       done: Math.min(done, total),
       amount: amountOf(done, Math.max(total, done), total === 0, unit),
       rate,
@@ -65,7 +65,7 @@ interface Measured {
 }
 
 interface Shown extends Pick<Progress, 'say' | 'stop'> {
-  /** There is something new to show. */
+  /** The progress has changed. */
   update(): void
 }
 

@@ -10,13 +10,13 @@ export interface Column<Row> {
   title: string
   text: (row: Row) => string
   style?: Style
-  /** May be cut where the terminal is too narrow: the widest such column first. */
+  /** May be shortened if the terminal is too narrow: the widest such column first. */
   shrinks?: boolean
-  /** Left out altogether on a terminal narrower than this. */
+  /** Omitted on a terminal narrower than this. */
   from_width?: number
 }
 
-/** The lines of a table that fits into `width` columns, a line of titles first. */
+/** The lines of a table that fits into `width` columns, beginning with the titles. */
 export function tableLines<Row>(all: Column<Row>[], rows: Row[], width: number, paint: Paint): string[] {
   const columns = all.filter(({ from_width = 0 }) => width >= from_width)
   const cells = rows.map((row) => columns.map((column) => visibleLine(column.text(row))))
@@ -43,7 +43,7 @@ export function tableLines<Row>(all: Column<Row>[], rows: Row[], width: number, 
   ]
 }
 
-/** Prints resources that are JSON texts as a table of some of their fields, however wide it is. */
+/** Prints resources that are JSON texts as a table of some fields, of any width. */
 export function printTable(fields: string[], resources: string[]): void {
   const rows = resources.map((json) => JSON.parse(json) as Record<string, unknown>)
   const columns = fields.map((title) => ({

@@ -22,12 +22,12 @@ export function linesOf(text: string, width: number): string[] {
     .map((line) => line.trimEnd())
 }
 
-/** A line that goes on is not indented by the space at which it was broken. */
+/** A continued line does not start with the space at which it was broken. */
 function withoutGap(line: string, index: number): string {
   return index > 0 && line.startsWith(' ') ? line.slice(1) : line
 }
 
-/** The text cut so that it takes `width` columns at most; an ellipsis stands for the rest. */
+/** The text, shortened to `width` columns at most, with an ellipsis for the rest. */
 export function cutTo(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let cut = ''
@@ -40,7 +40,7 @@ export function cutTo(text: string, width: number): string {
   return `${cut}…`
 }
 
-/** The text with spaces behind it up to `width` columns. */
+/** The text, padded with spaces to `width` columns. */
 export function padTo(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)))
 }

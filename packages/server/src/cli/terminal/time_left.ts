@@ -1,7 +1,7 @@
-/** The estimate rests on the work of this long, and of at least two steps, so that it follows what the work is like now. */
+/** The estimate uses the last so many seconds, and at least two steps, so that it follows the current speed. */
 const WINDOW_S = 30
 
-/** Estimates how long work will take from how fast it went of late. Times are in seconds, by any clock. */
+/** Estimates the remaining time of work from its recent speed. Times are in seconds, by any clock. */
 export class TimeLeft {
   private readonly steps: Array<{ at: number; done: number }>
 
@@ -9,7 +9,7 @@ export class TimeLeft {
     this.steps = [{ at: begun, done: 0 }]
   }
 
-  /** Says that so much of the whole is done. */
+  /** Records that so much of the whole is done. */
   step(done: number, at: number): void {
     if (done <= this.steps.at(-1)!.done) return
     this.steps.push({ done, at })
@@ -17,8 +17,8 @@ export class TimeLeft {
   }
 
   /**
-   * Seconds that are left of `total`; undefined where nothing can be said. The time since the last step counts as time
-   * in which nothing was done: while a step takes longer than those before it, the estimate grows.
+   * Remaining seconds of `total`; undefined if unknown. The time since the last step counts as time without progress:
+   * while a step takes longer than the previous ones, the estimate grows.
    */
   left(total: number, at: number): number | undefined {
     const first = this.steps[0]!

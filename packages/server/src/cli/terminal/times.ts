@@ -4,7 +4,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const UNITS: Record<string, number> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY }
 
-/** How long something took, in ms, as a person says it: `320 ms`, `4.1 s`, `2 min 5 s`, `3 h 20 min`, `6 d`. */
+/** A duration in ms in words: `320 ms`, `4.1 s`, `2 min 5 s`, `3 h 20 min`, `6 d`. */
 export function durationOf(ms: number): string {
   if (ms < SECOND) return `${Math.round(ms)} ms`
   if (ms < 59_950) return `${(ms / SECOND).toFixed(1)} s`
@@ -43,7 +43,7 @@ export function dayOf(time: string): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
-/** The moment that `5m` ago was, or that a time in RFC 3339 names, in ms since 1970; undefined for anything else. */
+/** The time `5m` ago, or a time in RFC 3339, in ms since 1970; undefined for anything else. */
 export function momentOf(text: string, now: number = Date.now()): number | undefined {
   const [, count, unit] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? []
   if (count !== undefined && unit !== undefined) return now - Number(count) * UNITS[unit]!

@@ -5,10 +5,10 @@ import { type Output, tell } from '../terminal/output.js'
 import { TimelineText } from './timeline_text.js'
 
 const PAGE_MAX = 200
-/** How many entries an entry waits for the results of its calls, which stand with the calls. */
+/** How many entries to wait for the results of an entry's calls, which are shown with the calls. */
 const AHEAD_MAX = 200
 
-/** What of a log is wanted. */
+/** Which part of a log to print. */
 export interface TimelineChoice {
   fromSeq?: number
   last?: number
@@ -49,7 +49,10 @@ export async function printEntries(
   if (printed === 0) tell('No entry matches.')
 }
 
-/** Prints the tool calls of a session with their results, or the one that is asked for; gives how many, and of how many. */
+/**
+ * Prints the tool calls of a session with their results, or only the requested one; returns how many, and of how
+ * many.
+ */
 export async function printCalls(
   annals: Annals,
   session_id: string,
@@ -80,7 +83,7 @@ export async function printCalls(
   return { shown: wanted.length, all: calls.length }
 }
 
-/** A call as JSON has it. Arguments and result are values where they are JSON, and else the text itself. */
+/** A call as JSON. Arguments and result are values if they are JSON, otherwise text. */
 function plainCall({ number, name, arguments: text, seq, result }: ToolCall): object {
   const answer = result && {
     seq: result.seq,
@@ -109,7 +112,7 @@ async function itemsOf(
   return annals.sessions.timeline(session_id, { kind, type, after_seq, limit: PAGE_MAX })
 }
 
-/** The last `count` entries that fit, oldest first: those since a moment, or those from a seq on. */
+/** The last `count` matching entries, oldest first, since a time or from a seq on. */
 export async function lastItems(
   annals: Annals,
   session_id: string,

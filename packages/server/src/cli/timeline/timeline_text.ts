@@ -14,13 +14,13 @@ import { visible, visibleJson, visibleLine } from '../terminal/visible.js'
 
 const WIDTH_MAX = 120
 const SPEAKER_WIDTH = 14
-/** What stands beside a text: seq, time and speaker; in a list of calls, a little space. */
+/** Width of the column beside a text: seq, time and speaker; in a list of calls, a margin. */
 const MARGIN = 5 + 2 + 8 + 2 + SPEAKER_WIDTH + 1
 const CALL_MARGIN = 4
 const TEXT_WIDTH_MIN = 24
 const LINES_MAX = 16
 const THINKING_LINES_MAX = 4
-/** A pause that a person wants to know of. */
+/** Pauses of at least this length are shown. */
 const GAP_MS_MIN = 2_000
 
 const SPEAKER_STYLES: Record<string, Style> = {
@@ -35,35 +35,35 @@ const SPEAKER_STYLES: Record<string, Style> = {
 export interface TextOptions {
   width: number
   paint: Paint
-  /** Nothing is left out, however long. */
+  /** Nothing is shortened. */
   full: boolean
-  /** Whether the log is read from its beginning, so that the calls' numbers mean something. */
+  /** Whether the log is read from its beginning, so that the calls' numbers are correct. */
   numbered: boolean
-  /** A result that is known already stands with its call, and not once more where it came. */
+  /** A known result is shown with its call, and not again at its own place. */
   joins: boolean
 }
 
 /**
- * Writes entries for a person: a column of seq, time and speaker, and what was said beside it; a pause between two
- * entries on a line of its own. All that was stored is made visible, so that the terminal obeys none of it.
+ * Formats entries for people: a column of seq, time and speaker, beside it the text, and a pause between two entries
+ * on its own line. All stored text is made visible, so that the terminal interprets none of it.
  */
 export class TimelineText {
   private text_width: number
   private readonly indent = ' '.repeat(MARGIN)
   private last: ReadEntry | undefined
-  /** Calls that were written with their result. */
+  /** Calls that were printed with their results. */
   private readonly told = new WeakSet<ToolCall>()
 
   constructor(private readonly options: TextOptions) {
     this.text_width = this.beside(MARGIN)
   }
 
-  /** The lines of an entry, with what stands between it and the one before. */
+  /** The lines of an entry, and of the pause before it. */
   entry(entry: ReadEntry): string[] {
     const { paint } = this.options
     const lines = this.between(entry)
     const body = entry.blocks.flatMap((block) => this.block(block))
-    // Nothing of its own is left to say: its results stand with their calls.
+    // Nothing left to print: its results are shown with their calls.
     if (body.length === 0 && isShownElsewhere(entry)) return []
     this.last = entry
     const speaker = entry.name ? `${entry.speaker} ${entry.name}` : entry.speaker
@@ -122,7 +122,7 @@ export class TimelineText {
     }
   }
 
-  /** What another entry records too is written once. */
+  /** An entry that repeats another one is printed once. */
   private repeatLines(call: ToolCall, seq: number): string[] {
     const { joins, paint } = this.options
     return joins ? [] : [paint('dim', `call ${this.numberOf(call)}${visibleLine(call.name)}, as in #${seq}`)]
@@ -151,7 +151,7 @@ export class TimelineText {
   private resultLines(result: ToolResult, call: ToolCall | undefined, is_joined = false): string[] {
     const { paint } = this.options
     const style: Style = result.is_failed ? 'red' : 'green'
-    // What was stored at one moment, as a batch is, tells nothing of how long it took.
+    // Entries stored at the same moment, as in a batch, tell nothing about durations.
     const took = result.duration_ms > 0 ? ` ${durationOf(result.duration_ms)}` : ''
     const of = is_joined
       ? ` (#${result.seq})`
@@ -165,14 +165,14 @@ export class TimelineText {
     return [paint(style, label), ...body.map((line) => `  ${line}`)]
   }
 
-  /** A text that is JSON as a rule: on one line if it fits, else one member a line; anything else as it is. */
+  /** A text that is usually JSON: on one line if it fits, otherwise one member per line; any other text unchanged. */
   private jsonText(text: string, width: number): string[] {
     if (text.trim() === '') return ['']
     try {
       const value = parseJson(text)
       if (typeof value === 'object' && value !== null) return this.json(value, width)
     } catch {
-      // It is not JSON; models and tools are free to write anything.
+      // Not JSON: models and tools may write anything.
     }
     return this.wrapped(visible(text.trimEnd()), LINES_MAX, width)
   }
@@ -194,7 +194,7 @@ export class TimelineText {
   }
 }
 
-/** What a picture or a file is, in place of what a terminal cannot show. */
+/** Describes an image or a file, which a terminal cannot show. */
 function describeMedium(part: Medium): string {
   const { url, data, media_type, file_id } = part.meta
   const filename = part.filename ?? ('filename' in part.meta ? part.meta.filename : undefined)
@@ -203,13 +203,13 @@ function describeMedium(part: Medium): string {
   return [part.type, filename, media_type, size, where, file_id].filter(Boolean).join(', ')
 }
 
-/** A failure should be seen from afar, whatever the caller calls it. */
+/** Failures should stand out, whatever the caller calls them. */
 function styleOf({ kind, speaker }: ReadEntry): Style {
   if (kind === 'message') return SPEAKER_STYLES[speaker] ?? 'cyan'
   return /fail|error|exceed|refus|abort/i.test(speaker) ? 'red' : 'yellow'
 }
 
-/** JSON with one member a line, small values on one. */
+/** JSON with one member per line, small values on one line. */
 function indentedJson(value: unknown, indent = ''): string {
   const inner = `${indent}  `
   if (Array.isArray(value) && value.length > 0) {
