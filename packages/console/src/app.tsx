@@ -17,7 +17,7 @@ import { SpacesPage } from './spaces/spaces_page.tsx'
 import { UserPage } from './users/user_page.tsx'
 import { UsersPage } from './users/users_page.tsx'
 
-/** The whole page: who is signed in, and the view that the address names. */
+/** The whole page: sign-in, and the view of the address. */
 export function App() {
   const [accounts, change] = useReducer(changed, undefined, readAccounts)
   const queries = useQueryClient()
@@ -28,7 +28,7 @@ export function App() {
       active && { ...active, annals: clientFor(active.token), may_write: active.scopes.includes('write') },
     [active],
   )
-  // Nothing that was read with a token stays when the tab is no longer signed in with it.
+  // Data read with a token is dropped when the tab signs out.
   useEffect(() => {
     if (accounts.open.length === 0) queries.clear()
   }, [accounts.open.length, queries])

@@ -19,12 +19,12 @@ import './styles/pages.css'
 applyTheme(readTheme())
 
 const queries = new QueryClient({
-  // The client tries again by itself, where that is safe.
+  // The client already retries where that is safe.
   defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false, staleTime: 10_000 } },
 })
 
-// At once, not when React finds time: the field for the key has the focus before the page counts as loaded, and
-// whoever types or pastes early loses no character.
+// Synchronously: the key field has the focus before the page counts as loaded, so early typing or pasting loses no
+// character.
 flushSync(() =>
   createRoot(document.getElementById('root')!).render(
     <StrictMode>

@@ -6,10 +6,10 @@ export interface Account {
   scopes: string[]
 }
 
-/** What the tab is signed in with. It is kept for the tab only, and gone when that is closed. */
+/** The tab's sign-ins. They are kept only for the tab, and dropped when it is closed. */
 export interface Accounts {
   open: Account[]
-  /** The project that is shown. */
+  /** The current project. */
   active: string | undefined
   admin_token: string | undefined
 }

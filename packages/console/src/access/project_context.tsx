@@ -2,10 +2,10 @@ import type { Annals } from '@annals/client'
 import { createContext, type Dispatch, useContext } from 'react'
 import type { Account, Accounts, Change } from './accounts.ts'
 
-/** The project that is shown, and the client that reads it. */
+/** The current project, and the client that reads it. */
 export interface Project extends Account {
   annals: Annals
-  /** Whether the token may change anything: without it no button that writes is shown. */
+  /** Whether the token may write: otherwise buttons that write are hidden. */
   may_write: boolean
 }
 

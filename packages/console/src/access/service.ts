@@ -3,7 +3,7 @@ import { parseAnswer } from '@annals/messages/json'
 
 const ATTEMPT_MS_MAX = 20_000
 
-/** A client of the service that this page comes from. */
+/** A client of the service that serves this page. */
 export function clientFor(token: string): Annals {
   return new Annals({
     url: location.origin,
@@ -21,7 +21,7 @@ interface Request {
   signal?: AbortSignal | undefined
 }
 
-/** Asks the service for what is no part of the API of a project. @throws AnnalsError */
+/** Requests what is not part of a project's API. @throws AnnalsError */
 export async function ask<Data>(
   path: string,
   { method = 'GET', token, body, signal }: Request = {},
@@ -46,7 +46,7 @@ export async function ask<Data>(
   throw new AnnalsError({ status, error: answer.error ?? 'unexpected_answer', message })
 }
 
-/** What a token opens. */
+/** What a token gives access to. */
 export interface Access {
   project_id: string
   project: string

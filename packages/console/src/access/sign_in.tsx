@@ -8,7 +8,7 @@ import { ask, exchangeCode, readAccess } from './service.ts'
 const KEY_REFUSED =
   'This key is not valid, or it was revoked. Check that you copied all of it, or create another one.'
 
-/** The door: one click from the printed link, or an API key that is typed in. */
+/** Signing in: by the printed link, or with an API key. */
 export function SignIn() {
   const { accounts, change } = useAccounts()
   const { path, query } = useAddress()
@@ -34,7 +34,7 @@ export function SignIn() {
     if (!location.hash.startsWith('#code=') || tried.current) return
     tried.current = true
     const code = location.hash.slice('#code='.length)
-    // Out of the address before anything else: it is not to be copied or kept by the browser's history.
+    // Removed from the address first, so that it is not copied, or kept in the browser's history.
     history.replaceState(null, '', location.pathname + location.search)
     void run(async () => open(await exchangeCode(code)))
   })
@@ -49,14 +49,14 @@ export function SignIn() {
       navigate(withQuery(path === '/' ? '/sessions' : path, rest), { replace: true })
     })
   }
-  /** A project's key, or the admin token: whoever has one need not know which it is. */
+  /** Accepts a project's key or the admin token, without asking which it is. */
   const openAny = async (token: string) => {
     try {
       await open(token)
     } catch (error) {
       if (!(error instanceof AnnalsError) || error.status !== 401) throw error
       await ask('/admin/v1/projects', { token }).catch(() => {
-        // What the service says of a missing header is meant for those who write requests.
+        // The service's message about a missing header is meant for programmers.
         throw new AnnalsError({ status: 401, error: error.error, message: KEY_REFUSED })
       })
       change({ do: 'administrate', admin_token: token })

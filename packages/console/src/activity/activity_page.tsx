@@ -71,7 +71,7 @@ const PANELS: Panel[] = [
   },
 ]
 
-/** What this server does now, from its own metrics. */
+/** The server's current activity, from its own metrics. */
 export function ActivityPage() {
   const metrics = useMoments()
   const moments = metrics.data ?? []

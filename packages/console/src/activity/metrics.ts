@@ -5,7 +5,7 @@ export interface Sample {
   value: number
 }
 
-/** Reads the text that /metrics answers with. */
+/** Parses the text of /metrics. */
 export function readMetrics(text: string): Sample[] {
   return text.split('\n').flatMap((line) => {
     const match = /^([a-z_:][\w:]*)(?:\{(.*)\})? (\S+)$/i.exec(line)
@@ -22,14 +22,14 @@ export function readMetrics(text: string): Sample[] {
 const DURATION = 'annals_http_request_duration_seconds'
 const APPENDS = /\/session\/:session_id\/(?:events|messages|entries)$/
 
-/** What the activity view draws, from two readings of the metrics. */
+/** The figures of the activity view, from two readings of the metrics. */
 export interface Moment {
   /** Seconds since 1970. */
   at: number
   appends_per_s: number
   requests_per_s: number
   errors_per_s: number
-  /** ms; undefined where nothing was appended meanwhile. */
+  /** ms; undefined if nothing was appended meanwhile. */
   append_p50: number | undefined
   append_p99: number | undefined
   queue: number
@@ -45,7 +45,7 @@ export interface Reading {
   samples: Sample[]
 }
 
-/** What happened between two readings. A service that was started anew begins at nought. */
+/** The difference of two readings. A restarted service starts at 0. */
 export function momentBetween(before: Reading, after: Reading): Moment {
   const seconds = after.at - before.at
   const sum = (
@@ -88,7 +88,7 @@ export function momentBetween(before: Reading, after: Reading): Moment {
   }
 }
 
-/** Milliseconds below which a share of the requests took, between the bounds of the histogram. */
+/** A percentile of the requests' durations, in ms, interpolated within the histogram's buckets. */
 function quantile(buckets: Array<{ le: number; count: number }>, share: number): number | undefined {
   const all = buckets.at(-1)?.count ?? 0
   if (all === 0) return undefined

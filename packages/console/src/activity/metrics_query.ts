@@ -5,7 +5,7 @@ import { type Moment, momentBetween, type Reading, readMetrics } from './metrics
 const EVERY_MS = 2_000
 const MOMENTS_MAX = 300
 
-/** The service's metrics, read every two seconds as long as the view is open. */
+/** The service's metrics, read every two seconds while the view is open. */
 export function useMoments() {
   const before = useRef<Reading>(undefined)
   const moments = useRef<Moment[]>([])

@@ -1,6 +1,6 @@
 import { useMemo, useSyncExternalStore } from 'react'
 
-/** All that a view needs to be found again stands in the address: its path below /console, and its query. */
+/** A view's whole state is in the address: its path below /console, and its query. */
 export interface Address {
   path: string
   query: URLSearchParams
@@ -9,7 +9,7 @@ export interface Address {
 const BASE = '/console'
 const MOVED = 'annals:moved'
 
-/** The address as it is now; the component is drawn anew when it changes. */
+/** The current address; the component renders again when it changes. */
 export function useAddress(): Address {
   const text = useSyncExternalStore(listen, () => location.pathname + location.search)
   return useMemo(() => {
@@ -18,7 +18,7 @@ export function useAddress(): Address {
   }, [text])
 }
 
-/** Goes to a path below /console, with its query. `replace` leaves no step back. */
+/** Navigates to a path below /console, with its query. `replace` adds no history entry. */
 export function navigate(to: string, { replace = false } = {}): void {
   if (BASE + to === location.pathname + location.search) return
   history[replace ? 'replaceState' : 'pushState'](null, '', BASE + to)
@@ -30,7 +30,7 @@ export function hrefOf(to: string): string {
   return BASE + to
 }
 
-/** A path with a query of what is neither undefined nor empty. */
+/** A path with a query of the parameters that are neither undefined nor empty. */
 export function withQuery(path: string, query: Record<string, string | undefined>): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value) parameters.set(name, value)

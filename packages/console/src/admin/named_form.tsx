@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from 'react'
 
-/** A line that makes something with a name. */
+/** A form with one field that creates something by name. */
 export function NamedForm(props: {
   label: string
   placeholder: string

@@ -16,7 +16,7 @@ interface Key {
   revoked_at: string | null
 }
 
-/** The API keys of a project: list, make, revoke. */
+/** The API keys of a project: list, create, revoke. */
 export function ProjectKeys(props: {
   project: AdminProject
   admin_token: string

@@ -4,7 +4,7 @@ import { ExactNumber, parseJson } from '@annals/messages/json'
 export type Json = null | boolean | number | string | ExactNumber | Json[] | { [key: string]: Json }
 export { ExactNumber, type JsonObject }
 
-/** Whether a value is an object with members, so neither an array nor a number of many digits. */
+/** Whether a value is an object with members: neither an array nor an exact number. */
 export function isObject(value: unknown): value is { [key: string]: Json } {
   return (
     typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
@@ -28,7 +28,7 @@ export function parsedText(text: string): Json | undefined {
   }
 }
 
-/** What a text holds: the object or array in it, or the text itself. */
+/** The object or array in a text, or the text itself. */
 export function valueIn(text: string): Json {
   return parsedText(text) ?? text
 }

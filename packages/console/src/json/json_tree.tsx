@@ -5,7 +5,7 @@ const MEMBERS_MAX = 50
 const TEXT_MAX = 280
 const OPEN_WITHIN = 40
 
-/** A JSON value as a tree that opens by degrees. What is large begins closed. */
+/** A JSON value as a collapsible tree. Large parts start collapsed. */
 export const JsonTree = memo(function JsonTree({ value, depth = 0 }: { value: Json; depth?: number }) {
   if (!isObject(value) && !Array.isArray(value)) return <Leaf value={value} />
   const members = membersOf(value)
@@ -105,7 +105,7 @@ function membersOf(value: Json): Array<[string, Json]> {
   return isObject(value) ? Object.entries(value) : []
 }
 
-/** How many values there are in it, counted no further than matters. */
+/** The number of values in it, counted no further than needed. */
 function sizeOf(value: Json): number {
   let size = 0
   const left: Json[] = [value]

@@ -18,7 +18,7 @@ const INCREMENTS = [
   31_536_000,
 ]
 
-/** A chart over time, as wide as its place. What it shows stands in words beside it; here it is only drawn. */
+/** A chart over time, of full width. Its content is also given in words; this only draws it. */
 export function Chart(props: {
   data: uPlot.AlignedData
   series: Series[]
@@ -78,7 +78,7 @@ function optionsOf(
     legend: { show: false },
     cursor: { points: { show: false }, drag: { x: false, y: false } },
     scales: {
-      // Of a single moment uPlot makes years.
+      // For a single moment, uPlot would show years.
       x: { range: ({ data: [times] }, min, max) => timesBetween(min, times.length === 1 ? min : max) },
       y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] },
     },
@@ -98,7 +98,7 @@ function optionsOf(
         gap: 6,
         splits: (_plot, _index, _min, max) => {
           const half = niceHalf(max)
-          // Half of a session is none.
+          // There is no half session.
           return counts && half < 1 ? [0, 1] : [0, half, half * 2]
         },
         values: (_plot, splits) => splits.map(format),
@@ -120,18 +120,18 @@ function optionsOf(
   }
 }
 
-/** What the axis spans, in seconds: of nothing the last minute, and of one moment the minute around it. */
+/** The range of the axis, in seconds: without data the last minute, for one moment the minute around it. */
 function timesBetween(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null) return [Date.now() / 1000 - MINUTE_S, Date.now() / 1000]
   return min === max ? [min - MINUTE_S / 2, max + MINUTE_S / 2] : [min, max]
 }
 
-/** The colour as a wash. */
+/** The colour, translucent. */
 function faintly(color: string): string {
   return color.replace(/^rgb\((.*)\)$/, 'rgb($1, 0.16)')
 }
 
-/** Half of the axis, a number that is easy to read. */
+/** About half of the axis, rounded to a readable number. */
 function niceHalf(max: number): number {
   const half = max / 2.2
   const power = 10 ** Math.floor(Math.log10(half || 1))
@@ -139,7 +139,7 @@ function niceHalf(max: number): number {
   return step * power
 }
 
-/** A colour of the theme as a canvas takes it: light-dark() is for style sheets only. */
+/** A theme colour for a canvas: light-dark() only works in style sheets. */
 function resolved(element: HTMLElement, color: string): string {
   const probe = document.createElement('span')
   probe.style.color = color

@@ -1,16 +1,16 @@
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { Dialog } from './dialog.tsx'
 
-/** Asks before something is gone for good: says what goes, and wants its name typed. */
+/** Asks before a permanent deletion: lists what goes, and requires its name to be typed. */
 export function ConfirmDialog(props: {
   title: string
   is_open: boolean
   /** What must be typed. */
   phrase: string
   action: string
-  /** Undefined while what will go is not yet known. */
+  /** Undefined while the list is not known yet. */
   children: ReactNode
-  /** `say` tells how far it is, where it takes long. */
+  /** `say` reports the progress of a long deletion. */
   run: (say: (progress: string) => void) => Promise<void>
   onClose: () => void
 }) {

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 
-/** Copies a text, which is made when it is asked for. */
+/** Copies a text, which is computed on demand. */
 export function CopyButton({
   text,
   children,

@@ -9,7 +9,7 @@ export function Dialog(props: { title: string; is_open: boolean; onClose: () => 
     const dialog = element.current
     if (is_open && dialog && !dialog.open) {
       dialog.showModal()
-      // The browser would begin with the button that closes it.
+      // The browser would focus the close button first.
       dialog.querySelector<HTMLElement>('input, textarea')?.focus()
     }
     if (!is_open) dialog?.close()

@@ -3,11 +3,11 @@ import { Empty } from './states.tsx'
 
 interface Props {
   children: ReactNode
-  /** What stands in the place of a small part that failed; without it, a page that says so. */
+  /** Replaces a small part that failed; without it, an error page is shown. */
   instead?: (fault: Error) => ReactNode
 }
 
-/** A fault of the console's own in one view, or in one entry, does not take the rest with it. */
+/** Confines an error of the console to one view, or to one entry. */
 export class FaultBoundary extends Component<Props, { fault: Error | undefined }> {
   override state: { fault: Error | undefined } = { fault: undefined }
 

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { Markdown } from './markdown.tsx'
 import { countText } from './timestamp.tsx'
 
-/** A text, of which a long one shows its beginning at first. */
+/** A text; of a long one, only the beginning is shown at first. */
 export function LongText({ text, max }: { text: string; max: number }) {
   const [is_whole, setWhole] = useState(false)
   const is_long = text.length > max * 1.2

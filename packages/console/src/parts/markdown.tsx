@@ -3,8 +3,8 @@ import { CopyButton } from './copy_button.tsx'
 import { type MarkdownNode, parseMarkdown } from './parse_markdown.ts'
 
 /**
- * Markdown as React elements. What is read here was written by strangers: it never becomes HTML. The parser gives
- * tokens, each is drawn by its own element, and what none is for, HTML above all, is shown as the text that it is.
+ * Markdown as React elements. The content comes from strangers, so it never becomes HTML. The parser returns tokens;
+ * each is rendered by its own element, and everything else, above all HTML, is shown as text.
  */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
   const nodes = useMemo(() => parseMarkdown(text), [text])
@@ -18,10 +18,10 @@ function drawn(nodes: MarkdownNode[]): ReactNode {
 function element({ token, children }: MarkdownNode): ReactNode {
   switch (token.type) {
     case 'heading_open':
-      // A heading of a message is none of the page.
+      // A message's heading is not a heading of the page.
       return <p className={`md-heading is-${token.tag.slice(1)}`}>{drawn(children)}</p>
     case 'paragraph_open':
-      // A list whose items follow each other without a blank line has no paragraphs.
+      // A list without blank lines between its items has no paragraphs.
       return token.hidden ? <span>{drawn(children)}</span> : <p>{drawn(children)}</p>
     case 'fence':
     case 'code_block':
@@ -81,7 +81,7 @@ function tableElement({ token, children }: MarkdownNode): ReactNode {
   }
 }
 
-/** A link out of the console, for the two schemes that lead to pages. Its address is shown beside it. */
+/** An external link, only for http and https. Its address is shown beside it. */
 export function OutsideLink({ href, children }: { href: string; children: ReactNode }) {
   if (!/^https?:\/\//i.test(href)) return <span title={href}>{children}</span>
   return (

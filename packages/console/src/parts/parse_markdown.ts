@@ -1,23 +1,23 @@
 import MarkdownIt, { type Token } from 'markdown-it'
 
-/** Longer texts, those of more pieces, and those nested deeper than this are shown as the text that they are. */
+/** Texts that are longer, have more pieces, or are nested deeper than this are shown unformatted. */
 const LENGTH_MAX = 100_000
 const TOKENS_MAX = 20_000
 const NESTING_MAX = 32
 
 const parser = new MarkdownIt({ html: false, breaks: true, linkify: true, maxNesting: NESTING_MAX })
-// Only what says that it is an address is one: example.com may be the name of a file.
+// Only explicit URLs become links: example.com may be a file name.
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false })
 
-/** A piece of a Markdown text with the pieces in it. `token` is what the parser says of it. */
+/** A piece of a Markdown text with its children. `token` is the parser's. */
 export interface MarkdownNode {
   token: Token
   children: MarkdownNode[]
 }
 
 /**
- * The tree of a Markdown text, in time that is linear in its length; undefined where the text is no Markdown that a
- * person wrote, such as thousands of quotes in each other, which would take the page down.
+ * The tree of a Markdown text, in linear time; undefined if no person would write such Markdown, such as thousands of
+ * nested quotes, which would freeze the page.
  */
 export function parseMarkdown(text: string): MarkdownNode[] | undefined {
   if (text.length > LENGTH_MAX) return undefined
@@ -35,7 +35,7 @@ function nestingOf(tokens: Token[]): number {
   return most
 }
 
-/** The parser gives a list in which an opening and a closing token stand around what is between them. */
+/** The parser returns a list, with opening and closing tokens around their content. */
 function treeOf(tokens: Token[]): MarkdownNode[] {
   const root: MarkdownNode[] = []
   const open = [root]

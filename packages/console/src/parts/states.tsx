@@ -12,7 +12,7 @@ export function Loading({ what }: { what: string }) {
   )
 }
 
-/** There is nothing, and what to do about it. `is_page`: the view has nothing else, so this is its title. */
+/** An empty state, and what to do about it. `is_page`: the view has nothing else, so this is its title. */
 export function Empty(props: { title: string; is_page?: boolean; children?: ReactNode }) {
   const { title, is_page = false, children } = props
   const Title = is_page ? 'h1' : 'h2'
@@ -24,7 +24,7 @@ export function Empty(props: { title: string; is_page?: boolean; children?: Reac
   )
 }
 
-/** It went wrong: what the service said, and what to do next. `is_page` as for Empty. */
+/** A failure: the service's message, and what to do next. `is_page` as for Empty. */
 export function Failure(props: { error: unknown; is_page?: boolean; onRetry?: (() => void) | undefined }) {
   const { error, is_page = false, onRetry } = props
   const Title = is_page ? 'h1' : 'h2'
@@ -65,7 +65,7 @@ function titleOf(error: AnnalsError | undefined): string {
   return 'The request was refused'
 }
 
-/** The address names no view. */
+/** The page for an unknown address. */
 export function NotFound() {
   return (
     <Empty title="There is no such page" is_page>

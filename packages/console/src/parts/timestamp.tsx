@@ -9,7 +9,7 @@ const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' 
 const MIDNIGHT = clock.format(new Date(2000, 0, 1))
 const full_day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' })
 
-/** A moment in the reader's zone; UTC, to the microsecond, is under the pointer. */
+/** A time in the reader's zone; the tooltip shows UTC to the microsecond. */
 export function Timestamp({ at, only_clock = false }: { at: string; only_clock?: boolean }) {
   return (
     <time dateTime={at} title={`${at.replace('T', ' ').replace('Z', '')} UTC`} className="time">
@@ -30,7 +30,7 @@ function localText(at: string): string {
 const DAY_S = 86_400
 const YEAR_S = 31_536_000
 
-/** A mark on an axis whose marks are so many seconds apart, as the times in the tables; midnight is the day. */
+/** A label of an axis with so many seconds between labels; at midnight it shows the day. */
 export function axisText(at_ms: number, seconds: number): string {
   const then = new Date(at_ms)
   if (seconds >= YEAR_S) return String(then.getFullYear())
@@ -39,7 +39,7 @@ export function axisText(at_ms: number, seconds: number): string {
   return seconds >= 60 ? text.slice(0, 5) : text
 }
 
-/** A length of time, in the two units that matter. */
+/** A duration, in its two largest units. */
 export function durationText(ms: number): string {
   if (ms < 1) return '<1 ms'
   if (ms < 1_000) return `${Math.round(ms)} ms`
@@ -51,7 +51,7 @@ export function durationText(ms: number): string {
 
 const counted = new Intl.NumberFormat('en')
 
-/** A count, with its thousands apart. */
+/** A count, with thousands separators. */
 export function countText(count: number): string {
   return counted.format(count)
 }

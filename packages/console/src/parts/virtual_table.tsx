@@ -20,7 +20,7 @@ interface TableParts<Row> {
   className: string
   columns: string[]
   rows: Row[]
-  /** The same function each time the table is drawn. */
+  /** Must be the same function at each render. */
   keyOf: (row: Row) => string
   linkOf: (row: Row) => string
   /** The row's cells. */
@@ -31,13 +31,13 @@ interface TableParts<Row> {
   onMore: () => void
 }
 
-/** A table of any length: only the rows in sight are drawn, and the next page is asked for as the end comes near. */
+/** A table of any length: only visible rows are rendered, and the next page is requested near the end. */
 export function VirtualTable<Row>(props: TableParts<Row>) {
   const { label, className, columns, rows, keyOf, linkOf, renderRow, has_more, is_reading, failure, onMore } =
     props
   const scroller = useRef<HTMLDivElement>(null)
   const [current, setCurrent] = useState(-1)
-  // The same function for the same rows: with another one, the places of all rows are computed anew.
+  // The same function for the same rows: a new one would recompute the positions of all rows.
   const getItemKey = useCallback((index: number) => keyOf(rows[index]!), [rows, keyOf])
   const virtualizer = useVirtualizer({
     count: rows.length,
@@ -134,7 +134,7 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
   )
 }
 
-/** How far a list was scrolled stands with its step of the history: who goes back finds the row they had opened. */
+/** The scroll position is kept with the history entry, so Back returns to the opened row. */
 function keepPlace(top: number): void {
   history.replaceState({ ...history.state, top }, '')
 }
@@ -143,10 +143,10 @@ function keptPlace(): number {
   return Number(history.state?.top ?? 0)
 }
 
-/** A click beside the row's link, on a time or between chips, opens it too; what has an action of its own keeps it. */
+/** A click beside the row's link, on a time or between chips, opens it too, unless the element has its own action. */
 function openRow({ target, currentTarget }: MouseEvent<HTMLElement>) {
   if ((target as Element).closest('a, button')) return
-  // Whoever marks text means to copy it.
+  // Selecting text is meant for copying.
   if (getSelection()?.isCollapsed === false) return
   currentTarget.querySelector<HTMLElement>('.row-link')?.click()
 }

@@ -10,7 +10,7 @@ const RESULT_TEXT_MAX = 1_200
 const STATES: Record<Verdict, string> = { open: 'no result yet', ok: 'answered', failed: 'failed' }
 const CLASSES: Record<Verdict, string> = { open: 'is-open', ok: 'is-answered', failed: 'is-failed' }
 
-/** A tool call and its result, as one. */
+/** A tool call with its result. */
 export function CallCard({ call, onJump }: { call: ToolCall; onJump: (seq: number) => void }) {
   const { number, name, arguments: given, result, verdict } = call
   const input = useMemo(() => valueIn(given), [given])
@@ -49,13 +49,13 @@ export function CallCard({ call, onJump }: { call: ToolCall; onJump: (seq: numbe
   )
 }
 
-/** What a tool gave: the JSON in it, or the text. */
+/** A tool's output: the JSON in it, or the text. */
 export function ResultText({ text }: { text: string }) {
   const output = useMemo(() => valueIn(text), [text])
   return <ResultBody output={output} />
 }
 
-/** In place of what another entry shows. */
+/** Replaces content that another entry shows. */
 export function Told({ block, onJump }: { block: Block; onJump: (seq: number) => void }) {
   if (!('call' in block) || !block.call) return null
   const { number, name, seq } = block.call
@@ -70,7 +70,7 @@ export function Told({ block, onJump }: { block: Block; onJump: (seq: number) =>
   )
 }
 
-/** Text as text, and all else as a tree. */
+/** Text as text, everything else as a tree. */
 function ResultBody({ output }: { output: Json }) {
   if (typeof output === 'string') {
     return output === '' ? <p className="faint">empty</p> : <LongText text={output} max={RESULT_TEXT_MAX} />

@@ -13,10 +13,13 @@ export const FORMAT_NAMES: Record<Format, string> = {
   acontext: 'Neutral',
 }
 
-/** A session's messages are converted as one conversation, so all of them are read; of a long one, its beginning. */
+/**
+ * A session's messages are converted as one conversation, so all of them are read; of a long session, only its
+ * beginning.
+ */
 const MESSAGES_MAX = 4_000
 
-/** The messages in a provider's format, by their ids. Undefined: as they were written. */
+/** The messages in a provider's format, by id. Undefined: unconverted. */
 export function useConverted(session_id: string, format: Format | undefined, last_seq: number) {
   const { annals, project_id } = useProject()
   return useQuery<Map<string, Json>>({
@@ -35,7 +38,7 @@ export function useConverted(session_id: string, format: Format | undefined, las
         }
         if (messages.size >= MESSAGES_MAX) break
       }
-      // A message that became several items is shown as the list of them.
+      // A message that became several items is shown as a list.
       return new Map([...messages].map(([id, items]) => [id, items.length === 1 ? items[0]! : items]))
     },
   })

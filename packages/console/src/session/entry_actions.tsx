@@ -1,7 +1,7 @@
 import type { TimelineItem } from '@annals/client'
 import { CopyButton } from '../parts/copy_button.tsx'
 
-/** What may be done with an entry. */
+/** The actions of an entry. */
 export function EntryActions({ item }: { item: TimelineItem }) {
   return (
     <div className="entry-actions">
@@ -11,7 +11,7 @@ export function EntryActions({ item }: { item: TimelineItem }) {
   )
 }
 
-/** The entry as the API gave it. */
+/** The entry as the API returned it. */
 export function jsonOf(item: TimelineItem): string {
   return JSON.stringify(item, null, 2)
 }

@@ -10,25 +10,25 @@ import { EntryActions } from './entry_actions.tsx'
 import { EventCard } from './event_card.tsx'
 import { MessageCard } from './message_card.tsx'
 
-/** Pauses that are shorter are not worth a line. */
+/** Shorter pauses are not shown. */
 const GAP_MS_MIN = 1_000
 
 export interface EntryParts {
   item: TimelineItem
-  /** When the entry before it was stored. */
+  /** When the previous entry was stored. */
   before: string | undefined
   read: ReadEntry
-  /** Of what was read, which changes with the results of its calls. */
+  /** Version of the reading, which changes with the results of its calls. */
   version: number
   is_current: boolean
   is_match: boolean
   is_new: boolean
-  /** The message in the format that was chosen, to be shown as JSON. */
+  /** The message in the chosen format, to be shown as JSON. */
   converted: Json | undefined
   onJump: (seq: number) => void
 }
 
-/** One line of the log: its number on the spine, and what it says beside it. */
+/** One row of the log: its seq, and its content. */
 export const EntryRow = memo(function EntryRow(props: EntryParts) {
   const { item, before, read, is_current, is_match, is_new, converted, onJump } = props
   const gap_ms = before === undefined ? 0 : Date.parse(item.created_at) - Date.parse(before)
@@ -63,7 +63,7 @@ export const EntryRow = memo(function EntryRow(props: EntryParts) {
   )
 })
 
-/** What the entry says: as JSON where a format was chosen, else as its kind is read. */
+/** The entry's content: as JSON if a format was chosen, otherwise by its kind. */
 function Said({ item, read, converted, onJump }: EntryParts) {
   if (converted !== undefined)
     return (

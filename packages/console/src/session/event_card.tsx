@@ -5,7 +5,7 @@ import { JsonTree } from '../json/json_tree.tsx'
 
 const BAD = /error|fail|exception|abort|crash|timeout|exceed|denied|reject/i
 const GOOD = /ended|complete|succe|finish|done/i
-/** Members that say in a line what an event is about. */
+/** Members that summarize an event in one line. */
 const TELLING = [
   'message',
   'error',
@@ -21,7 +21,7 @@ const TELLING = [
 ]
 const TEXT_MAX = 160
 
-/** An event: its type, what it is about, and all of its data. */
+/** An event: its type, a summary, and all of its data. */
 export function EventCard({ item }: { item: TimelineEvent }) {
   const data = item.data as { [key: string]: Json }
   const names = Object.keys(data)

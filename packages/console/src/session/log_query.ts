@@ -4,27 +4,27 @@ import { useCallback, useEffect, useMemo, useState } from 'react'
 import { type Project, useProject } from '../access/project_context.tsx'
 
 export const LOG_PAGE = 200
-/** Pages that are read without being looked at, so that the outline has the calls of all but the longest logs. */
+/** Pages that are read ahead, so that the outline has the calls of all but the longest logs. */
 const PAGES_AHEAD_MAX = 15
 const FLUSH_MS = 60
 
-/** A session's log: its entries by seq, as far as they were read, and those that arrive meanwhile. */
+/** A session's log: the loaded entries by seq, and those that arrive meanwhile. */
 export interface Log {
-  /** The last seq there is. */
+  /** The last seq. */
   last_seq: number
   entry: (seq: number) => TimelineItem | undefined
-  /** All entries that were read, in order. */
+  /** All loaded entries, in order. */
   read: TimelineItem[]
-  /** Asks for the entries from one seq to another. */
+  /** Requests the entries from one seq to another. */
   want: (from: number, to: number) => void
   is_live: boolean
   failure: Error | undefined
 }
 
-/** What reads a page of a log. Entries never change, so a whole page is read once. */
+/** The query of one page of a log. Entries never change, so a complete page is read once. */
 export function pageQuery(project: Project, session_id: string, page: number, last_seq: number) {
   return {
-    // The last page grows: what was read of it counts for this end of the log only.
+    // The last page grows, so it is cached only for this end of the log.
     queryKey: [project.project_id, 'log', session_id, page, Math.min(last_seq, (page + 1) * LOG_PAGE)],
     queryFn: async ({ signal }: { signal: AbortSignal }) => {
       const query = { after_seq: page * LOG_PAGE, limit: LOG_PAGE }
@@ -34,7 +34,7 @@ export function pageQuery(project: Project, session_id: string, page: number, la
   }
 }
 
-/** Where the log ends when the view is opened. The tail goes on from there. */
+/** The end of the log when the view is opened. The tail continues from there. */
 export function useLastSeq(session_id: string) {
   const { annals, project_id } = useProject()
   return useQuery({
@@ -47,7 +47,7 @@ export function useLastSeq(session_id: string) {
   })
 }
 
-/** The log up to the seq that it had when it was opened, page by page, and its live end. */
+/** The log up to its last seq at opening, page by page, and its live end. */
 export function useLog(session_id: string, opened_at: number): Log {
   const project = useProject()
   const pages_all = Math.ceil(opened_at / LOG_PAGE)
@@ -71,7 +71,7 @@ export function useLog(session_id: string, opened_at: number): Log {
       }),
     [pages_all],
   )
-  // The next page ahead of need, one at a time, as long as the log is not too long for that.
+  // Reads ahead one page at a time, unless the log is too long.
   useEffect(() => {
     if (results.is_reading || results.failure) return
     const next = range(0, Math.min(pages_all, PAGES_AHEAD_MAX) - 1).find((page) => !wanted.includes(page))
@@ -82,7 +82,7 @@ export function useLog(session_id: string, opened_at: number): Log {
     const pages = new Map<number, TimelineItem[]>()
     for (const [index, page] of wanted.entries()) {
       const items = results.pages[index]
-      // Entries behind the end come by the tail.
+      // Later entries arrive by the tail.
       if (items)
         pages.set(
           page,
@@ -103,7 +103,7 @@ export function useLog(session_id: string, opened_at: number): Log {
   return { last_seq, entry, read, want, is_live: tail.is_live, failure: results.failure ?? tail.failure }
 }
 
-/** Entries as they are stored, gathered for a moment so that a burst is drawn at once. */
+/** New entries, batched for a moment so that a burst is rendered at once. */
 function useTail({ annals }: Project, session_id: string, after: number) {
   const [items, setItems] = useState<TimelineItem[]>([])
   const [is_live, setLive] = useState(false)

@@ -2,13 +2,13 @@ import type { TimelineItem } from '@annals/client'
 import { type ReadEntry, SessionReader, type ToolCall } from '@annals/messages/session'
 import { useMemo, useRef } from 'react'
 
-/** What the entries of a log say, by seq, and the tool calls in it, each once. */
+/** The reading of a log's entries, by seq, and its tool calls, each once. */
 export interface Reading {
   entries: ReadonlyMap<number, ReadEntry>
   calls: readonly ToolCall[]
 }
 
-/** Reads a log that grows: what was read is not read again, unless entries before it arrive. */
+/** Reads a growing log: entries are read once, unless earlier ones arrive. */
 export class LogReading {
   private reader = new SessionReader()
   private items: TimelineItem[] = []
@@ -29,11 +29,11 @@ export class LogReading {
         if (block.kind === 'call' && !block.is_repeat) this.calls.push(block.call)
     }
     this.items = items
-    // A new object each time, so that what shows it looks again.
+    // A new object each time, so that components render again.
     return { entries: this.entries, calls: this.calls }
   }
 
-  /** Entries never go, so what has the same first and last one has all that lie between. */
+  /** Entries are never removed, so equal first and last entries mean that all between are equal. */
   private isContinuedBy(items: TimelineItem[]): boolean {
     const { length } = this.items
     return (
@@ -44,7 +44,7 @@ export class LogReading {
   }
 }
 
-/** What a log says, as far as it was read. */
+/** The reading of a log, as far as it was loaded. */
 export function useReading(items: TimelineItem[]): Reading {
   const reading = useRef<LogReading>(null)
   reading.current ??= new LogReading()
@@ -52,7 +52,7 @@ export function useReading(items: TimelineItem[]): Reading {
   return useMemo(() => current.follow(items), [current, items])
 }
 
-/** Changes whenever what is to be shown of an entry does: a result that arrives belongs to a call far above it. */
+/** Changes whenever an entry must be rendered again: a new result may belong to a call far above. */
 export function versionOf({ blocks }: ReadEntry): number {
   return blocks.reduce((sum, block) => sum + ('call' in block ? (block.call?.version ?? 0) : 0), 0)
 }

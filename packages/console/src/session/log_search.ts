@@ -3,11 +3,11 @@ import { useEffect, useMemo, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { LOG_PAGE, type Log, pageQuery } from './log_query.ts'
 
-/** What a search has found so far. */
+/** The results of a search so far. */
 export interface LogSearch {
   /** Seqs, in order. */
   found: number[]
-  /** Up to which seq it has looked. */
+  /** The seq up to which it has searched. */
   searched: number
   is_done: boolean
 }
@@ -16,7 +16,7 @@ const FOUND_MAX = 5_000
 const WAIT_MS = 200
 const NOTHING: LogSearch = { found: [], searched: 0, is_done: true }
 
-/** Looks for a text in all entries, page by page from the first, and then in those that arrive. */
+/** Searches all entries for a text, page by page from the first, and then new entries. */
 export function useLogSearch(session_id: string, opened_at: number, log: Log, text: string): LogSearch {
   const project = useProject()
   const queries = useQueryClient()
@@ -37,7 +37,7 @@ export function useLogSearch(session_id: string, opened_at: number, log: Log, te
       }
       if (!is_over) setStored((before) => ({ ...before, is_done: true }))
     }
-    // Not for each letter that is typed.
+    // Not for each typed letter.
     const timer = setTimeout(
       () => void search().catch(() => setStored((before) => ({ ...before, is_done: true }))),
       WAIT_MS,
@@ -59,7 +59,7 @@ export function useLogSearch(session_id: string, opened_at: number, log: Log, te
 
 function contains(item: object, wanted: string): boolean {
   const { blob, type, data, meta } = item as Record<string, unknown>
-  // As text a quote is a quote; within a string of JSON it has a backslash before it.
+  // In a plain text a quote is a quote; in a JSON string it is escaped.
   const text = JSON.stringify([blob, type, data, meta]).toLowerCase()
   return text.includes(wanted) || text.replaceAll('\\"', '"').replaceAll('\\n', ' ').includes(wanted)
 }

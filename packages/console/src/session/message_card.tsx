@@ -8,11 +8,11 @@ import { OutsideLink } from '../parts/markdown.tsx'
 import { countText } from '../parts/timestamp.tsx'
 import { CallCard, ResultText, Told } from './call_card.tsx'
 
-/** Characters of a text that are shown at first. */
+/** Characters of a text shown at first. */
 const TEXT_MAX = 2_400
 const SYSTEM_TEXT_MAX = 280
 
-/** A message: who speaks, and what, as people read it. */
+/** A message, with its speaker, for reading. */
 export function MessageCard(props: {
   item: TimelineMessage
   read: ReadEntry
@@ -65,7 +65,7 @@ function Part(props: { block: Block; seq: number; text_max: number; onJump: (seq
         <CallCard call={block.call} onJump={onJump} />
       )
     case 'result':
-      // It stands with the call, right above.
+      // It is shown with the call, right above.
       if (block.call?.seq === seq) return null
       return (
         <div className={`card ${block.result.is_failed ? 'is-failed' : ''}`}>
@@ -102,7 +102,7 @@ function Attachment({ part }: { part: Medium }) {
 
 const MEDIA: Record<Medium['type'], string> = { image: 'Image', audio: 'Audio', video: 'Video', file: 'File' }
 
-/** An image's bytes as an address that the page may show. */
+/** An image's bytes as a URL that the page may show. */
 function dataAddress(media_type: string | undefined, data: string | undefined): string | undefined {
   const type = media_type ?? 'image/png'
   return data !== undefined && /^image\/(?:png|jpeg|gif|webp|avif)$/.test(type)

@@ -9,7 +9,7 @@ type Line = { seq: number; title: string; number: number | undefined; state: str
 
 const LINE_PX = 28
 
-/** The session at a glance: its tool calls by number, and its events. */
+/** An overview of the session: its numbered tool calls, and its events. */
 export function Outline(props: {
   reading: Reading
   read: TimelineItem[]

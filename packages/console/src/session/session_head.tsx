@@ -16,7 +16,7 @@ import type { Log } from './log_query.ts'
 
 const VALUE_CHARACTERS_MAX = 60
 
-/** What session this is: whose, with which configs, how long and how large. */
+/** The session's user, configs, length and size. */
 export function SessionHead({ session, log }: { session: Session; log: Log }) {
   const { annals, project_id, may_write } = useProject()
   const [erases, setErases] = useState(false)

@@ -15,7 +15,7 @@ import { SessionHead } from './session_head.tsx'
 import { SessionToolbar } from './session_toolbar.tsx'
 import { Timeline, type TimelineHandle } from './timeline.tsx'
 
-/** One session: its log in order, as far as it goes and as it goes on. */
+/** One session: its log in order, and live. */
 export function SessionPage({ id }: { id: string }) {
   const { annals, project_id } = useProject()
   const session = useQuery({
@@ -55,7 +55,7 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
     show({ seq: target })
     timeline.current?.goTo(target)
   }
-  // A link to an entry leads there once; from then on the reader scrolls.
+  // A link to an entry jumps there once; after that, the reader scrolls.
   const led = useRef(false)
   useEffect(() => {
     if (led.current || !timeline.current) return

@@ -7,15 +7,15 @@ import { type Reading, versionOf } from './log_reading.ts'
 
 const ENTRY_PX = 120
 const ENTRIES_AHEAD = 8
-/** How near to the end counts as at the end, where new entries are followed. */
+/** Distance from the end at which new entries are followed. */
 const AT_END_PX = 120
 
-/** One function for all drawings: with another one, the places of all entries are computed anew. */
+/** A single function for all renders: a new one would recompute the positions of all entries. */
 const seqAt = (index: number) => index + 1
 
 /**
- * Whether what is on the screen is held where it is when an entry above it turns out taller than was thought. Not on
- * the way down, where nobody has seen what was passed over: each such step computes the places of all entries.
+ * Whether to keep the visible part in place when an entry above turns out taller than estimated. Not while scrolling
+ * down, where nobody has seen the skipped entries: each such step recomputes the positions of all entries.
  */
 const keepsInPlace: Virtualizer<HTMLDivElement, Element>['shouldAdjustScrollPositionOnItemSizeChange'] = (
   { start },
@@ -27,7 +27,7 @@ export interface TimelineHandle {
   goTo: (seq: number) => void
 }
 
-/** The entries in order of seq. Only those in sight are drawn, and only their pages are read. */
+/** The entries in order of seq. Only visible ones are rendered, and only their pages are read. */
 export function Timeline(props: {
   log: Log
   opened_at: number
@@ -41,9 +41,9 @@ export function Timeline(props: {
   const { log, opened_at, reading, current, matches, converted, onJump, ref } = props
   const scroller = useRef<HTMLDivElement>(null)
   const is_at_end = useRef(false)
-  /** The entry that was gone to, until the reader scrolls: what is above it may yet turn out taller. */
+  /** The entry that was jumped to, until the reader scrolls: entries above it may still turn out taller. */
   const anchor = useRef<number>(undefined)
-  /** Until then nothing scrolls but the page itself, whose rows find their height. */
+  /** Until then only the page scrolls, while its rows are measured. */
   const by_hand = useRef(false)
   const virtualizer = useVirtualizer({
     count: log.last_seq,
@@ -66,8 +66,7 @@ export function Timeline(props: {
     },
   }))
   const height = virtualizer.getTotalSize()
-  // Who reads the end goes on reading it, and who was led to an entry stays there.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the height is what this follows
+  // A reader at the end stays at the end, and after a jump to an entry stays there.
   useEffect(() => {
     if (is_at_end.current) virtualizer.scrollToIndex(last_seq - 1, { align: 'end' })
     else if (anchor.current !== undefined) virtualizer.scrollToIndex(anchor.current - 1, { align: 'start' })

@@ -27,7 +27,7 @@ export function ConditionForm(props: {
   const [keys_id, values_id] = [useId(), useId()]
   const seen = useMemo(() => seenIn(rows), [rows])
   const values = seen.get(key)
-  /** A key that the list shows brings the type that its values have. */
+  /** A key from the list also sets the type of its values. */
   const chooseKey = (chosen: string) => {
     setKey(chosen)
     const [example] = seen.get(chosen)?.values() ?? []
@@ -143,7 +143,7 @@ function previewOf(read: () => Condition): string {
 
 const VALUES_MAX = 50
 
-/** Keys that the rows have, with the values that they have there. */
+/** Keys in the rows, with their values. */
 function seenIn(rows: Session[]): Map<string, Map<string, Json>> {
   const seen = new Map<string, Map<string, Json>>()
   const walk = (object: Record<string, unknown>, path: string[]) => {

@@ -1,7 +1,7 @@
 import { parseJson } from '@annals/messages/json'
 import { ExactNumber, isObject, type Json } from '../json/exact_json.ts'
 
-/** One condition of a filter: the member at a path has a value. */
+/** One condition of a filter: the value of the member at a path. */
 export interface Condition {
   path: string[]
   value: Json
@@ -12,7 +12,7 @@ export type Filter = { [key: string]: Json }
 export const VALUE_TYPES = ['text', 'number', 'true / false', 'null', 'JSON'] as const
 export type ValueType = (typeof VALUE_TYPES)[number]
 
-/** The conditions that a filter consists of: its members, nested ones by their path. */
+/** The conditions in a filter: its members, nested ones by their path. */
 export function conditionsOf(filter: Filter, path: string[] = []): Condition[] {
   return Object.entries(filter).flatMap(([key, value]) =>
     isObject(value) && Object.keys(value).length > 0
@@ -21,7 +21,7 @@ export function conditionsOf(filter: Filter, path: string[] = []): Condition[] {
   )
 }
 
-/** The filter that holds all conditions. Of two for one path the later counts. */
+/** The filter with all conditions. Of two for one path, the later one counts. */
 export function filterOf(conditions: Condition[]): Filter {
   const filter: Filter = {}
   for (const { path, value } of conditions) {
@@ -59,7 +59,7 @@ export function hasCondition(filter: Filter, { path, value }: Condition): boolea
   return conditionsOf(filter).some((one) => JSON.stringify([one.path, one.value]) === wanted)
 }
 
-/** The filter as it stands in the address; undefined where it is none. */
+/** The filter in the address; undefined if it is invalid. */
 export function readFilter(text: string | null): Filter {
   try {
     const value = text ? parseJson(text) : {}
@@ -69,7 +69,7 @@ export function readFilter(text: string | null): Filter {
   }
 }
 
-/** The text of a path: its keys with dots between them; a dot in a key has a backslash. */
+/** The text of a path: its keys separated by dots; a dot in a key is escaped by a backslash. */
 export function pathText(path: string[]): string {
   return path.map((key) => key.replaceAll(/[\\.]/g, '\\$&')).join('.')
 }

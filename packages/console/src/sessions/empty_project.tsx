@@ -4,7 +4,7 @@ import { CopyButton } from '../parts/copy_button.tsx'
 import { Empty } from '../parts/states.tsx'
 import { loadDemo } from './load_demo.ts'
 
-/** A project that has nothing yet: what to do first. */
+/** An empty project: what to do first. */
 export function EmptyProject({ onFilled }: { onFilled: () => void }) {
   const project = useProject()
   const [progress, setProgress] = useState<string>()

@@ -15,17 +15,17 @@ interface Facet extends Condition {
   verdict: 'failed' | 'passed' | undefined
 }
 
-/** What tells the sessions in the list apart, one click each; first of all, which failed. */
+/** The values that distinguish the listed sessions, one click each; outcomes come first. */
 export function Facets(props: {
   rows: Session[]
   view: SessionsView
-  /** Whether the list goes on behind the rows. */
+  /** Whether the list continues after the rows. */
   has_more: boolean
   onToggle: (condition: Condition) => void
 }) {
   const { rows, view, has_more, onToggle } = props
   const counted = Math.min(rows.length, ROWS_MAX)
-  // Rows behind the counted ones change nothing here.
+  // Rows beyond the counted ones change nothing here.
   const facets = useMemo(() => facetsOf(rows.slice(0, ROWS_MAX)), [rows[0], rows[counted - 1]])
   const title =
     has_more || rows.length > ROWS_MAX
@@ -52,7 +52,7 @@ export function Facets(props: {
   )
 }
 
-/** Keys that have few values in the rows, and more than one or what tells how a run ended. */
+/** Keys with few values in the rows, and either more than one value or an outcome. */
 function facetsOf(rows: Session[]): Facet[] {
   const keys = new Map<string, Map<string, Facet>>()
   for (const { configs } of rows) {

@@ -7,7 +7,7 @@ import { type Condition, conditionsOf, pathText, withCondition, withoutCondition
 import type { SessionsView } from './sessions_query.ts'
 import { UserField } from './user_field.tsx'
 
-/** Whose sessions, and with which configs; and the JSON that this is to the API. */
+/** Filters by user and configs, and shows the filter's JSON for the API. */
 export function FilterBar(props: {
   view: SessionsView
   rows: Session[]

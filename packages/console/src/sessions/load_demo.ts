@@ -1,12 +1,12 @@
 import type { Annals, NewEntry, NewLearningSpace, NewSession } from '@annals/client'
 
-/** The demo as it ships with Annals. Its sessions and entries have ids, so that loading it twice stores it once. */
+/** The demo that ships with Annals. Its sessions and entries have ids, so loading it twice stores it once. */
 interface Demo {
   sessions: Array<{ session: NewSession; entries: NewEntry[] }>
   learning_spaces: NewLearningSpace[]
 }
 
-/** Stores the sessions that ship with Annals, through the API like anybody's. */
+/** Stores the demo sessions through the API. */
 export async function loadDemo(
   annals: Annals,
   onProgress: (done: number, all: number) => void,

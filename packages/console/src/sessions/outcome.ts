@@ -1,9 +1,9 @@
 import { isObject, type Json } from '../json/exact_json.ts'
 
-/** How a run ended, read from its configs; nothing in Annals itself says so. */
+/** A run's outcome, from its configs; Annals itself does not know it. */
 export interface Outcome {
   verdict: 'failed' | 'passed'
-  /** The member that tells. */
+  /** The member with the outcome. */
   path: string[]
   value: Json
 }
@@ -39,7 +39,7 @@ function readWord(value: Json): Outcome['verdict'] | undefined {
   return FAILED.test(value) ? 'failed' : PASSED.test(value) ? 'passed' : undefined
 }
 
-/** Looks for a member that tells, at the top and one level below. */
+/** Searches for a member with the outcome, at the top level and one below. */
 export function outcomeOf(configs: Record<string, unknown>, path: string[] = []): Outcome | undefined {
   for (const { key, read } of TELLING) {
     for (const [name, value] of Object.entries(configs) as Array<[string, Json]>) {

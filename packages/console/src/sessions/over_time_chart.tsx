@@ -20,7 +20,7 @@ export function OverTimeChart({ view }: { view: SessionsView }) {
     return [all, all.map((at) => counts.get(at) ?? 0)]
   }, [data])
   const series = useMemo<Series[]>(() => [{ label: 'sessions', color: '--ink-accent', shape: 'columns' }], [])
-  // Its place is kept while it is read, so that what is below does not move away from under the pointer.
+  // Keeps its space while loading, so that nothing below moves under the pointer.
   if (!data) return <div className="over-time" aria-hidden="true" />
   if (data.sessions === 0) return null
   const noun = data.sessions === 1 ? 'session' : 'sessions'

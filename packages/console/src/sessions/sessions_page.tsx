@@ -22,7 +22,7 @@ import { useKnownUsers } from './user_field.tsx'
 
 const ALIKE_MAX = 8
 
-/** All sessions of the project, or those that a filter leaves. */
+/** All sessions of the project, or those that match a filter. */
 export function SessionsPage() {
   const { query } = useAddress()
   const view = useMemo<SessionsView>(

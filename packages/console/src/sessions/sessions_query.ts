@@ -4,7 +4,7 @@ import { useProject } from '../access/project_context.tsx'
 import { ask } from '../access/service.ts'
 import type { Filter } from './conditions.ts'
 
-/** What the list shows, and what its address says. */
+/** What the list shows, as in its address. */
 export interface SessionsView {
   user: string | undefined
   filter: Filter
@@ -12,13 +12,13 @@ export interface SessionsView {
 }
 
 const PAGE = 100
-/** A list of more pages than these is not read anew as a whole. */
+/** A list with more pages than these is not refetched as a whole. */
 const PAGES_ANEW_MAX = 3
 const NEWEST_EVERY_MS = 5_000
 
 /**
- * The sessions of a view, page by page as the list is scrolled. However many were read, one more page costs no more
- * than the first: nothing here looks through those before it.
+ * The sessions of a view, page by page as the list is scrolled. Another page costs the same however many were loaded:
+ * nothing here iterates over the previous ones.
  */
 export function useSessions(view: SessionsView) {
   const { annals, project_id } = useProject()
@@ -33,7 +33,7 @@ export function useSessions(view: SessionsView) {
   })
 }
 
-/** What reads a view's list from its beginning, and no further than that. */
+/** The query of a view's first page. */
 export function useReadAnew(view: SessionsView): () => Promise<void> {
   const { project_id } = useProject()
   const queries = useQueryClient()
@@ -46,7 +46,7 @@ export function useReadAnew(view: SessionsView): () => Promise<void> {
   }
 }
 
-/** The newest session that the view would show, looked up every few seconds. */
+/** The newest session of the view, polled every few seconds. */
 export function useNewest(view: SessionsView) {
   const { annals, project_id } = useProject()
   return useQuery({
@@ -76,7 +76,7 @@ interface Head {
   total_tokens: number
 }
 
-/** What the API's list does not have of a session: read for a whole page, when one of its rows is in sight. */
+/** Data of a session that the API's list lacks: read for a whole page when one of its rows is visible. */
 export function useFacts(session: Session, page: Session[]): { user?: string; entries?: number } {
   const { token, project_id } = useProject()
   const user = useIdentifier(session.user_id, page)
@@ -93,7 +93,7 @@ export function useFacts(session: Session, page: Session[]): { user?: string; en
   return { ...(user !== undefined && { user }), ...(entries !== undefined && { entries }) }
 }
 
-/** What a user is called, looked up together with the users of the whole page. */
+/** A user's identifier, looked up together with those of the whole page. */
 export function useIdentifier(
   user_id: string | null,
   page: Array<{ user_id: string | null }> = [{ user_id }],
@@ -114,14 +114,14 @@ export function useIdentifier(
   return user_id === null ? undefined : data?.get(user_id)
 }
 
-/** Changes with each session of the page that does. */
+/** Changes with each session of the page. */
 const headsKey = once((page: Session[]) => page.map(({ id, updated_at }) => `${id} ${updated_at}`).join())
 
 const idsKey = once((page: Array<{ user_id: string | null }>) =>
   [...new Set(page.map(({ user_id }) => user_id).filter((id) => id !== null))].sort().join(),
 )
 
-/** Computes once for each object, however many rows ask. */
+/** Computes once per object, however many rows ask. */
 function once<Of extends object, Value>(compute: (of: Of) => Value): (of: Of) => Value {
   const computed = new WeakMap<Of, Value>()
   return (of) => {
@@ -131,7 +131,7 @@ function once<Of extends object, Value>(compute: (of: Of) => Value): (of: Of) =>
   }
 }
 
-/** Sessions counted by when they were created. */
+/** Sessions counted by creation time. */
 export interface OverTime {
   /** Width of a column. */
   seconds: number
@@ -153,8 +153,8 @@ export function useOverTime({ user, filter }: SessionsView) {
 }
 
 /**
- * What was shown stays until the answer is there, unless it is another project's: nothing jumps, and a click that
- * follows what was typed still meets its button.
+ * Keeps the previous data until the answer arrives, unless it belongs to another project: nothing jumps, and a click
+ * right after typing still hits its button.
  */
 function untilAnswered(project_id: string) {
   return <Data>(shown: Data | undefined, query?: { queryKey: readonly unknown[] }) =>

@@ -12,10 +12,10 @@ const COLUMNS = ['Outcome', 'User', 'Session', 'Configs', 'Entries', 'Created', 
 const CHIPS_MAX = 8
 const idOf = ({ id }: { id: string }) => id
 
-/** The sessions as rows, of which only those in sight are drawn. */
+/** The sessions as rows; only visible ones are rendered. */
 export function SessionsTable(props: {
   rows: Session[]
-  /** The same, as they were read: all pages but the last are equally long. */
+  /** The same in pages; all but the last have the same length. */
   pages: Session[][]
   has_more: boolean
   is_reading: boolean

@@ -5,7 +5,7 @@ import { useProject } from '../access/project_context.tsx'
 const KNOWN_MAX = 200
 const KNOWN_MS = 30_000
 
-/** Whose sessions: what is typed is completed from the users who came last, and holds as soon as it is one of them. */
+/** Filters by user: suggests the newest users, and applies a complete name at once. */
 export function UserField({
   user,
   onChange,
@@ -58,7 +58,7 @@ export function UserField({
   )
 }
 
-/** What the users who came last are called; of more than these a name has to be known. */
+/** The identifiers of the newest users; others must be typed completely. */
 export function useKnownUsers(is_wanted: boolean): string[] {
   const { annals, project_id } = useProject()
   const { data } = useQuery({

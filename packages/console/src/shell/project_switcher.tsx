@@ -4,7 +4,7 @@ import { ask } from '../access/service.ts'
 import { navigate } from '../address/address.ts'
 import { Menu, MenuItem } from '../parts/menu.tsx'
 
-/** Which project is shown; others that are open, one more, and the way out. */
+/** Switches between open projects, adds one, signs out. */
 export function ProjectSwitcher() {
   const { accounts, change } = useAccounts()
   const project = useContext(ProjectContext)
@@ -13,7 +13,7 @@ export function ProjectSwitcher() {
     navigate('/sessions')
   }
   const signOut = () => {
-    // The key that a link was exchanged for ends with the tab; for any other nothing happens.
+    // This revokes a key that came from a sign-in link; other keys are left alone.
     if (project) void ask('/console/data/sign_out', { method: 'POST', token: project.token }).catch(() => {})
     if (project) change({ do: 'close', project_id: project.project_id })
     else change({ do: 'administrate', admin_token: undefined })

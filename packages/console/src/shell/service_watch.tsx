@@ -5,7 +5,7 @@ const EVERY_MS = 5_000
 const AGAIN_MS = 1_500
 const ANSWER_MS_MAX = 5_000
 
-/** Says so when the service does not answer twice in a row; when it does again, what failed meanwhile is read anew. */
+/** Reports when the service fails to answer twice in a row. When it answers again, failed queries are repeated. */
 export function ServiceWatch() {
   const queries = useQueryClient()
   const { isError: is_away } = useQuery({
@@ -13,7 +13,7 @@ export function ServiceWatch() {
     queryFn: async ({ signal }) => {
       const limit = AbortSignal.timeout(ANSWER_MS_MAX)
       const response = await fetch('/health', { signal: AbortSignal.any([signal, limit]) })
-      // A proxy before the service answers in its place.
+      // A proxy in front of the service answers in its place.
       if (!response.ok) throw new Error(`/health answered ${response.status}.`)
       return true
     },

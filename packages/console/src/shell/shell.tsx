@@ -16,7 +16,7 @@ const VIEWS = [
   { to: '/admin', name: 'Keys', key: 'k', mark: '#' },
 ] as const
 
-/** What stands around every view: where one is, where one may go, and as whom. */
+/** The frame of every view: navigation and the current project. */
 export function Shell({ children }: { children: ReactNode }) {
   const { path } = useAddress()
   const { accounts } = useAccounts()

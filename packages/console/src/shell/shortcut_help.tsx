@@ -34,7 +34,7 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
   },
 ]
 
-/** The keys that the console knows. */
+/** The keyboard shortcuts. */
 export function ShortcutHelp({ is_open, onClose }: { is_open: boolean; onClose: () => void }) {
   return (
     <Dialog title="Keyboard" is_open={is_open} onClose={onClose}>

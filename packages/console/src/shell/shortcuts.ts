@@ -3,13 +3,13 @@ import { navigate } from '../address/address.ts'
 
 const SECOND_KEY_MS_MAX = 1_200
 
-/** Whether keys that are pressed now are meant as text. */
+/** Whether key presses are text input at the moment. */
 export function isTyping(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement
   return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
 }
 
-/** Calls back for keys of a view, when nobody types and no dialog is open. */
+/** Calls back for a view's keys, unless the user is typing or a dialog is open. */
 export function useKeys(actions: Record<string, () => void>): void {
   const press = useEffectEvent((event: KeyboardEvent) => {
     if (isTyping(event) || event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return

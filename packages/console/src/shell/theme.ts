@@ -3,13 +3,13 @@ export type Theme = (typeof THEMES)[number]
 
 const KEY = 'annals.theme'
 
-/** What the reader chose in this browser. */
+/** The reader's choice in this browser. */
 export function readTheme(): Theme {
   const kept = localStorage.getItem(KEY)
   return THEMES.find((theme) => theme === kept) ?? 'system'
 }
 
-/** Shows a theme and remembers it. */
+/** Applies and stores a theme. */
 export function applyTheme(theme: Theme): void {
   localStorage.setItem(KEY, theme)
   document.documentElement.dataset.theme = theme

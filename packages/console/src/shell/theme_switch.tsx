@@ -4,7 +4,7 @@ import { applyTheme, readTheme, THEMES, type Theme } from './theme.ts'
 const NAMES: Record<Theme, string> = { system: 'Same as the system', light: 'Light', dark: 'Dark' }
 const MARKS: Record<Theme, string> = { system: '◐', light: '○', dark: '●' }
 
-/** Goes round: as the system has it, light, dark. */
+/** Cycles through: as the system, light, dark. */
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(readTheme)
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!

@@ -5,7 +5,7 @@ import { navigate } from '../address/address.ts'
 import { isObject, parsedText } from '../json/exact_json.ts'
 import { Dialog } from '../parts/dialog.tsx'
 
-/** Asks for whom a learning space shall be, and what it is to know from the start. */
+/** Asks for a learning space's user and initial meta. */
 export function NewSpaceDialog({
   is_open,
   user,

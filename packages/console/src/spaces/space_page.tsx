@@ -11,7 +11,7 @@ import { Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { useIdentifier } from '../sessions/sessions_query.ts'
 
-/** One learning space: whose it is, and what it holds. */
+/** One learning space: its user and its content. */
 export function SpacePage({ id }: { id: string }) {
   const { annals, project_id, may_write } = useProject()
   const [erases, setErases] = useState(false)

@@ -1,10 +1,10 @@
 import type { Annals } from '@annals/client'
 
-/** What is large is erased piece by piece. */
+/** Much data is erased piece by piece. */
 const ERASE_MS_MAX = 3_600_000
 const LOOK_EVERY_MS = 1_000
 
-/** Erases a user with everything of the user's, and tells while that lasts how many sessions are left. */
+/** Erases a user with all data, and reports meanwhile how many sessions are left. */
 export async function eraseUser(
   annals: Annals,
   identifier: string,
@@ -12,7 +12,7 @@ export async function eraseUser(
 ): Promise<void> {
   const look = setInterval(() => {
     const looked = annals.users.resources(identifier)
-    // Gone by then, or not told: what counts is the erasing itself.
+    // Already gone, or unknown: what counts is the erasure itself.
     looked.then(({ counts }) => onLeft(counts.sessions_count)).catch(() => {})
   }, LOOK_EVERY_MS)
   try {

@@ -14,7 +14,7 @@ import { eraseUser } from './erase_user.ts'
 
 const SESSIONS_SHOWN = 10
 
-/** One user: what there is of them, and how to erase it. */
+/** One user: its data, and how to erase it. */
 export function UserPage({ identifier }: { identifier: string }) {
   const { annals, project_id, may_write } = useProject()
   const [erases, setErases] = useState(false)

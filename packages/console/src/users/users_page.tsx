@@ -9,7 +9,7 @@ import { VirtualTable } from '../parts/virtual_table.tsx'
 
 const idOf = ({ id }: { id: string }) => id
 
-/** All users of the project, who came to be when they were first named. */
+/** All users of the project. */
 export function UsersPage() {
   const { annals, project_id } = useProject()
   const [text, setText] = useState('')
@@ -28,7 +28,7 @@ export function UsersPage() {
   )
   const open = (event: FormEvent) => {
     event.preventDefault()
-    // One that is not in the pages that were read is still found by its whole identifier.
+    // A user beyond the loaded pages can still be opened by the complete identifier.
     if (text.trim() !== '') navigate(`/users/${encodeURIComponent(text.trim())}`)
   }
   return (
