@@ -5,7 +5,7 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Sees to it that a process does not outlive this one, however this one ends. */
+/** Ensures that a process does not outlive this one, however this one ends. */
 export function endWithUs(child: ChildProcess): ChildProcess {
   children.add(child)
   child.once('exit', () => children.delete(child))

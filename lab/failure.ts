@@ -1,2 +1,2 @@
-/** A reason to end that the person who started the run can do something about, or needs to know: told without a stack. */
+/** An expected reason to end the run, reported without a stack to the person who started it. */
 export class LabFailure extends Error {}

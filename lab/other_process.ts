@@ -5,7 +5,7 @@ import { LabFailure } from './failure.ts'
 
 type Report = { result: unknown } | { failure: string }
 
-/** Has a process of its own carry out an order, and gives its result. @throws LabFailure with its reason */
+/** Runs a job in a separate process, and returns its result. @throws LabFailure with its reason */
 export async function orderOf<Result>(
   module: URL,
   order: object,
@@ -21,9 +21,9 @@ export async function orderOf<Result>(
   return report.result as Result
 }
 
-/** What such a process does: waits for its order, carries it out, and tells what came of it. */
+/** The main loop of such a process: waits for its job, runs it, and reports the result. */
 export function carryOut<Order>(work: (order: Order) => Promise<unknown>): void {
-  // Whoever gave the order is gone, however that came about.
+  // The parent is gone, for whatever reason.
   process.once('disconnect', () => process.exit())
   process.once('message', (order: Order) => {
     void work(order)

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The resident size of a process in MB; 0 when it is gone, or this is no Linux. */
+/** The resident size of a process in MB; 0 if it is gone, or without Linux. */
 export function residentMegabytes(pid: number | undefined): number {
   try {
     const kilobytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
@@ -10,7 +10,7 @@ export function residentMegabytes(pid: number | undefined): number {
   }
 }
 
-/** Files and sockets that a process has open; 0 when it is gone, or this is no Linux. */
+/** Files and sockets that a process has open; 0 if it is gone, or without Linux. */
 export function openFiles(pid: number | undefined): number {
   try {
     return readdirSync(`/proc/${pid}/fd`).length
@@ -19,7 +19,7 @@ export function openFiles(pid: number | undefined): number {
   }
 }
 
-/** Whether a process is there, and is no mere entry that its parent has yet to collect. */
+/** Whether a process exists and is not a zombie. */
 export function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

@@ -1,4 +1,4 @@
-/** Numbers that look random and come out the same for the same seed. */
+/** Pseudo-random numbers, the same for the same seed. */
 export interface Random {
   /** From 0 up to 1. */
   next(): number
@@ -7,7 +7,7 @@ export interface Random {
   pick<T>(items: readonly T[]): T
   chance(probability: number): boolean
   shuffled<T>(items: readonly T[]): T[]
-  /** A stream of its own, so that what one user of it draws does not move what another draws. */
+  /** A separate stream, so that one user's draws do not affect another's. */
   fork(name: string): Random
 }
 

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const ROOMY = '8g'
 
-/** A disk of its own for the database, which can be made full and roomy again: a tmpfs whose size is changed. */
+/** A separate disk for the database, which can be filled and freed: a tmpfs whose size changes. */
 export interface SmallDisk {
   /** Leaves room for so many bytes. */
   fill(bytes_left: number): Promise<void>
@@ -27,7 +27,7 @@ export async function mountSmallDisk(path: string): Promise<SmallDisk | undefine
     try {
       await resize(String((blocks - bfree) * bsize + bytes_left))
     } catch (error) {
-      // The database may have written in between, and a disk is not made smaller than what is on it.
+      // The database may have written in between, and a tmpfs cannot shrink below its content.
       if (attempts === 1) throw error
       await fill(bytes_left, attempts - 1)
     }

@@ -11,7 +11,7 @@ const WARM_UP_MS = 2_000
 const QUIET_MS = 2_000
 const RECOVERY_MS_MAX = 15_000
 const LOOK_MS = 100
-/** Back to normal is seen in so many of the victim's last requests. */
+/** Recovery is judged by so many of the victim's last requests. */
 const CALM_MS = 1_000
 const CALM_DEEDS_MIN = 20
 /** Times of the quiet median, or ms, whichever is more: a machine may have other things to do. */
@@ -57,7 +57,7 @@ export async function quietly({ service, victim }: World): Promise<{ baseline: B
   return { baseline, judged }
 }
 
-/** Has one attack carried out, and looks on until the service is itself again. */
+/** Runs one attack, and waits until the service has recovered. */
 export async function endure(
   world: World,
   attack: Attack,
@@ -97,7 +97,7 @@ export async function endure(
     hasFallen,
     problems,
   })
-  // The next attack shall not be held against what this one has left.
+  // What this attack left must not count against the next one.
   if (judged.broken.length > 0 && !stopped.aborted) {
     if (recovered_ms === undefined) await service.kill()
     else await service.stop(STOP_MS_MAX * 2)
@@ -106,7 +106,7 @@ export async function endure(
   return judged
 }
 
-/** ms until the victim is served as before; undefined when it is not in time. */
+/** ms until the victim is served as before; undefined if not in time. */
 async function recovered(
   { service, victim }: World,
   baseline: Baseline,

@@ -11,9 +11,9 @@ import { readBack } from './victim/victim.ts'
 import { STOP_MS_MAX } from './world/service.ts'
 import { startWorld, type World } from './world/world.ts'
 
-/*
- * Attacks a service of its own and watches how another tenant fares. `--help` tells the options and the attacks,
- * docs/reliability.md the rest. Ctrl-C ends the attack that goes on, and what was started.
+/**
+ * Attacks its own service and watches how another tenant fares. `--help` lists the options and the attacks;
+ * docs/reliability.md describes the rest. Ctrl-C ends the current attack, and everything that was started.
  */
 
 /** The tenant that is watched goes before the attackers: its own waiting for a processor is no latency of the service. */

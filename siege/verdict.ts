@@ -3,22 +3,22 @@ import type { Allowed } from './attackers/attack.ts'
 import type { Answers } from './attackers/ground.ts'
 import type { Deed } from './victim/victim.ts'
 
-/** What must hold under every attack. */
+/** The limits that must hold under every attack. */
 export const BOUNDS = {
   success_min: 0.99,
   loop_ms_max: 100,
   // The heap's 256 MB, and what lies outside of it: sockets, buffers, code, the heap of the thread for large bodies.
   rss_mb_max: 500,
-  /** What the service may keep of an attack, in memory and in open files: caches fill, pools open connections. */
+  /** What may remain after an attack, in memory and open files: caches fill, pools open connections. */
   kept_mb_more_max: 48,
   files_more_max: 32,
 }
 
-/** What was seen while an attack went on and until the service was itself again. */
+/** What was observed during an attack and until the service had recovered. */
 export interface Seen {
   attack: string
   deeds: Deed[]
-  /** Of each time at which the event loop stood: all of it, and what its thread was on a processor, in ms. */
+  /** For each block of the event loop: its duration, and how long its thread ran on a processor meanwhile, in ms. */
   stood: Array<{ stood_ms: number; cpu_ms: number; waited_ms: number }>
   rss_max_mb: number
   /** More than before all attacks; undefined where it could not be seen. */
@@ -26,9 +26,9 @@ export interface Seen {
   files_more: number
   answers: Answers
   allowed: readonly Allowed[]
-  /** ms after the attack until all was as before it; undefined when it never was. */
+  /** ms after the attack until everything was as before; undefined if never. */
   recovered_ms: number | undefined
-  /** What the service logged as errors, by message: no attack over connections is a fault of its own. */
+  /** Errors in the service's log, by message: an attack over connections should cause none. */
   errors: Record<string, number>
   /** The process ended by itself. */
   hasFallen: boolean
@@ -36,7 +36,7 @@ export interface Seen {
   problems: string[]
 }
 
-/** An attack in figures, and the bounds that were broken, in words. */
+/** An attack's figures, and the limits that were exceeded, in words. */
 export interface Judged {
   attack: string
   success: number
@@ -100,7 +100,7 @@ function brokenBounds(seen: Seen, success: number, loop_ms: number): string[] {
 }
 
 function isAllowed(answer: string, allowed: readonly Allowed[]): boolean {
-  // An attacker that leaves before the answer comes has not been answered.
+  // A client that disconnects before the answer has not been answered.
   return answer === 'unanswered' || allowed.some((each) => String(each) === answer)
 }
 

@@ -1,23 +1,23 @@
 import type { Probe } from './clients/probe.ts'
 
-/** How requests were met while the database was away. */
+/** How requests were answered while the database was unavailable. */
 export interface Away {
   /** 503, with Retry-After. */
   refused: number
   refused_ms_max: number
   /** The same without the time in which the node waited for a CPU. */
   refused_awake_ms_max: number
-  /** The connection was closed: the request may have been carried out. */
+  /** The connection was closed: the request may have taken effect. */
   unanswered: number
   unanswered_ms_max: number
-  /** Anything else, with how often. */
+  /** Anything else, with counts. */
   wrong: Map<string, number>
 }
 
 /** A request that had this long before the database came back must have been answered in it. */
 const ANSWER_MS_MAX = 2_000
 
-/** Adds what the probes met in a time in which the database was away. */
+/** Adds the probes' results of a time in which the database was unavailable. */
 export function judgeAway({ from, to }: { from: number; to: number }, probes: Probe[], away: Away): void {
   const now = performance.now()
   for (const { what, started_at, ended_at = now, status, starved_ms = 0 } of probes.flatMap(

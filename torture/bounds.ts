@@ -1,6 +1,6 @@
 import type { Rounds } from './rounds.ts'
 
-/** What a full run must come to, beside nothing lost: the figures of docs/reliability.md. */
+/** The limits of a full run, besides losing nothing: the figures of docs/reliability.md. */
 export const KILLS_MIN = 50
 export const TIMES_MIN = 10
 export const BACK_MS_MAX = 2_000
@@ -13,8 +13,8 @@ export function killsOf({ tallies }: Rounds): number {
 }
 
 /**
- * The bounds that the rounds of a full run broke, in a sentence each. The time in which a node waited for a CPU is the
- * machine's and not held against it.
+ * The limits that a full run exceeded, one sentence each. Time in which a node waited for a CPU does not count
+ * against it.
  */
 export function brokenBounds(rounds: Rounds): string[] {
   const broken: string[] = []

@@ -2,10 +2,10 @@ import { parseArgs } from 'node:util'
 import { FAULTS } from './faults/catalogue.ts'
 import type { Fault } from './faults/fault.ts'
 
-/** What a run of `npm run torture` was asked to do. */
+/** The options of `npm run torture`. */
 export interface Options {
   seed: number
-  /** When the last fault begins, counted from the start; undefined: each comes as often as the full run wants. */
+  /** When the last fault begins, from the start; undefined: each occurs as often as a full run requires. */
   minutes: number | undefined
   /** Every fault, as often as it is meant to come: then the bounds of a full run hold. */
   isFull: boolean

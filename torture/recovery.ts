@@ -5,9 +5,9 @@ import type { Struck } from './faults/fault.ts'
 import { noteStandstill } from './world/standstill.ts'
 import type { World } from './world/world.ts'
 
-/** How long a node may take to write again at all. */
+/** Longest time for a node to write again at all. */
 export const RECOVERY_MS_MAX = 30_000
-/** After these it is noted what holds it up. */
+/** After these times, what blocks it is recorded. */
 const NOTED_AFTER_MS = [1_500, 5_000, 25_000]
 
 /** How long the nodes took to write again, in ms; one that did not in time counts with the time that it had. */
@@ -57,7 +57,7 @@ export async function recovered(world: World, struck: Struck, probes: Probe[]): 
   }
 }
 
-/** A recovery for the one who watches. */
+/** A recovery, in words. */
 export function inWords({ living_ms, awake_ms, started_ms }: Recovery): string {
   const starved_ms = living_ms - awake_ms
   const back = `back after ${Math.round(living_ms)} ms`

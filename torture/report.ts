@@ -5,7 +5,7 @@ import type { Rounds } from './rounds.ts'
 
 const SHOWN_MAX = 10
 
-/** What a run knows at its end. */
+/** The results of a run. */
 export interface Result {
   seed: number
   took_ms: number
@@ -17,12 +17,12 @@ export interface Result {
   /** Entries read by tails, and the connections that they took for it. */
   tailed: { entries: number; connections: number }
   findings: Findings
-  /** Other things that must not be. */
+  /** Other violations. */
   problems: string[]
   rss_max_mb: Record<string, number>
 }
 
-/** Whether everything held. */
+/** Whether there was no violation. */
 export function passed({ findings, problems }: Result): boolean {
   return problems.length === 0 && Object.values(findings).every((list) => list.length === 0)
 }

@@ -6,7 +6,7 @@ import type { Options } from './options.ts'
 import { inWords, RECOVERY_MS_MAX, recovered } from './recovery.ts'
 import type { World } from './world/world.ts'
 
-/** How often a fault that had no effect is tried again. */
+/** How often a fault without effect is retried. */
 const REPEATS_MAX = 5
 
 /** What is known of one kind of fault at the end. */
@@ -14,13 +14,13 @@ export interface Tally {
   kind: string
   kills: number
   struck: number
-  /** Of these, without an effect that could be seen. */
+  /** Of these, those without a visible effect. */
   missed: number
-  /** Of a node that lived through it, which is the service's own doing. */
+  /** For a node that survived it: this is the service's own doing. */
   recovery_ms_max: number
   /** The same without the time in which it waited for a CPU. */
   awake_ms_max: number
-  /** Of a node that was started again, from the moment at which it said that it is ready. */
+  /** For a restarted node, from the moment at which it was ready. */
   start_ms_max: number
   skipped?: string
 }
@@ -30,7 +30,7 @@ export interface Rounds {
   count: number
   tallies: Tally[]
   away: Away
-  /** What must not be, in a sentence each. */
+  /** Violations, one sentence each. */
   problems: string[]
 }
 
@@ -69,7 +69,7 @@ export async function runRounds(
     const struck = await fault.strike(world, random).catch((error: unknown) => {
       rounds.problems.push(`${fault.kind}: the fault itself failed: ${error}`)
     })
-    // What was done by halves may have left anything behind: the comparison follows at once.
+    // A fault that failed in the middle may leave anything behind: the comparison follows at once.
     if (!struck) break
     const recovery = await recovered(world, struck, probes)
     tally.struck += 1
@@ -112,8 +112,8 @@ function tallyOf(fault: Fault, world: World): Tally {
 }
 
 /**
- * What comes next: every fault as often as it is meant to come, in a random order, and one that had no effect once
- * more; for a run of some minutes, each once, again and again.
+ * The order of faults: each as often as required, in random order, and one without effect once more; in a run of some
+ * minutes, each once, repeatedly.
  */
 class Plan {
   private readonly coming: Fault[]

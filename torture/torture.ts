@@ -15,10 +15,11 @@ import { passed, type Result, report } from './report.ts'
 import { runRounds } from './rounds.ts'
 import { newSession, newTenant, startWorld, type World } from './world/world.ts'
 
-/*
- * Attacks the claim that what was acknowledged is there, once, in order: two nodes and a PostgreSQL of its own, 64
- * clients that write down what they were told, faults at random moments, and at the end a comparison of every journal
- * with the database. `--help` tells the options, docs/reliability.md the rest. Ctrl-C ends the faults, and compares.
+/**
+ * Tests the promise that everything acknowledged is there, once, in order: two nodes and a PostgreSQL of its own, 64
+ * clients that record what they were told, faults at random moments, and at the end a comparison of all records with
+ * the database. `--help` lists the options; docs/reliability.md describes the rest. Ctrl-C ends the faults, and
+ * compares.
  */
 
 const SETTLE_MS_MAX = 60_000

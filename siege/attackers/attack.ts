@@ -1,6 +1,6 @@
 import type { Ground } from './ground.ts'
 
-/** Whom the attackers know: a service, keys of a project of their own, and what they have stored in it. */
+/** What the attackers know: a service, keys of their own project, and what they have stored in it. */
 export interface Target {
   url: string
   key: string
@@ -14,7 +14,7 @@ export interface Target {
 /** What an attacker may be answered with, beside nothing at all: a status, or a connection that the service ends. */
 export type Allowed = number | 'closed'
 
-/** One way of harming everybody else by requests, bounded in number and in time. */
+/** One way of harming others by requests, limited in number and time. */
 export interface Attack {
   name: string
   /** What it does, in a sentence. */

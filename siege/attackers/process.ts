@@ -3,9 +3,9 @@ import { carryOut } from '../../lab/other_process.ts'
 import { ATTACKS } from '../attacks/catalogue.ts'
 import { type AttackOrder, Ground } from './ground.ts'
 
-/*
- * The process of the attackers. It shares the processors with what it attacks, so it goes behind: its own hunger for a
- * processor, which it would not take from another machine, shall not be counted as harm.
+/**
+ * The attackers' process. It shares the processors with what it attacks, so it runs at lower priority: CPU time that
+ * it would not take from another machine must not count as damage.
  */
 
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL)

@@ -6,13 +6,13 @@ import { Tail } from './tail.ts'
 
 /** How often each of its operations comes. */
 const EVERY_MS = 200
-/** An answer after this helps nobody, without the time in which the service or this process had no processor. */
+/** Later answers count as failures, not counting time in which the service or this process had no processor. */
 const GOOD_MS_MAX = 5_000
 const WAIT_MS_MAX = 40_000
 const SHOWN_MS_MAX = 12_000
 const READ_PAGE = 200
 
-/** One thing that the victim wanted. */
+/** One request of the victim. */
 export interface Deed {
   what: string
   began_at: number
@@ -30,8 +30,8 @@ interface Page {
 }
 
 /**
- * A tenant who does ordinary things, a few a second, and never waits for one before it begins the next: a service that
- * stands is measured by it and not waited out.
+ * A tenant with ordinary requests, a few a second, each sent without waiting for the previous one: so a blocked
+ * service is measured instead of waited for.
  */
 export class Victim {
   readonly ledger = new Ledger()
@@ -69,7 +69,7 @@ export class Victim {
     }, EVERY_MS / operations.length)
   }
 
-  /** Waits for what is under way, and goes home. */
+  /** Waits for the requests in flight, and stops. */
   async stop(): Promise<void> {
     clearInterval(this.timer)
     await Promise.all(this.pending)

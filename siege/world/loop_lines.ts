@@ -1,9 +1,9 @@
-/** A loop that stands for less is not noted. */
+/** Shorter blocks are not recorded. */
 export const NOTED_MS = 20
 /** How often it is noted that the loop turns. */
 export const TURNS_MS = 500
 
-/** A time at which the loop stood. */
+/** A block of the event loop. */
 export interface Stood {
   /** How long it did not turn. */
   stood_ms: number

@@ -5,10 +5,10 @@ import { isMainThread } from 'node:worker_threads'
 import { readCpuTimes } from '../../lab/cpu_wait.ts'
 import { type LoopLine, NOTED_MS, TURNS_MS } from './loop_lines.ts'
 
-/*
- * Runs inside the service, loaded by `--import` before anything of its own: notes each time at which the event loop
- * stood, into the file named by SIEGE_LOOP_FILE. On a busy machine a loop also stands because its thread waits for a
- * processor, which is not the service's doing; so each line has the time that the thread spent on one.
+/**
+ * Runs inside the service, loaded by `--import` before its own code: records each block of the event loop in the file
+ * named by SIEGE_LOOP_FILE. On a busy machine a loop also stands still because its thread waits for a processor,
+ * which is not the service's doing, so each line has the time that the thread spent on one.
  */
 
 const TICK_MS = 10

@@ -9,7 +9,7 @@ import { isRunning, openFiles, residentMegabytes } from '../../lab/process_figur
 import { type LoopLine, type Stood, TURNS_MS } from './loop_lines.ts'
 import { loggedErrors, NewLines } from './new_lines.ts'
 
-/** Bounds that are reached within seconds. */
+/** Limits that are reached within seconds. */
 export const SMALL_LIMITS = {
   ANNALS_CONNECTIONS_MAX: '2500',
   ANNALS_DATABASE_CONNECTIONS_MAX: '4',
@@ -24,7 +24,7 @@ export const SMALL_LIMITS = {
 const HEAP_MB_MAX = 256
 const RSS_SAMPLE_MS = 100
 const COLLECTED_MS_MAX = 15_000
-/** The time for requests under way, and then for leaving the database and for PostgreSQL's own end. */
+/** Time for requests in flight, then for disconnecting from the database and for PostgreSQL's own shutdown. */
 export const STOP_MS_MAX = Number(SMALL_LIMITS.ANNALS_DRAIN_MS_MAX) + 5_000
 
 export interface ServiceOptions {
@@ -43,10 +43,10 @@ export interface StartOptions {
 }
 
 /**
- * A service that is attacked, with a small heap, small limits, a PostgreSQL of its own, and a watch on its event loop.
+ * The attacked service, with a small heap, small limits, its own PostgreSQL, and a monitor of its event loop.
  *
  *   down ── start() ──▶ up ── stop(), kill() ──▶ down
- *                        └── it ends by itself ──▶ fallen, which is a finding ── start() ──▶ up
+ *                        └── it exits by itself ──▶ fallen, which is a finding ── start() ──▶ up
  */
 export class Service {
   url = ''
@@ -113,7 +113,7 @@ export class Service {
     return residentMegabytes(this.pid)
   }
 
-  /** Times at which its event loop stood since the last look. */
+  /** Blocks of its event loop since the last call. */
   takeStood(): Stood[] {
     this.read()
     return [...this.stood.splice(0), ...this.standing()]
@@ -124,7 +124,7 @@ export class Service {
     return loggedErrors(this.log.take())
   }
 
-  /** What its memory holds when everything that can go has gone, in MB; undefined where it does not say. */
+  /** Its memory in MB after a full garbage collection; undefined if it does not report it. */
   async keptMegabytes(): Promise<number | undefined> {
     if (!this.isUp) return undefined
     this.read()
@@ -182,7 +182,7 @@ export class Service {
     }
   }
 
-  /** A loop that stands now, and so cannot note it. */
+  /** A loop that is blocked now, and so cannot report it. */
   private standing(): Stood[] {
     const { turned } = this
     const stood_ms = turned === undefined ? 0 : Date.now() - turned.at

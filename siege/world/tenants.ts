@@ -2,7 +2,7 @@ import { LabFailure } from '../../lab/failure.ts'
 import type { Target } from '../attackers/attack.ts'
 import { type Call, Caller, dataOf } from '../http.ts'
 
-/** Who must not notice anything. */
+/** The tenant that must not notice anything. */
 export interface VictimTenant {
   key: string
   /** Keys that it uses so rarely that the service has to look each of them up every time. */

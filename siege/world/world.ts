@@ -10,7 +10,7 @@ import { makeTenants, type VictimTenant } from './tenants.ts'
 const SHORT_STOCK = { long_session_entries: 60_000, big_session_megabytes: 20, sessions: 1_000 }
 const FULL_STOCK = { long_session_entries: 300_000, big_session_megabytes: 20, sessions: 10_000 }
 
-/** A service under siege, the tenant who lives in it, and those before its walls. */
+/** A service under siege, the tenant in it, and the attackers. */
 export interface World {
   service: Service
   tenant: VictimTenant

@@ -76,7 +76,7 @@ describe('annals doctor of the embedded PostgreSQL', () => {
     const env = { ANNALS_DATA_DIR: join(directory, 'data') }
     try {
       const fresh = await doctor(env)
-      expect(fresh.of('data directory')[0]!.found).toContain('the first start makes it')
+      expect(fresh.of('data directory')[0]!.found).toContain('the first start creates it')
 
       const node = await startServer(env)
       const cluster = join(env.ANNALS_DATA_DIR, 'postgres')

@@ -34,7 +34,7 @@ export interface Findings {
   broken: string[]
 }
 
-/** Holds what everybody wrote down against what the database has. */
+/** Compares all records with the database. */
 export function compare(journal: Journal, stored: StoredSession[]): Findings {
   const findings: Findings = {
     lost: [...journal.lost],

@@ -1,12 +1,12 @@
 /**
- * What became of a write as far as its sender knows.
+ * The outcome of a write as its sender knows it.
  *
- *   open ── 2xx ──▶ acknowledged: it is there, once, as answered, for ever
- *     │ ── 409, or 503 to one that is not sent again ──▶ refused: it is not there, and never will be
- *     └── no answer, and not sent again ──▶ in_doubt: it is there once, or not at all
+ *   open ── 2xx ──▶ acknowledged: it is there, once, as answered, permanently
+ *     │ ── 409, or 503 to one that is not retried ──▶ refused: it is not there, and never will be
+ *     └── no answer, and not retried ──▶ in_doubt: it is there once, or not at all
  *
- * A write with an idempotency key, or with ids of its own, is sent again until it is answered, so it ends as
- * acknowledged or refused: that is what such a key is for.
+ * A write with an idempotency key, or with ids of its own, is retried until it is answered, so it ends as
+ * acknowledged or refused: that is the purpose of such a key.
  */
 export type Fate = 'open' | 'acknowledged' | 'refused' | 'in_doubt'
 

@@ -18,7 +18,7 @@ export interface OpenSession {
   tenant: Tenant
 }
 
-/** What every client is given: the nodes, the tenants, what is there to work on, and where it writes down what it did. */
+/** Shared by all clients: the nodes, the tenants, the sessions to work on, and the journal. */
 export interface Surroundings {
   nodes: ServiceNode[]
   tenants: Tenant[]
@@ -26,7 +26,7 @@ export interface Surroundings {
   sessions: OpenSession[]
   journal: Journal
   traffic: Traffic
-  /** False from the moment at which clients are to finish what they began. */
+  /** False once clients should finish what they began. */
   isRunning: () => boolean
 }
 

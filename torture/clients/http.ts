@@ -2,10 +2,10 @@ import { Agent, request } from 'node:http'
 import type { ServiceNode } from '../world/node.ts'
 import type { Traffic } from './traffic.ts'
 
-/** Past this a client gives up on an answer: later than the service lets a request wait, sooner than a cut lasts. */
+/** After this a client gives up: later than the service lets a request wait, sooner than a cut ends. */
 export const CLIENT_WAIT_MS = 4_000
 
-/** An answer, or undefined status where none came: nobody knows whether the request was carried out. */
+/** An answer; undefined status if there was none: nobody knows whether the request took effect. */
 export interface Answer {
   status: number | undefined
   data: unknown

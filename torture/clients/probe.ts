@@ -21,8 +21,8 @@ export interface Probed {
 }
 
 /**
- * Asks one node ten times a second, to write and to read, and never waits for the answer before it asks again: how
- * long the service was away, and how it says so, is measured by this and not by clients that wait between attempts.
+ * Asks one node ten times a second, to write and to read, without waiting for answers. This measures how long the
+ * service was unavailable and how it reported that, independently of clients that pause between attempts.
  */
 export class Probe {
   /** Requests since `forget`, in the order in which they were sent. */

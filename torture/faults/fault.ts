@@ -3,32 +3,32 @@ import type { Random } from '../../lab/random.ts'
 import type { ServiceNode } from '../world/node.ts'
 import type { World } from '../world/world.ts'
 
-/** What a fault did, and from when on the service must be well again. */
+/** The effect of a fault, and when the service must have recovered. */
 export interface Struck {
-  /** When what had gone was there again: the time to recover counts from here. */
+  /** When the fault ended: the recovery time counts from here. */
   returned_at: number
   /** The nodes that must write again. */
   nodes: readonly ServiceNode[]
-  /** Of these, the one that was started again itself: a process that is new takes its time to warm up. */
+  /** Of these, the one that was restarted: a new process takes its time to warm up. */
   started?: ServiceNode
-  /** While the database was away: every request of that time is to be refused, soon, or left unanswered. */
+  /** While the database was unavailable: every request of that time must be refused soon, or left unanswered. */
   away?: { from: number; to: number }
-  /** What went wrong with the fault's own subject, such as a migration that failed. */
+  /** What went wrong with the fault itself, such as a migration that failed. */
   problem?: string
-  /** It did not come to pass this time, such as a deadlock of which nothing was seen. */
+  /** It had no visible effect this time, such as no deadlock. */
   missed?: boolean
 }
 
-/** A way of doing harm. */
+/** A kind of fault. */
 export interface Fault {
   kind: string
   /** How many kills it counts as. */
   kills?: number
-  /** How often it comes in a full run. */
+  /** How often it occurs in a full run. */
   times: number
-  /** Takes too long for the short run. */
+  /** Too long for the short run. */
   long?: boolean
-  /** Why it cannot be done here, undefined if it can. */
+  /** Why it is not possible here; undefined if it is. */
   reasonAgainst?: (world: World) => string | undefined
   strike(world: World, random: Random): Promise<Struck>
 }

@@ -6,7 +6,7 @@ import type { Random } from '../../lab/random.ts'
 import type { World } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'
 
-/** Migrations of a fresh database, beside the load on the other one: two at once, and one that is killed half way. */
+/** Migrations of a fresh database, beside the load on the other one: two at once, and one killed in the middle. */
 export const MIGRATION_FAULTS: Fault[] = [
   {
     kind: 'migrated by two at once',

@@ -4,7 +4,7 @@ import type { Line, Rule } from '../world/line.ts'
 import type { World } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'
 
-/** Lines that are cut in the middle of what they carry, and answers that come when nobody waits for them any more. */
+/** Connections cut in the middle of requests and answers, and answers that come too late. */
 export const NETWORK_FAULTS: Fault[] = [
   onLines('requests cut', { do: 'cut_request', probability: 0.3 }, nodeLines),
   onLines('answers cut', { do: 'cut_answer', probability: 0.3 }, nodeLines),
@@ -37,7 +37,7 @@ function onLines(kind: string, rule: Rule, linesOf: (world: World) => Line[]): F
       for (const line of lines) line.rule = rule
       await lull(random, 500, 1_500)
       for (const line of lines) line.rule = undefined
-      // What is held back is not there yet.
+      // Delayed data has not arrived yet.
       while (lines.some(({ held }) => held > 0)) await sleep(20)
       return { nodes: world.nodes, returned_at: performance.now(), missed: hits() === before }
     },

@@ -3,7 +3,7 @@ import pg from 'pg'
 import type { World } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'
 
-/** A database that is there and refuses: no connection left, no room left, no time, no writing. */
+/** A database that refuses: no connection free, no space left, timeouts, read-only. */
 export const PRESSURE_FAULTS: Fault[] = [
   {
     kind: 'out of connections',
@@ -45,7 +45,7 @@ export const PRESSURE_FAULTS: Fault[] = [
       await disk!.fill(random.integer(0, 300_000))
       await lull(random, 1_000, 2_500)
       await disk!.makeRoom()
-      // Without room for its log it panics: then it recovers by itself, or has ended and is started again.
+      // Without space for its log it panics; then it recovers by itself, or has ended and is restarted.
       const returned_at = await postgres.start()
       return { nodes, returned_at, missed: postgres.logged(/No space left on device/, behind) === 0 }
     },
@@ -78,7 +78,7 @@ async function connect(connectionString: string): Promise<pg.Client> {
   return client
 }
 
-/** Throws the nodes out until every place is taken by somebody else. */
+/** Terminates the nodes' connections until another client holds all of them. */
 async function takeAllConnections({ postgres }: World, hogs: pg.Client[]): Promise<void> {
   const url = `postgresql://hog@127.0.0.1:${postgres.port}/annals`
   for (let left = 1; left > 0; ) {
@@ -99,7 +99,7 @@ async function letGo(hogs: pg.Client[]): Promise<number> {
   return performance.now()
 }
 
-/** Keeps every log from being written for a while, by the locks that an append needs. */
+/** Blocks writes to all logs for a while, by holding the locks that an append needs. */
 async function whileHeadsAreHeld({ postgres, nodes }: World, ms: number, logged: RegExp) {
   const behind = postgres.endOfLog()
   const holder = await connect(postgres.superuserUrl())
@@ -116,8 +116,8 @@ async function whileHeadsAreHeld({ postgres, nodes }: World, ms: number, logged:
 }
 
 /**
- * Takes the locks of a flush in the other order: first a high session, and, when a flush waits for that, all the
- * others, some of which that flush holds. PostgreSQL ends the one that has waited longer: the flush.
+ * Takes the locks of a flush in the opposite order: first a high session, and, when a flush waits for that, all the
+ * others, some of which that flush holds. PostgreSQL aborts the one that has waited longer: the flush.
  */
 async function provokeDeadlock({ postgres, nodes, sessions }: World) {
   const behind = postgres.endOfLog()
@@ -132,7 +132,7 @@ async function provokeDeadlock({ postgres, nodes, sessions }: World) {
     await holder.query("SET deadlock_timeout = '30s'")
     await holder.query('BEGIN')
     await lock(inUse.toSorted().slice(-1))
-    // While all of them are held, appends pile up, so that the next flush has many sessions.
+    // While all of them are locked, appends accumulate, so that the next flush has many sessions.
     await holder.query('SAVEPOINT before_all')
     await lock(inUse)
     await sleep(500)

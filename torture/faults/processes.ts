@@ -1,7 +1,7 @@
 import type { World } from '../world/world.ts'
 import { type Fault, lull, type Struck } from './fault.ts'
 
-/** Processes that are killed, or told to go, under load. */
+/** Processes that are killed or terminated under load. */
 export const PROCESS_FAULTS: Fault[] = [
   {
     kind: 'node killed',

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Fault, lull } from './fault.ts'
 
-/** PostgreSQL restarted, and PostgreSQL that stands still. */
+/** PostgreSQL restarted, and PostgreSQL paused. */
 export const RESTART_FAULTS: Fault[] = [
   restart('database restarted, fast', 'SIGINT'),
   restart('database restarted, immediate', 'SIGQUIT'),

@@ -8,7 +8,7 @@ const LIBRARIES = ['x86_64', 'aarch64', 'arm', 'i386'].map(
 /** libfaketime of Debian's package `faketime`, undefined where it is not installed. */
 export const FAKETIME = LIBRARIES.find((path) => existsSync(path))
 
-/** A clock that can be set while the process that was started with it runs. */
+/** A clock that can be set while the process that uses it runs. */
 export class Clock {
   readonly file: string
 
@@ -21,7 +21,7 @@ export class Clock {
     await chmod(this.file, 0o644)
   }
 
-  /** What a process is started with to live by this clock; its timers go on by the true one. */
+  /** The environment of a process that uses this clock; its timers follow the real one. */
   get environment(): Record<string, string> {
     return {
       LD_PRELOAD: FAKETIME ?? '',

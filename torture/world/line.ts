@@ -2,18 +2,18 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import type { Random } from '../../lab/random.ts'
 
-/** What a line does to the traffic that passes while the rule holds. */
+/** What the proxy does to traffic while the rule applies. */
 export interface Rule {
   /** Cut a request or an answer after some of its bytes, or hold answers back. */
   do: 'cut_request' | 'cut_answer' | 'delay_answer'
-  /** Of all pieces of traffic, this part is hit. */
+  /** The share of messages affected. */
   probability: number
   delay_ms?: number
 }
 
 /**
- * Stands before a node or a database: an address that stays while what is behind it goes and comes, and a line
- * that can be cut. Where nothing listens behind it, it closes the connection.
+ * A TCP proxy in front of a node or a database: its address stays the same while the target restarts, and it can cut
+ * connections. If nothing listens at the target, it closes the connection.
  */
 export class Line {
   /** Where it listens. */
@@ -21,9 +21,9 @@ export class Line {
   /** The port behind it, undefined while there is none. */
   target: number | undefined
   rule: Rule | undefined
-  /** How often a rule was carried out. */
+  /** How often a rule was applied. */
   hits = 0
-  /** Pieces that are held back at the moment. */
+  /** Number of delayed messages at the moment. */
   held = 0
   private readonly server: Server
   private readonly random: Random

@@ -10,16 +10,16 @@ import type { Line } from './line.ts'
 const START_MS_MAX = 60_000
 
 /**
- * One node of the service, behind a line that keeps its address.
+ * One node of the service, behind a proxy with a fixed address.
  *
  *   down ── start() ──▶ up ── kill, SIGTERM ──▶ down
- *                        └── it ends by itself ──▶ fallen: that is a finding
+ *                        └── it exits by itself ──▶ fallen: that is a finding
  */
 export class ServiceNode {
   readonly name: string
   readonly line: Line
   readonly logFile: string
-  /** Times that it ended though nobody told it to. */
+  /** How often it exited by itself. */
   fallen = 0
   rss_max_mb = 0
   private readonly settings: Record<string, string>
@@ -37,7 +37,7 @@ export class ServiceNode {
     return `http://127.0.0.1:${this.line.port}`
   }
 
-  /** Starts it, again and again if it cannot start yet, as a supervisor would; gives when it was ready. */
+  /** Starts it, repeatedly if it cannot start yet, as a supervisor would; returns when it was ready. */
   async start(environment: Record<string, string> = {}): Promise<number> {
     const deadline = performance.now() + START_MS_MAX
     while (performance.now() < deadline) {

@@ -18,13 +18,13 @@ const SETTINGS = {
   max_connections: '70',
   shared_buffers: '128MB',
   max_wal_size: '256MB',
-  // Kept segments would let it write its log on a full disk for a while; without, that ends it at once.
+  // Kept WAL segments would let it go on writing on a full disk for a while; without them it stops at once.
   wal_recycle: 'off',
   log_checkpoints: 'off',
   fsync: 'on',
 }
 
-/** A PostgreSQL server of the run's own, which can be killed, stopped, paused and started again. */
+/** The run's own PostgreSQL server, which can be killed, stopped, paused and restarted. */
 export class Postgres {
   readonly port: number
   readonly logFile: string
@@ -39,7 +39,7 @@ export class Postgres {
     this.logFile = logFile
   }
 
-  /** Makes a cluster below `data`, which must be there, and starts it with a database and a role `annals`. */
+  /** Creates a cluster below `data`, which must exist, and starts it with a database and a role `annals`. */
   static async create(work: string, data: string): Promise<Postgres> {
     const bin = await copyEngine(work)
     await makeDirectory(data)
@@ -70,13 +70,13 @@ export class Postgres {
     return this.process?.pid ?? 0
   }
 
-  /** Starts the server, as often as need be, and resolves with the time at which it first answered. */
+  /** Starts the server, repeatedly if necessary, and resolves with the time of its first answer. */
   async start(environment: Record<string, string> = {}): Promise<number> {
     const deadline = performance.now() + START_MS_MAX
     const settings = Object.entries({ ...SETTINGS, port: String(this.port) })
     const options = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])
     while (performance.now() < deadline) {
-      // After a kill, the next server waits until the last backend of the one before is gone.
+      // After a kill, the new server waits until the last backend of the old one is gone.
       if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) {
         this.process = this.spawn('postgres', ['-D', this.data, ...options], this.data, environment)
       }
@@ -146,7 +146,7 @@ export class Postgres {
     return statSync(this.logFile).size
   }
 
-  /** How often the server's log says something behind a place. */
+  /** How often a text occurs in the server's log after a position. */
   logged(what: RegExp, behind: number): number {
     const text = readFileSync(this.logFile).subarray(behind).toString()
     return text.match(new RegExp(what, 'g'))?.length ?? 0

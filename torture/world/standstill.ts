@@ -15,8 +15,8 @@ SELECT pid, application_name, backend_type, state, wait_event_type, wait_event, 
 FROM pg_stat_activity WHERE usename IS NOT NULL AND pid <> pg_backend_pid() ORDER BY state, pid`
 
 /**
- * Writes down, into standstill.log, what a node that does not write is busy with: whether the machine gives it time, what
- * waits in it, and what its statements wait for in the database. Never throws.
+ * Records in standstill.log what a node that does not write is doing: whether it gets CPU time, what waits in it, and
+ * what its statements wait for in the database. Never throws.
  */
 export async function noteStandstill(world: World, node: ServiceNode, waited: string): Promise<void> {
   const at = new Date().toISOString()

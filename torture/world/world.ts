@@ -14,7 +14,7 @@ import { Postgres } from './postgres.ts'
 /** The second node gives up on a statement soon, so that statement_timeout can be met. */
 const STATEMENT_MS_MAX = 2_000
 
-/** Everything that runs in one run: a database, two nodes, and the lines between them. */
+/** Everything in one run: a database, two nodes, and the proxies between them. */
 export interface World {
   postgres: Postgres
   nodes: [ServiceNode, ServiceNode]
@@ -22,14 +22,14 @@ export interface World {
   databaseLine: Line
   disk: SmallDisk | undefined
   clock: Clock
-  /** The schema as one migration has made it. */
+  /** The schema after a single migration. */
   schema: string
   /** Sessions that were acknowledged, the newest last. */
   sessions: OpenSession[]
   adminToken: string
   /** Where logs are. */
   work: string
-  /** Ends all of it; the logs stay when they may be of use. */
+  /** Stops everything; the logs are kept if they may be useful. */
   end(keepLogs: boolean): Promise<void>
 }
 
@@ -57,7 +57,7 @@ export async function startWorld(random: Random): Promise<World> {
       ...settings,
       DATABASE_URL: postgres.url('annals', databaseLine.port),
       ANNALS_STATEMENT_MS_MAX: String(STATEMENT_MS_MAX),
-      // One node's flushes go as soon as they can, the other's gather.
+      // One node flushes at once, the other gathers.
       ANNALS_GATHER_MS_MAX: '4',
     }),
   ]
