@@ -20,7 +20,7 @@ const PLACES: Record<string, RegExp> = {
   project_not_found: / project/,
   token_not_found: / token /,
   route_not_found: /^There is no [A-Z]+ [/*]/,
-  method_not_allowed: /^[A-Z]+ is not possible here; it takes [A-Z]/,
+  method_not_allowed: /^[A-Z]+ is not supported here; use [A-Z]/,
   seq_conflict: /If-Match/,
   session_exists: /use_uuid/,
   project_exists: /named /,

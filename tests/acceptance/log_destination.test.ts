@@ -90,7 +90,7 @@ describe('a service whose log cannot be written', () => {
         async () => {
           await serves(client)
           const lines = (await readFile(path, 'utf8')).split('\n').flatMap(parsed)
-          const line = lines.find(({ msg }) => /^lines of the log were lost/.test(String(msg)))
+          const line = lines.find(({ msg }) => /^log lines were lost/.test(String(msg)))
           expect(line).toBeDefined()
           return line!
         },
