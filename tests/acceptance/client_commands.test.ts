@@ -150,9 +150,7 @@ describe('the key', () => {
       [byVariable, 'ANNALS_TOKEN'],
     ] as [Finished, string][]) {
       expect(code).toBe(4)
-      expect(stderr).toContain(
-        `${service.node.url} refused this API key. It came from ${origin}.`,
-      )
+      expect(stderr).toContain(`${service.node.url} refused this API key. It came from ${origin}.`)
       expect(stderr).not.toContain(wrong)
     }
   })

@@ -52,7 +52,10 @@ describe('annals append', () => {
     try {
       proxy.script.push(...Array<'lose_answer'>(6).fill('lose_answer'))
       const lost = await annals(args, { ANNALS_URL: proxy.url })
-      expect(lost).toMatchObject({ code: 5, stderr: expect.stringContaining('The entry may or may not have been stored') })
+      expect(lost).toMatchObject({
+        code: 5,
+        stderr: expect.stringContaining('The entry may or may not have been stored'),
+      })
       const again = `annals append ${id} --type note --data '{"text":"it'\\''s"}' --idempotency-key `
       expect(lost.stderr).toContain(`\n${again}`)
       const key = lost.stderr.split(again)[1]!

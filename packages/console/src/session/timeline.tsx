@@ -67,6 +67,7 @@ export function Timeline(props: {
   }))
   const height = virtualizer.getTotalSize()
   // A reader at the end stays at the end, and after a jump to an entry stays there.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: this follows the height
   useEffect(() => {
     if (is_at_end.current) virtualizer.scrollToIndex(last_seq - 1, { align: 'end' })
     else if (anchor.current !== undefined) virtualizer.scrollToIndex(anchor.current - 1, { align: 'start' })
