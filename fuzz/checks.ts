@@ -9,7 +9,7 @@ const PLACES: Record<string, RegExp> = {
   invalid_json: /^The body is not JSON: \S/,
   invalid_request:
     /^(\/|Query parameter \S|Path parameter \S|Header \S|The body (must be|cannot be stored: at \/|is shorter)|The path )/,
-  invalid_cursor: /^Query parameter cursor /,
+  invalid_cursor: /^Query parameter (?:cursor|pin) /,
   unauthorized: /Authorization/,
   insufficient_scope: /scope "\w+"/,
   session_not_found: / session /,
