@@ -87,7 +87,7 @@ describe('a list of messages', () => {
 
   it.each([
     'limit=0',
-    'limit=201',
+    'limit=1001',
     'limit=x',
     'format=cohere',
     'time_desc=1',

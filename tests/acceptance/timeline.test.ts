@@ -57,6 +57,20 @@ describe('a timeline', () => {
     expect([page.items.length, page.has_more]).toEqual([50, true])
   })
 
+  it('gives 1,000 items at once, and messages and events as many', async () => {
+    const long = await newSessionLog(api)
+    for (const name of ['a', 'b']) expectOk(await long.batch(mixedEntries(600, name)), 201)
+    const whole = await walkPages((cursor) => long.timeline({ limit: 77, cursor }))
+    const page = expectOk(await long.timeline({ limit: 1_000 }))
+    expect(page.items).toEqual(whole.slice(0, 1_000))
+    const rest = expectOk(await long.timeline({ limit: 1_000, cursor: page.next_cursor }))
+    expect([rest.items, rest.has_more]).toEqual([whole.slice(1_000), false])
+    const ids = (kind: string) => whole.filter((item) => item.kind === kind).map(({ id }) => id)
+    const events = expectOk(await api.listEvents(long.id, { limit: 1_000 }))
+    expect(events.items.map(({ id }) => id)).toEqual(ids('event'))
+    expect(expectOk(await long.list({ limit: 1_000 })).ids).toEqual(ids('message'))
+  })
+
   const filters: Query[] = [
     {},
     { kind: 'message' },
@@ -115,7 +129,7 @@ describe('a timeline', () => {
     'after_seq=x',
     'after_seq=1.5',
     'limit=0',
-    'limit=201',
+    'limit=1001',
     'time_desc=1',
     'kind=event&kind=message',
     'surprise=1',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readLog } from '../../packages/server/src/log/read/read_log.ts'
+import { LogReader, UNLIMITED } from '../../packages/server/src/log/read/read_log.ts'
 import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
 import { type EntryRun, insertLongSession } from '../harness/long_session.ts'
 import { useLog } from './log_fixture.ts'
@@ -58,12 +58,8 @@ describe('reading a log', () => {
           if (asked.time_desc) expected.reverse()
           const looks: number[] = []
           const read: number[] = []
-          const range = { project_id, session_id, above_seq, below_seq }
-          for await (const piece of readLog(
-            watched(connection, 'entries', looks),
-            { ...range, ...asked },
-            'message_id',
-          ))
+          const reader = new LogReader(watched(connection, 'entries', looks), { project_id, session_id })
+          for await (const piece of reader.read('message_id', { above_seq, below_seq, ...asked }))
             read.push(...piece.map(({ seq }) => seq))
           expect(read).toEqual(expected.slice(0, asked.limit).map(({ seq }) => seq))
           expect(Math.max(0, ...looks)).toBeLessThanOrEqual(SCANNED_MAX)
@@ -76,17 +72,14 @@ describe('reading a log', () => {
   it('goes on in many statements where a type is nowhere in a long log, and ends when nobody wants it', async () => {
     const project_id = await log.newProject()
     const session_id = await insertLongSession(log.url, project_id, [{ count: 45_000, type: 'note' }])
-    const filtered = { project_id, session_id, type: 'never', above_seq: 0, below_seq: 45_001, limit: 51 }
+    const filtered = { type: 'never', above_seq: 0, below_seq: UNLIMITED, limit: 51 }
     for (const time_desc of [false, true]) {
       for (const wanted of [100, 2]) {
         const looks: number[] = []
         const isWanted = () => looks.length < wanted
-        const pieces = readLog(
-          watched(connection, 'entries', looks),
-          { ...filtered, time_desc },
-          'event',
-          isWanted,
-        )
+        const database = watched(connection, 'entries', looks)
+        const reader = new LogReader(database, { project_id, session_id }, 0, isWanted)
+        const pieces = reader.read('event', { ...filtered, time_desc })
         expect(await pieces.next()).toEqual({ done: true, value: undefined })
         expect(looks).toEqual([10_000, 10_000, 10_000, 10_000, 5_000].slice(0, wanted))
       }

@@ -32,12 +32,12 @@ export const UserIdentifier = Type.String({
 export const Name = Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, examples: ['production'] })
 
 /** The query parameters that every list takes. */
-export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT) {
+export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT, limit_max: number = PAGE_LIMIT_MAX) {
   return {
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,
-        maximum: PAGE_LIMIT_MAX,
+        maximum: limit_max,
         default: limit_default,
         description: 'Most items per page. It may change between pages.',
       }),

@@ -1,6 +1,6 @@
 import Type, { type Static } from '#typebox'
 import { pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { BATCH_ENTRIES_MAX, ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { BATCH_ENTRIES_MAX, ENTRY_PAGE_LIMIT_DEFAULT, ENTRY_PAGE_LIMIT_MAX } from '../limits.js'
 import { EventData, EventType, Seq } from './event_schema.js'
 import { Message, MessageBlob, MessageFormat, MessageMeta } from './message_schema.js'
 
@@ -55,7 +55,7 @@ export const TimelineQuery = Strict({
   kind: Type.Optional(Kind),
   type: Type.Optional(EventType),
   after_seq: Type.Optional(AfterSeq),
-  ...pageQuery(ENTRY_PAGE_LIMIT_DEFAULT),
+  ...pageQuery(ENTRY_PAGE_LIMIT_DEFAULT, ENTRY_PAGE_LIMIT_MAX),
 })
 export type TimelineQuery = Static<typeof TimelineQuery>
 

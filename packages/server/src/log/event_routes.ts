@@ -4,7 +4,7 @@ import { NoQuery, PageOf } from '../contract/schema.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { answerChunks } from '../http/answer/answer_chunks.js'
-import { entriesPage, readPageRange, readPageStart } from '../http/answer/page_answer.js'
+import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
 import { takeEvent } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
@@ -13,7 +13,7 @@ import type { AppParts, AppServer } from '../http/service_context.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { AddEventBody, AppendHeaders, ListEventsQuery } from './event_schema.js'
-import { readLog } from './read/read_log.js'
+import { LogReader } from './read/read_log.js'
 
 /** Events of a session: add, list. */
 export function eventRoutes(app: AppServer, parts: AppParts): void {
@@ -76,17 +76,10 @@ export function eventRoutes(app: AppServer, parts: AppParts): void {
       const { project_id } = request
       const { session_id } = request.params
       const cursors = new Cursors('events', project_id, session_id, time_desc, type)
-      const start = readPageStart(cursors, request.query)
-      const page = {
-        project_id,
-        session_id,
-        kind: 'event' as const,
-        type,
-        time_desc,
-        limit: limit + 1,
-        ...(await readPageRange(request.database, { project_id, session_id }, start)),
-      }
-      const entries = readLog(request.database, page, 'event', () => !reply.raw.destroyed)
+      const { range, seen_seq } = readPageRange(cursors, request.query)
+      const session = { project_id, session_id }
+      const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
+      const entries = log.read('event', { kind: 'event', type, ...range, time_desc, limit: limit + 1 })
       return answerChunks(reply, entriesPage(entries, limit, cursors))
     },
   )

@@ -1,6 +1,11 @@
 import Type, { type Static } from '#typebox'
 import { JsonObject, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { ENTRY_PAGE_LIMIT_DEFAULT, EVENT_TYPE_LENGTH_MAX, IDEMPOTENCY_KEY_LENGTH_MAX } from '../limits.js'
+import {
+  ENTRY_PAGE_LIMIT_DEFAULT,
+  ENTRY_PAGE_LIMIT_MAX,
+  EVENT_TYPE_LENGTH_MAX,
+  IDEMPOTENCY_KEY_LENGTH_MAX,
+} from '../limits.js'
 
 export const EventType = Type.String({
   minLength: 1,
@@ -39,7 +44,7 @@ export type AddEventBody = Static<typeof AddEventBody>
 
 export const ListEventsQuery = Strict({
   type: Type.Optional(EventType),
-  ...pageQuery(ENTRY_PAGE_LIMIT_DEFAULT),
+  ...pageQuery(ENTRY_PAGE_LIMIT_DEFAULT, ENTRY_PAGE_LIMIT_MAX),
 })
 export type ListEventsQuery = Static<typeof ListEventsQuery>
 

@@ -7,7 +7,7 @@ import { answer } from '../http/answer/answer.js'
 import { answerChunks } from '../http/answer/answer_chunks.js'
 import { messagePage } from '../http/answer/message_page.js'
 import { mayRead, sentField } from '../http/answer/only_sent.js'
-import { readPageRange, readPageStart } from '../http/answer/page_answer.js'
+import { readPageRange } from '../http/answer/page_answer.js'
 import { messageParts } from '../http/answer/page_renderer.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
 import { checkMeta, takeMessage } from '../http/request/bodies.js'
@@ -30,6 +30,7 @@ import {
   TokenCounts,
 } from './message_schema.js'
 import { countSessionTokens, mergeMessageMeta } from './read/messages.js'
+import { LogReader } from './read/read_log.js'
 
 const TAGS = { tags: ['Messages'] }
 
@@ -120,18 +121,11 @@ function listRoute(app: AppServer, { thread }: AppParts): void {
       const { project_id } = request
       const { session_id } = request.params
       const cursors = new Cursors('messages', project_id, session_id, time_desc, format, with_events)
-      const start = readPageStart(cursors, request.query)
-      const page = {
-        project_id,
-        session_id,
-        limit,
-        time_desc,
-        with_events,
-        range: await readPageRange(request.database, { project_id, session_id }, start),
-        isWanted: () => !reply.raw.destroyed,
-        format: format as MessageFormat,
-      }
-      return answerChunks(reply, messagePage({ database: request.database, thread }, page, cursors))
+      const { range, seen_seq } = readPageRange(cursors, request.query)
+      const session = { project_id, session_id }
+      const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
+      const page = { project_id, limit, time_desc, with_events, range, format: format as MessageFormat }
+      return answerChunks(reply, messagePage({ log, thread }, page, cursors))
     },
   )
 }

@@ -1,7 +1,7 @@
 import { MESSAGE_FORMATS } from '@annals/messages'
 import Type, { type Static } from '#typebox'
 import { JsonObject, Nullable, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { PAGE_LIMIT_MAX } from '../limits.js'
+import { ENTRY_PAGE_LIMIT_MAX } from '../limits.js'
 import { Seq } from './event_schema.js'
 
 export const MessageFormat = Type.Union(
@@ -69,7 +69,7 @@ export const ListMessagesQuery = Strict({
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: PAGE_LIMIT_MAX,
+      maximum: ENTRY_PAGE_LIMIT_MAX,
       description: 'Most messages per page. Absent: the whole session, streamed.',
     }),
   ),

@@ -6,7 +6,7 @@ import { appendWithinQuota, refuseTail } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { answerChunks } from '../http/answer/answer_chunks.js'
 import { streamTail } from '../http/answer/event_stream.js'
-import { entriesPage, readPageRange, readPageStart } from '../http/answer/page_answer.js'
+import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
 import { takeEntries } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
@@ -17,7 +17,7 @@ import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { AppendEntriesBody, AppendedEntries, TailHeaders, TimelineQuery } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
-import { readLastSeq, readLog } from './read/read_log.js'
+import { LogReader, readLastSeq } from './read/read_log.js'
 
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
 export function timelineRoutes(app: AppServer, parts: AppParts): void {
@@ -47,13 +47,13 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       const { kind, type, after_seq = 0, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
       const { project_id } = request
       const { session_id } = request.params
-      const log = { project_id, session_id, kind, type }
+      const session = { project_id, session_id }
       if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
         refuseForStream(request.query)
         const last_event_id = request.headers['last-event-id'] as string | undefined
         const seen_seq = last_event_id === undefined ? after_seq : Number(last_event_id)
         await readLastSeq(request.database, project_id, session_id, seen_seq)
-        const tail = { ...log, after_seq: seen_seq }
+        const tail = { ...session, kind, type, after_seq: seen_seq }
         refuseTail(request, feed)
         return streamTail({ database: request.database, feed, heartbeat }, request, reply, tail)
       }
@@ -66,9 +66,9 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         type,
         String(after_seq),
       )
-      const range = await readPageRange(request.database, log, readPageStart(cursors, request.query))
-      const page = { ...log, ...range, time_desc, limit: limit + 1 }
-      const entries = readLog(request.database, page, 'item', () => !reply.raw.destroyed)
+      const { range, seen_seq } = readPageRange(cursors, request.query)
+      const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
+      const entries = log.read('item', { kind, type, ...range, time_desc, limit: limit + 1 })
       return answerChunks(reply, entriesPage(entries, limit, cursors))
     },
   )

@@ -9,7 +9,7 @@ import {
 } from '@annals/messages/context'
 import type { MemoryShare } from '../../fairness/memory_budget.js'
 import { READ_INSTRUCTIONS } from '../../log/read/context_queries.js'
-import { type ReadEntry, readLog } from '../../log/read/read_log.js'
+import { LogReader, type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
 import type { Queryable } from '../../postgres/database.js'
 import { TEXT_FACTOR } from '../admission/request_memory.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
@@ -23,7 +23,6 @@ const BYTES_MAX = 32 * 1024 * 1024
 const FIRST_MESSAGES = 32
 const INSTRUCTIONS_MAX = 64
 const INSTRUCTION_BYTES_MAX = 1024 * 1024
-const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
 export interface ContextParts {
   database: Queryable
@@ -62,7 +61,7 @@ export class ContextReader {
     const shown = messages.filter(
       ({ seq, speaker }) => seq >= plan.from_seq || seq === plan.asked_seq || speaker === 'instruction',
     )
-    const ahead = this.instructionsAhead(messages[0]?.seq ?? NO_LIMIT)
+    const ahead = this.instructionsAhead(messages[0]?.seq ?? UNLIMITED)
     const all = [...ahead, ...shown].sort((a, b) => a.seq - b.seq)
     return { plan, shown: contextTurns(all, plan.edits, format) }
   }
@@ -102,7 +101,7 @@ export class ContextReader {
   /** Messages between two seqs, oldest first; undefined where they are more than a context is made of. */
   private async readRange(above_seq: number, below_seq: number): Promise<ShownMessage[] | undefined> {
     const messages: ShownMessage[] = []
-    for await (const piece of this.walk({ above_seq, below_seq, limit: NO_LIMIT, time_desc: false })) {
+    for await (const piece of this.walk({ above_seq, below_seq, limit: UNLIMITED, time_desc: false })) {
       messages.push(...(await this.know(piece)))
       if (this.isFull(messages.length)) return undefined
     }
@@ -110,8 +109,8 @@ export class ContextReader {
   }
 
   private walk(page: { above_seq: number; below_seq: number; limit: number; time_desc: boolean }) {
-    const { project_id, session_id } = this.session
-    return readLog(this.parts.database, { project_id, session_id, kind: 'message', ...page }, 'message')
+    const log = new LogReader(this.parts.database, this.session)
+    return log.read('message', { kind: 'message', ...page })
   }
 
   private isFull(messages: number): boolean {

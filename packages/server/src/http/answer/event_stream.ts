@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import type { Feed, Subscription } from '../../log/follow/feed.js'
-import { type ReadEntry, readLastSeq, readLog } from '../../log/read/read_log.js'
+import { LogReader, type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
 import type { EntryPage } from '../../log/read/read_queries.js'
 import type { Queryable } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
@@ -13,7 +13,6 @@ import { answerPieces, PIECE_LENGTH_MAX } from './answer_pieces.js'
 import type { Heartbeat } from './heartbeat.js'
 
 const RETRY_PAUSE_MS = 500
-const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 /** What a tail shows: the entries after `after_seq`, possibly of one kind or type only. */
 export interface TailRequest {
@@ -83,23 +82,20 @@ async function follow(
   const { memory } = request
   while (!subscription.ended) {
     try {
-      const { project_id, session_id } = tail
-      const last_seq = await readLastSeq(database, project_id, session_id, subscription.seen_seq)
-      const page = {
-        ...tail,
-        above_seq: subscription.seen_seq,
-        below_seq: last_seq + 1,
-        time_desc: false,
-        limit: UNLIMITED,
-      }
-      if (last_seq > subscription.seen_seq) await memory.hold(logReadBytes(request))
-      for await (const entries of readLog(database, page, 'item', () => !subscription.ended)) {
+      const { project_id, session_id, kind, type } = tail
+      const { seen_seq } = subscription
+      const session = { project_id, session_id }
+      const log = new LogReader(database, session, seen_seq, () => !subscription.ended)
+      const range = { above_seq: seen_seq, below_seq: UNLIMITED }
+      const page = { kind, type, ...range, time_desc: false, limit: UNLIMITED }
+      await memory.hold(logReadBytes(request))
+      for await (const entries of log.read('item', page)) {
         await write(entries)
         if (subscription.ended) return
         subscription.seen_seq = entries.at(-1)!.seq
       }
       // Entries that the filter rejected need not be read again.
-      subscription.seen_seq = last_seq
+      subscription.seen_seq = log.last_seq
       memory.keep(0)
     } catch (error) {
       const { error: name } = error instanceof AnnalsError ? error : { error: undefined }

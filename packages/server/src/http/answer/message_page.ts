@@ -1,13 +1,11 @@
 import type { MessageFormat } from '@annals/messages'
-import { type ReadEntry, readLog } from '../../log/read/read_log.js'
-import type { EntryPage, EntryView } from '../../log/read/read_queries.js'
-import type { Queryable } from '../../postgres/database.js'
+import { type LogReader, type ReadEntry, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
+import type { EntryView } from '../../log/read/read_queries.js'
 import type { Cursors } from '../request/cursor.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 import { MessageTurns, storedTurn } from './message_turns.js'
 import { PageRenderer } from './page_renderer.js'
 
-const UNLIMITED = Number.MAX_SAFE_INTEGER
 /** Up to so many messages' ids and metas, and so many characters of metas, are kept while the items are written. */
 const KEPT_MESSAGES_MAX = 1_000
 /** Messages before a page that are searched for the calls that its tool results answer. */
@@ -17,15 +15,12 @@ const KEPT_LENGTH_MAX = 1024 * 1024
 /** What a page of messages shows: the range of seqs of it and all following pages. */
 export interface MessagePageRequest {
   project_id: string
-  session_id: string
   format: MessageFormat
   /** undefined: the whole session. */
   limit: number | undefined
   time_desc: boolean
   with_events: boolean
   range: { above_seq: number; below_seq: number }
-  /** Whether the caller is still there. */
-  isWanted: () => boolean
 }
 
 interface Kept {
@@ -35,22 +30,22 @@ interface Kept {
   items: number
 }
 
-type Walk = (view: EntryView, page: Partial<EntryPage>) => AsyncGenerator<ReadEntry[]>
+type Walk = (view: EntryView, page: Partial<ReadPage>) => AsyncGenerator<ReadEntry[]>
 
 /**
  * A page of messages as JSON, in chunks. `items`, `ids` and `metas` are parallel lists, so a long page is walked once
  * for each, and only counts are kept between walks. The walks agree because entries never move or disappear.
  */
 export async function* messagePage(
-  { database, thread }: { database: Queryable; thread: WorkThread },
+  { log, thread }: { log: LogReader; thread: WorkThread },
   request: MessagePageRequest,
   cursors: Cursors,
 ): AsyncGenerator<string> {
-  const { project_id, session_id, time_desc, range, isWanted } = request
-  const whole = { project_id, session_id, time_desc, limit: UNLIMITED, ...range }
-  const walk: Walk = (view, page) => readLog(database, { ...whole, ...page }, view, isWanted)
+  const { project_id, time_desc, range } = request
+  const whole = { time_desc, limit: UNLIMITED, ...range }
+  const walk: Walk = (view, page) => log.read(view, { ...whole, ...page })
   const renderer = new PageRenderer(thread, project_id, request.format)
-  const page = new MessageWalk(database, request, walk, renderer)
+  const page = new MessageWalk(request, walk, renderer)
   yield '{"items":['
   try {
     yield* page.items()
@@ -87,7 +82,6 @@ class MessageWalk {
   private separator = ''
 
   constructor(
-    private readonly database: Queryable,
     private readonly request: MessagePageRequest,
     private readonly walk: Walk,
     private readonly renderer: PageRenderer,
@@ -175,26 +169,22 @@ class MessageWalk {
    * log order, starting some messages before the page.
    */
   private async render(turns: ReadEntry[][]): Promise<string[][]> {
-    const { project_id, session_id, format, time_desc } = this.request
+    const { format, time_desc } = this.request
     if (turns.every((turn) => turn.every((message) => message.format === format))) {
       this.following = false
       return turns.map((turn) => turn.map(({ json }) => json))
     }
     const chronological = time_desc ? turns.toReversed().map((turn) => turn.toReversed()) : turns
     if (!this.following || time_desc) {
-      const page = {
-        project_id,
-        session_id,
-        kind: 'message' as const,
+      const below_seq = chronological[0]![0]!.seq
+      const ahead = {
+        kind: 'message',
+        above_seq: 0,
+        below_seq,
         time_desc: true,
         limit: LOOK_BACK_MESSAGES,
-        above_seq: 0,
-      }
-      for await (const before of readLog(
-        this.database,
-        { ...page, below_seq: chronological[0]![0]!.seq },
-        'message',
-      )) {
+      } as const
+      for await (const before of this.walk('message', ahead)) {
         await this.renderer.render(before.toReversed().map((message) => storedTurn([message])))
       }
     }

@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { Listed } from '../../lists/listed.js'
-import { type ReadEntry, readLastSeq } from '../../log/read/read_log.js'
-import type { Queryable } from '../../postgres/database.js'
+import { type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
 import { listReadBytes } from '../admission/request_memory.js'
 import type { Cursors } from '../request/cursor.js'
 import { answer } from './answer.js'
@@ -21,34 +20,27 @@ export function readListCursor(
   return { created_at: created_at!, id: id! }
 }
 
-/** Where a page of a log begins: behind the seq in its cursor, in the page's direction, and behind `after_seq`. */
-interface PageStart {
-  cursor_seq: number | undefined
-  after_seq: number
-  time_desc: boolean
+/** The seqs that a page of a log is of, and up to where its reader has seen the log. */
+export interface PageRange {
+  range: { above_seq: number; below_seq: number }
+  seen_seq: number
 }
 
-/** Reads where a page of a log begins. @throws AnnalsError invalid_cursor */
-export function readPageStart(
+/**
+ * The range of a page that begins behind the seq in its cursor, in the page's direction, and behind `after_seq`.
+ * @throws AnnalsError invalid_cursor
+ */
+export function readPageRange(
   cursors: Cursors,
-  query: { cursor?: string; time_desc?: boolean; after_seq?: number },
-): PageStart {
-  const { cursor, after_seq = 0, time_desc = false } = query
-  return { cursor_seq: cursor === undefined ? undefined : Number(cursors.read(cursor)), after_seq, time_desc }
-}
-
-/** The range of seqs that a page is of. @throws AnnalsError session_not_found, seq_ahead */
-export async function readPageRange(
-  database: Queryable,
-  session: { project_id: string; session_id: string },
-  { cursor_seq, after_seq, time_desc }: PageStart,
-): Promise<{ above_seq: number; below_seq: number }> {
-  const seen_seq = Math.max(cursor_seq ?? 0, after_seq)
-  const last_seq = await readLastSeq(database, session.project_id, session.session_id, seen_seq)
-  if (cursor_seq === undefined) return { above_seq: after_seq, below_seq: last_seq + 1 }
-  return time_desc
+  { cursor, after_seq = 0, time_desc }: { cursor?: string; time_desc?: boolean; after_seq?: number },
+): PageRange {
+  if (cursor === undefined)
+    return { range: { above_seq: after_seq, below_seq: UNLIMITED }, seen_seq: after_seq }
+  const cursor_seq = Number(cursors.read(cursor))
+  const range = time_desc
     ? { above_seq: after_seq, below_seq: cursor_seq }
-    : { above_seq: cursor_seq, below_seq: last_seq + 1 }
+    : { above_seq: cursor_seq, below_seq: UNLIMITED }
+  return { range, seen_seq: Math.max(cursor_seq, after_seq) }
 }
 
 /** Answers with a page of a list. `find` gives one row more than `limit` where another page follows. */

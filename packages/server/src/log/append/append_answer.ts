@@ -1,4 +1,5 @@
 import type { Row } from '../../postgres/database.js'
+import { entryJson } from '../entry_json.js'
 import type { AppendAnswer, AppendedEntry, AppendRequest } from './append_request.js'
 
 /** What the answer adds to what was sent. */
@@ -15,23 +16,17 @@ type AnsweredEntry = Pick<AppendedEntry, 'id' | 'kind' | 'type' | 'format' | 'ro
 
 /**
  * Writes the answer to an append: for a single entry the resource itself (a message without its parts, which its
- * route adds), in a batch a timeline item. The same fields as lists/resource_json.ts writes for readers, but from
- * what was sent, so that the database need not return it.
+ * route adds), in a batch a timeline item. It is written from what was sent, so that the database need not return it.
  */
 export function appendAnswer(request: AppendRequest, entry: AnsweredEntry, stored: StoredPlace): string {
-  const { seq, time } = stored
-  const times = `"created_at":"${time}","updated_at":"${time}"`
-  const lead = request.kind === 'entries' ? `"kind":"${entry.kind}","seq":${seq}` : `"seq":${seq}`
-  const ids = `"id":"${entry.id}"`
-  const session = `"session_id":"${request.session_id}"`
-  if (entry.kind === 'event') {
-    const project = `"project_id":"${request.project_id}"`
-    return `{${lead},${ids},${project},${session},"type":${JSON.stringify(entry.type)},"data":${entry.data},${times}}`
-  }
-  const parent = stored.parent_id === null ? 'null' : `"${stored.parent_id}"`
-  const status = stored.disable_task_tracking ? 'disable_tracking' : 'pending'
-  const blob = request.kind === 'entries' ? `"format":"${entry.format}","blob":${entry.data},` : ''
-  return `{${lead},${ids},${session},"parent_id":${parent},"role":"${entry.role}","meta":${entry.meta},"task_id":null,"session_task_process_status":"${status}",${blob}${times}}`
+  const { project_id, session_id } = request
+  const { seq, time, parent_id, disable_task_tracking } = stored
+  const { id, kind, type, format, role, data, meta } = entry
+  return entryJson(
+    request.kind === 'entries' ? 'item' : 'resource',
+    { project_id, session_id, disable_task_tracking },
+    { seq, id, kind, type, format, role, data, meta, parent_id, created_at: time, updated_at: time },
+  )
 }
 
 /** The answer for an entry that was stored earlier, from its row of READ_APPENDED_ENTRIES. */

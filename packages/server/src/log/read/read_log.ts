@@ -1,21 +1,21 @@
 import { AnnalsError, notFound } from '../../errors.js'
+import { columnsOf } from '../../postgres/column_aggregates.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { READ_HEAD } from '../../sessions/session_queries.js'
-import { type EntryPage, type EntryView, readEntries } from './read_queries.js'
+import { entryJson, type ShownEntry, type ShownLog } from '../entry_json.js'
+import { type EntryPage, type EntryView, readEntries, VIEW_COLUMNS } from './read_queries.js'
 
-/** Most bytes of JSON that one statement returns, except for a single larger entry: what a reader holds at a time. */
+/** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
 export const PIECE_BYTES_MAX = 1024 * 1024
-/** Most entries that one statement returns. */
-const PIECE_ENTRIES_MAX = 1_000
-/**
- * Most entries that one statement reads when a filter may reject any of them: 3 to 6 ms. So a filter that matches
- * nothing is read by many short statements, and others get the connection in between.
- */
-const SCANNED_ENTRIES_MAX = 10_000
+/** Entries that one statement gives at most: the largest page, with the entry that tells whether another follows. */
+const PIECE_ENTRIES_MAX = 1_001
+/** As many entries as there are, and a seq behind all. */
+export const UNLIMITED = Number.MAX_SAFE_INTEGER
 
-/** An entry as it is read: its seq, its JSON text, and the other columns of its view. */
+/** An entry as it is read: its number, its JSON text, and what other columns its view has. */
 export interface ReadEntry {
   seq: number
+  /** A SessionEvent or an item of the timeline; a message's blob as it was written, or what else its view is of. */
   json: string
   kind?: string
   id?: string
@@ -26,10 +26,72 @@ export interface ReadEntry {
   tokens?: number
 }
 
+/** What a reader wants of a log, from where on. */
+export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id'>
+
 /**
- * The seq of a session's newest entry, 0 if it has none, for a reader that has read up to `seen_seq`.
- * @throws AnnalsError session_not_found; seq_ahead if the reader is ahead of the log. A log never gets shorter, so
- * this is another log, for example from a backup, and its entries may differ from those that the reader has seen
+ * Reads a session's log, as long as it is when it is first read: however often it is read then, in whatever parts, what
+ * is appended meanwhile is not among it.
+ */
+export class LogReader {
+  private end_seq: number | undefined
+
+  constructor(
+    private readonly database: Queryable,
+    private readonly session: { project_id: string; session_id: string },
+    /** What the reader has seen before: the log must reach so far. */
+    private readonly seen_seq = 0,
+    /** Asked between two statements: reading ends early when nobody wants the rest any longer. */
+    private readonly isWanted: () => boolean = () => true,
+  ) {}
+
+  /** The seq of the newest entry that is shown, once something was read. */
+  get last_seq(): number {
+    return this.end_seq ?? 0
+  }
+
+  /**
+   * The entries of a page in order of seq, in pieces of bounded size. Entries never change place and a session's
+   * are numbered without gaps, so pieces read one after the other fit together without a snapshot.
+   * @throws AnnalsError session_not_found, seq_ahead
+   */
+  async *read(view: EntryView, page: ReadPage): AsyncGenerator<ReadEntry[]> {
+    let rest = this.narrowed(page)
+    // The first statement also tells whether there is such a session, and whether its log reaches so far.
+    const isLeft = () => rest.limit > 0 && rest.above_seq + 1 < rest.below_seq
+    while ((this.end_seq === undefined || isLeft()) && this.isWanted()) {
+      const limit = Math.min(rest.limit, PIECE_ENTRIES_MAX)
+      const asked = { ...this.session, ...rest, limit }
+      const { statement, parameters, scanned_max } = readEntries(asked, view, PIECE_BYTES_MAX)
+      const [row] = await this.database.query(statement, parameters)
+      if (!row) throw notFound('session')
+      this.end_seq ??= reachingSeq(row, this.seen_seq)
+      rest = this.narrowed(rest)
+      const entries = entriesOf(row, view, this.session)
+      if (entries.length > 0) yield entries
+      // Where there are too many bytes, there may be more of the same slice behind the last entry.
+      const isCut = entries.length === limit || row.fits !== 't'
+      const last = isCut ? entries.at(-1) : undefined
+      rest = { ...behind(rest, last?.seq, scanned_max), limit: rest.limit - entries.length }
+    }
+  }
+
+  private narrowed<Page extends ReadPage>(page: Page): Page {
+    const { end_seq = UNLIMITED - 1 } = this
+    return { ...page, below_seq: Math.min(page.below_seq, end_seq + 1) }
+  }
+}
+
+/** What is left of a page behind the last entry of it, or where there was none, behind all that its statement looked at. */
+function behind(page: ReadPage, seq: number | undefined, scanned_max: number): ReadPage {
+  return page.time_desc
+    ? { ...page, below_seq: seq ?? Math.max(page.above_seq + 1, page.below_seq - scanned_max) }
+    : { ...page, above_seq: seq ?? Math.min(page.below_seq - 1, page.above_seq + scanned_max) }
+}
+
+/**
+ * The seq of a session's newest entry, 0 when it has none, for a reader that has seen all up to `seen_seq`.
+ * @throws AnnalsError session_not_found, seq_ahead
  */
 export async function readLastSeq(
   database: Queryable,
@@ -39,6 +101,14 @@ export async function readLastSeq(
 ): Promise<number> {
   const [row] = await database.query(READ_HEAD, [project_id, session_id])
   if (!row) throw notFound('session')
+  return reachingSeq(row, seen_seq)
+}
+
+/**
+ * A log never gets shorter: where a reader has seen more than there is, it is another one, from a backup for example,
+ * and what the reader has seen may be something else in it.
+ */
+function reachingSeq(row: Row, seen_seq: number): number {
   const last_seq = Number(row.last_seq)
   if (seen_seq <= last_seq) return last_seq
   throw new AnnalsError(
@@ -47,51 +117,49 @@ export async function readLastSeq(
   )
 }
 
-/**
- * The entries of a page in order of seq, in pieces of bounded size. Entries never move and are numbered without gaps,
- * so consecutive pieces fit together without a snapshot. Reading stops early, between two statements, when the caller
- * has gone.
- */
-export async function* readLog(
-  database: Queryable,
-  page: EntryPage,
-  view: EntryView,
-  isWanted: () => boolean = () => true,
-): AsyncGenerator<ReadEntry[]> {
-  let rest = page
-  while (rest.limit > 0 && rest.above_seq + 1 < rest.below_seq && isWanted()) {
-    const slice = { ...rest, ...scannedAtOnce(rest), limit: Math.min(rest.limit, PIECE_ENTRIES_MAX) }
-    const { statement, parameters } = readEntries(slice, view, PIECE_BYTES_MAX)
-    const rows = await database.query(statement, parameters)
-    if (rows.length > 0) yield rows.map((row) => toEntry(row, view))
-    // A piece also ends at its byte limit, so the same slice may have more entries.
-    const { seq = page.time_desc ? slice.above_seq + 1 : slice.below_seq - 1 } = rows.at(-1) ?? {}
-    const next = page.time_desc ? { below_seq: Number(seq) } : { above_seq: Number(seq) }
-    rest = { ...rest, ...next, limit: rest.limit - rows.length }
+function entriesOf(row: Row, view: EntryView, session: Omit<ShownLog, 'disable_task_tracking'>): ReadEntry[] {
+  const columns = columnsOf(VIEW_COLUMNS[view], row)
+  const seqs = columns.seq!.map(Number)
+  if (view === 'message_id') return seqs.map((seq, at) => ({ seq, json: columns.id![at]! }))
+  if (view === 'message_meta') return seqs.map((seq, at) => ({ seq, json: columns.meta![at]! }))
+  if (view === 'message') {
+    const { id, parent_id, format, role, meta, tokens, data } = columns
+    return seqs.map((seq, at) => ({
+      seq,
+      json: data![at]!,
+      id: id![at]!,
+      parent_id: parent_id![at]!,
+      format: format![at]!,
+      role: role![at]!,
+      meta: meta![at]!,
+      tokens: Number(tokens![at]),
+    }))
   }
+  const log = { ...session, disable_task_tracking: row.disable_task_tracking === 't' }
+  const shape = view === 'item' ? 'item' : 'resource'
+  return seqs.map((seq, at) => {
+    const entry = shownEntry(columns, seq, at)
+    return { seq, json: entryJson(shape, log, entry), kind: entry.kind }
+  })
 }
 
-/** The range of seqs that one statement reads. Messages have their own index and need no slices. */
-function scannedAtOnce(page: EntryPage): Pick<EntryPage, 'above_seq' | 'below_seq'> {
-  const { above_seq, below_seq, kind, type, time_desc } = page
-  if (kind === 'message' && type === undefined) return { above_seq, below_seq }
-  return time_desc
-    ? { above_seq: Math.max(above_seq, below_seq - 1 - SCANNED_ENTRIES_MAX), below_seq }
-    : { above_seq, below_seq: Math.min(below_seq, above_seq + 1 + SCANNED_ENTRIES_MAX) }
-}
+type Columns = Record<string, Array<string | null>>
+const NONE: Array<string | null> = []
 
-function toEntry(row: Row, view: EntryView): ReadEntry {
+function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
+  const { id, kind = NONE, type, format = NONE, role = NONE, parent_id = NONE, meta = NONE, data } = columns
+  const { created_at, changed_at } = columns
   return {
-    seq: Number(row.seq),
-    json: row.json!,
-    ...(view === 'item' && { kind: row.kind! }),
-    ...(view === 'message' && {
-      id: row.id!,
-      parent_id: row.parent_id!,
-      format: row.format!,
-      role: row.role!,
-      meta: row.meta!,
-      tokens: Number(row.tokens),
-    }),
+    seq,
+    id: id![at]!,
+    kind: (kind[at] ?? 'event') as ShownEntry['kind'],
+    type: type![at]!,
+    format: format[at] ?? null,
+    role: role[at] ?? null,
+    parent_id: parent_id[at] ?? null,
+    meta: meta[at] ?? null,
+    data: data![at]!,
+    created_at: created_at![at]!,
+    updated_at: changed_at![at] ?? created_at![at]!,
   }
 }
