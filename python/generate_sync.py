@@ -20,6 +20,7 @@ _HERE = Path(__file__).parent
 _PAIRS = [("src/annals/_async", "src/annals/_sync"), ("tests/_async", "tests/_sync")]
 _NAMES = {
     "_async": "_sync",
+    "AsyncByteStream": "SyncByteStream",
     "aclose": "close",
     "aclosing": "closing",
     "aiter": "iter",
@@ -46,7 +47,7 @@ def _generate(source: str, target: str, scratch: Path) -> bool:
     """Generates a directory, or only compares it with --check. Returns whether it was current."""
     files = sorted((_HERE / source).glob("*.py"))
     asynchronous = {name for file in files for name in re.findall(r"\bAsync[A-Z]\w*", file.read_text())}
-    names = _NAMES | {name: name.removeprefix("Async") for name in asynchronous}
+    names = {name: name.removeprefix("Async") for name in asynchronous} | _NAMES
     generated = scratch / target
     rule = unasync.Rule(f"{_HERE / source}", f"{generated}", additional_replacements=names)
     unasync.unasync_files([f"{file}" for file in files], [rule])  # pyright: ignore[reportUnknownMemberType]

@@ -147,3 +147,25 @@ async def test_a_tail_reports_its_connections(scripted: Scripted) -> None:
     connections: list[None] = []
     assert await take(annals, 1, on_connect=lambda: connections.append(None)) == ([1], ["connection_failed"] * 2)
     assert len(connections) == 2
+
+
+async def test_closing_a_tail_closes_its_connection_before_it_returns(scripted: Scripted) -> None:
+    closed: list[bool] = []
+
+    class Connection(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield entry(1)
+            yield entry(2)
+
+        async def aclose(self) -> None:
+            closed.append(True)
+
+    def answer(_: Received) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Connection())
+
+    annals, _ = scripted(answer)
+    tail = annals.sessions.tail(ID)
+    assert (await anext(tail))["seq"] == 1
+    assert closed == []
+    await tail.aclose()
+    assert closed == [True]
