@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { agentRuns } from '../harness/agent_runs.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
@@ -165,5 +166,21 @@ describe('a turn that was stored as items of the Responses API', () => {
     const called = short.items.map((item) => (item as { tool_calls?: { function: object }[] }).tool_calls)
     const cleared = (name: string) => ({ name, arguments: '{}' })
     expect(called[1]?.map((call) => call.function)).toEqual([cleared('search'), cleared('shoot')])
+  })
+
+  it('is what it was after a whole run of an agent went there and back', async () => {
+    for (const { messages } of agentRuns().slice(0, 12)) {
+      const chat = await newSessionLog(api)
+      expectOk(await chat.batch(messages.map((blob) => ({ kind: 'message', blob }))), 201)
+      const { items } = expectOk(await chat.list({ format: 'responses' }))
+      const there = await newSessionLog(api)
+      const entries = items.map((blob) => ({ kind: 'message', format: 'responses', blob }))
+      expectOk(await there.batch(entries), 201)
+      expect(expectOk(await there.list({ format: 'responses' })).items).toEqual(items)
+      // OpenAI has no place for the name of a result's function, which is the call's.
+      const nameless = (messages as { name?: string }[]).map(({ name: _, ...message }) => message)
+      expect(expectOk(await there.list({ format: 'openai' })).items).toEqual(nameless)
+      expect(expectOk(await there.tokens())).toEqual(expectOk(await chat.tokens()))
+    }
   })
 })
