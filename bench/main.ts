@@ -9,6 +9,7 @@ import { BenchFailure } from './failure.ts'
 import type { Part } from './part.ts'
 import { append } from './parts/append.ts'
 import { batch } from './parts/batch.ts'
+import { byHand } from './parts/by_hand.ts'
 import { foreignIds } from './parts/foreign_ids.ts'
 import { growth } from './parts/growth.ts'
 import { indexes } from './parts/indexes.ts'
@@ -27,6 +28,7 @@ import { describeMachine, textTable } from './table.ts'
 const PARTS: Part[] = [
   append,
   batch,
+  byHand,
   lists,
   timeline,
   tail,
