@@ -29,8 +29,8 @@ run_tests() {
   local code=0 counts ok bad
   "$VENV/bin/python" -m pytest -q --durations=5 "$@" | tee "$TEMPORARY/pytest.log" || code=$?
   counts=$(tail -n 1 "$TEMPORARY/pytest.log")
-  ok=$(sed -nE 's/.*\b([0-9]+) passed.*/\1/p' <<<"$counts")
-  bad=$(grep -oE '[0-9]+ (failed|error)' <<<"$counts" | awk '{ sum += $1 } END { print sum + 0 }')
+  ok=$(sed -nE 's/^(.* )?([0-9]+) passed.*/\2/p' <<<"$counts")
+  bad=$(awk '{ for (i = 2; i <= NF; i++) if ($i ~ /^(failed|error)/) sum += $(i - 1) } END { print sum + 0 }' <<<"$counts")
   if [ "$code" != 0 ] && [ "$bad" = 0 ]; then bad=1; fi
   passed=$((passed + ${ok:-0}))
   failed=$((failed + bad))
