@@ -53,7 +53,10 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...TOOLS,
   ],
   cluster: ['service', 'cli', ...TOOLS],
-  service: ['http', 'metrics', 'tracing', 'log', 'lifecycle', 'projects', 'console_api', ...TOOLS],
+  service: [
+    ...['http', 'metrics', 'tracing', 'log', 'lifecycle', 'projects', 'console_api', 'sessions', 'learning'],
+    ...TOOLS,
+  ],
   cli: ['service', 'cluster', 'doctor', 'lifecycle', 'log', 'projects', 'sessions', 'users', ...TOOLS],
 }
 

@@ -1,11 +1,14 @@
 import pg from 'pg'
-import { AnnalsError } from '../errors.js'
 import { type AvailabilityProbe, SILENCE } from './availability_probe.js'
 import { orCancelled } from './cancel_statement.js'
-import { isConnectionLoss, isRefusedCommit, isTransient, isUnavailable } from './database_errors.js'
+import { DatabaseAway } from './database_away.js'
+import { isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
 import { startupOptions, statementBounds } from './pool_settings.js'
 import type { ServerTraits } from './server_traits.js'
 import { isRead, type Statement } from './statement.js'
+import { brokeConnection, outcomeOf, outcomeOfCommit } from './transaction_outcome.js'
+
+export { DatabaseAway }
 
 /** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
 export type Row = Record<string, string | null>
@@ -64,7 +67,7 @@ export interface DatabaseOptions {
 
 // Text in, text out: the driver parses nothing, so no digits or microseconds are lost.
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value }
-const TRANSACTION_ATTEMPTS_MAX = 5
+const ATTEMPTS_MAX = 5
 const KEEP_ALIVE_MS = 10_000
 
 /**
@@ -92,7 +95,8 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
   const { probe, signal, target } = options
-  const connections = { pool, pooled, probe, signal, target }
+  const distributed = 'distributed' in target && target.distributed === true
+  const connections = { pool, pooled, probe, signal, target, distributed }
   const { onFailure } = options
   const watched = <T>(work: Promise<T>): Promise<T> =>
     onFailure === undefined
@@ -110,27 +114,13 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   }
 }
 
-/**
- * The database is unavailable: it cannot be reached, or the connection broke. `in_doubt` tells whether a write had
- * already been sent, outside a transaction or as its commit: nobody knows whether it took effect.
- */
-export class DatabaseAway extends AnnalsError {
-  constructor(
-    readonly in_doubt: boolean,
-    cause: unknown,
-  ) {
-    super('unavailable', 'The database cannot be reached at the moment. Nothing was stored; retry shortly.', {
-      cause,
-    })
-  }
-}
-
 interface Connections {
   pool: pg.Pool
   pooled: boolean
   probe: AvailabilityProbe | undefined
   signal: AbortSignal | undefined
   target: ConnectionTarget
+  distributed: boolean
 }
 
 async function runOnPool(
@@ -139,16 +129,18 @@ async function runOnPool(
   parameters: readonly Parameter[],
   onSending?: () => void,
 ): Promise<Row[]> {
-  const client = await connect(connections)
-  try {
-    onSending?.()
-    const rows = await run(client, statement, parameters, connections)
-    client.release()
-    return rows
-  } catch (error) {
-    // A broken connection is not returned to the pool; after an error of the statement it remains usable.
-    client.release(connections.signal?.aborted || isConnectionLoss((error as Error).cause ?? error))
-    throw error
+  for (let attempt = 1; ; attempt++) {
+    const client = await connect(connections)
+    try {
+      onSending?.()
+      const rows = await run(client, statement, parameters, connections)
+      client.release()
+      return rows
+    } catch (error) {
+      // A broken connection is not returned to the pool; after an error of the statement it remains usable.
+      client.release(connections.signal?.aborted || brokeConnection((error as Error).cause ?? error))
+      if (!isTransient(error) || attempt >= ATTEMPTS_MAX) throw error
+    }
   }
 }
 
@@ -175,7 +167,7 @@ async function run(
   client: pg.PoolClient,
   statement: Statement,
   parameters: readonly Parameter[],
-  { probe, pooled, signal, target }: Connections,
+  { probe, pooled, signal, target, distributed }: Connections,
 ): Promise<Row[]> {
   signal?.throwIfAborted()
   try {
@@ -189,7 +181,9 @@ async function run(
     return (await (probe?.orSilence(answer) ?? answer)).rows
   } catch (error) {
     if (signal?.aborted && error === signal.reason) throw error
-    if (isUnavailable(error)) throw new DatabaseAway(isConnectionLoss(error) && !isRead(statement), error)
+    const outcome = statement === COMMIT ? outcomeOfCommit(error, distributed) : outcomeOf(error, distributed)
+    const in_doubt = outcome === 'in doubt' && !isRead(statement)
+    if (in_doubt || isUnavailable(error)) throw new DatabaseAway(in_doubt, error)
     if (error instanceof Error) Object.assign(error, { statement: statement.name })
     throw error
   }
@@ -204,7 +198,7 @@ async function transaction<T>(
       return await transactionOnce(connections, work)
     } catch (error) {
       const isRepeatable = isTransient(error) || error instanceof CommitRefused
-      if (isRepeatable && attempt < TRANSACTION_ATTEMPTS_MAX) continue
+      if (isRepeatable && attempt < ATTEMPTS_MAX) continue
       throw error instanceof CommitRefused ? error.cause : error
     }
   }
@@ -215,6 +209,11 @@ class CommitRefused extends Error {
   constructor(override readonly cause: unknown) {
     super('the commit was refused', { cause })
   }
+}
+
+/** Whether an answer to COMMIT may be another one if the transaction is run again: a machine did not take part. */
+function isRefused(error: unknown): boolean {
+  return error instanceof DatabaseAway ? !error.in_doubt : sqlStateOf(error) === 'XX000'
 }
 
 async function transactionOnce<T>(
@@ -233,9 +232,9 @@ async function transactionOnce<T>(
     await run(client, COMMIT, [], connections)
     return result
   } catch (error) {
-    if (error instanceof DatabaseAway || connections.signal?.aborted) broken = true
+    if (connections.signal?.aborted || brokeConnection((error as Error).cause ?? error)) broken = true
     else await client.query('ROLLBACK').catch(() => (broken = true))
-    if (committing && isRefusedCommit(error)) throw new CommitRefused(error)
+    if (committing && isRefused(error)) throw new CommitRefused(error)
     // Anything uncommitted is rolled back, whatever happened to the connection.
     throw error instanceof DatabaseAway && !committing ? new DatabaseAway(false, error.cause) : error
   } finally {

@@ -14,19 +14,21 @@ export function isTransient(error: unknown): boolean {
   return state === '40001' || state === '40P01'
 }
 
-/** Citus's answer to a COMMIT that one of its machines did not prepare: nothing was committed. */
-export function isRefusedCommit(error: unknown): boolean {
-  return sqlStateOf(error) === 'XX000'
-}
-
-/** A unique violation. The constraint's name does not matter, because distributed tables rename constraints. */
+/**
+ * A unique violation. The constraint's name does not matter, because distributed tables rename constraints. What Citus
+ * inserts by COPY from the coordinator fails with its own SQLSTATE and only the worker's message.
+ */
 export function isUniqueViolation(error: unknown): boolean {
-  return sqlStateOf(error) === '23505'
+  return sqlStateOf(error) === '23505' || isRelayed(error, /^duplicate key value violates unique constraint/)
 }
 
 /** A foreign key violation: the referenced row is gone, or a referencing row still exists. */
 export function isForeignKeyViolation(error: unknown): boolean {
-  return sqlStateOf(error) === '23503'
+  return sqlStateOf(error) === '23503' || isRelayed(error, /violates foreign key constraint/)
+}
+
+function isRelayed(error: unknown, message: RegExp): boolean {
+  return sqlStateOf(error) === 'XX000' && message.test((error as Error).message)
 }
 
 /** The table does not exist: nobody has migrated this database yet. */

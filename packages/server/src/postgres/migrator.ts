@@ -5,7 +5,6 @@ import { StartError } from '../errors.js'
 import { cancelBackend } from './cancel_statement.js'
 import type { ConnectionTarget } from './database.js'
 import { isTransient, isUndefinedTable, isUniqueViolation, sqlStateOf } from './database_errors.js'
-import { installFunctions } from './install_functions.js'
 import { migrationStatements } from './migration_statements.js'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
@@ -42,8 +41,6 @@ export async function migrate(
       if (await apply(client, migration, target, signal)) onProgress(`Applied migration ${migration.name}`)
     }
     await refuseNewerSchema(client, newest)
-    signal?.throwIfAborted()
-    await installFunctions(client)
   } finally {
     await client.end().catch(() => {})
   }

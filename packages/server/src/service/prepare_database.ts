@@ -3,8 +3,8 @@ import { exposureWarnings, signsInByCode } from '../configuration/exposure.js'
 import { createSignInCode } from '../console_api/sign_in.js'
 import { checkEmbeddedConnections, locateDatabase } from '../postgres/connection_target.js'
 import { openDatabase } from '../postgres/database.js'
-import { migrate } from '../postgres/migrator.js'
 import { ensureDefaultProject } from '../projects/projects.js'
+import { migrateDatabase } from './migrate_database.js'
 
 /** A database ready for services: migrated, with a default project. */
 export interface PreparedDatabase {
@@ -30,7 +30,7 @@ export async function prepareDatabase(
   for (const warning of exposureWarnings(config)) onProgress(`Warning: ${warning}`)
   const location = await locateDatabase(config, onProgress)
   try {
-    await migrate(location.target, onProgress)
+    await migrateDatabase(location.target, onProgress)
     const { database_wait_ms_max: wait_ms_max, statement_ms_max } = config
     const database = openDatabase({
       target: location.target,

@@ -10,11 +10,11 @@ import { WorkThread } from '../http/work_thread/work_thread.js'
 import { Metrics } from '../metrics/metrics.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { describeError } from '../postgres/database_errors.js'
-import { migrate } from '../postgres/migrator.js'
 import { ensureDefaultProject } from '../projects/projects.js'
 import { TokenDirectory } from '../projects/tokens/token_directory.js'
 import { UsageDirectory } from '../projects/usage.js'
 import { LogOutput } from './log_output.js'
+import { migrateDatabase } from './migrate_database.js'
 import type { PreparedDatabase } from './prepare_database.js'
 import { limitLongWork, openLog, openPools, startHousekeeping, type Undo } from './service_parts.js'
 
@@ -53,7 +53,7 @@ export async function startService(
   try {
     const location = await locateDatabase(config, onProgress)
     undo.push(() => location.release())
-    if (!worker) await migrate(location.target, onProgress)
+    if (!worker) await migrateDatabase(location.target, onProgress)
     const pools = openPools(config, location.target, logger, metrics, undo)
     const start = pools.requests.of('start')
     const api_key = worker ? undefined : await ensureDefaultProject(start, config.api_key)

@@ -2,7 +2,8 @@ import type { Config } from '../configuration/config.js'
 import { Appender } from '../log/append/appender.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { type Database, openDatabase } from '../postgres/database.js'
-import { checkSchema, migrate } from '../postgres/migrator.js'
+import { checkSchema } from '../postgres/migrator.js'
+import { migrateDatabase } from './migrate_database.js'
 
 /** How a command's use of the database differs from a request's. */
 export interface WorkOptions {
@@ -26,7 +27,7 @@ export async function workOnDatabase<T>(
   const location = await locateDatabase(config, onProgress)
   try {
     options.signal?.throwIfAborted()
-    if (schema === undefined) await migrate(location.target, onProgress, options.signal)
+    if (schema === undefined) await migrateDatabase(location.target, onProgress, options.signal)
     else if (schema === 'check') await checkSchema(location.target)
     const { database_wait_ms_max, statement_ms_max } = config
     const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }

@@ -22,12 +22,12 @@ Example:
     .action(async () => {
       const { locateDatabase } = await import('../../postgres/connection_target.js')
       const { distribute } = await import('../../postgres/distribute.js')
-      const { migrate } = await import('../../postgres/migrator.js')
+      const { migrateDatabase } = await import('../../service/migrate_database.js')
       const location = await locateDatabase(readConfig(process.env), tellProgress)
       const work = async (signal: AbortSignal) => {
         const { target } = location
         const tables = await tellTime('Distributing', async () => {
-          await migrate(target, tellProgress, signal)
+          await migrateDatabase(target, tellProgress, signal)
           return distribute(target, tellProgress, signal)
         })
         process.stdout.write(

@@ -14,10 +14,11 @@ export function migrateCommand(): Command {
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgresql://annals:…@db/annals annals migrate')
     .action(async () => {
       const { locateDatabase } = await import('../../postgres/connection_target.js')
-      const { migrate, schemaVersion } = await import('../../postgres/migrator.js')
+      const { schemaVersion } = await import('../../postgres/migrator.js')
+      const { migrateDatabase } = await import('../../service/migrate_database.js')
       const location = await locateDatabase(readConfig(process.env), tellProgress)
       const work = async (signal: AbortSignal) => {
-        await tellTime('Migrating', () => migrate(location.target, tellProgress, signal))
+        await tellTime('Migrating', () => migrateDatabase(location.target, tellProgress, signal))
         process.stdout.write(`The schema has version ${schemaVersion()}.\n`)
       }
       try {
