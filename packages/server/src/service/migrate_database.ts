@@ -1,6 +1,6 @@
 import { CREATE_LEARNING_SPACE, MERGE_META } from '../learning/learning_space_queries.js'
 import { ERASE_SLICE_OF_ENTRIES } from '../lifecycle/erase/erasure_queries.js'
-import { APPEND_ENTRIES } from '../log/append/append_queries.js'
+import { APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from '../log/append/append_queries.js'
 import { MERGE_MESSAGE_META } from '../log/read/message_queries.js'
 import type { ConnectionTarget } from '../postgres/database.js'
 import { installFunctions } from '../postgres/install_functions.js'
@@ -12,6 +12,7 @@ import { CREATE_SESSION, MERGE_CONFIGS, REPLACE_CONFIGS } from '../sessions/sess
 /** Every function that statements of this version call. */
 export const STORED_FUNCTIONS: readonly StoredFunction[] = [
   APPEND_ENTRIES,
+  APPEND_MARKED_ENTRIES,
   COPY_SHORT_SESSION,
   CREATE_LEARNING_SPACE,
   CREATE_SESSION,

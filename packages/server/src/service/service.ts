@@ -16,7 +16,7 @@ import { UsageDirectory } from '../projects/usage.js'
 import { LogOutput } from './log_output.js'
 import { migrateDatabase } from './migrate_database.js'
 import type { PreparedDatabase } from './prepare_database.js'
-import { limitLongWork, openLog, openPools, startHousekeeping, type Undo } from './service_parts.js'
+import { limitLongWork, openLog, openPools, startBackgroundWork, type Undo } from './service_parts.js'
 
 /** A running service. */
 export interface Service extends Omit<PreparedDatabase, 'release'> {
@@ -60,10 +60,9 @@ export async function startService(
     const log = await openLog(config, pools, location.listening, metrics, undo)
     const thread = new WorkThread(config.body_bytes_max)
     undo.push(() => thread.close())
-    startHousekeeping(config, pools.requests.of('housekeeping'), logger, undo)
+    const changes = startBackgroundWork(config, pools, logger, metrics, undo)
 
     let serving = true
-    const tokens = new TokenDirectory(pools.reserved, config.token_cache_ms)
     const app = await buildApp({
       config,
       logger,
@@ -72,8 +71,9 @@ export async function startService(
       reserved: pools.reserved,
       longWork: limitLongWork(config),
       thread,
-      tokens,
+      tokens: new TokenDirectory(pools.reserved, config.token_cache_ms),
       usage: new UsageDirectory(pools.requests),
+      changes,
       ...log,
       worker,
       isServing: () => serving,
@@ -88,6 +88,7 @@ export async function startService(
     const url = await listen(app, config)
     const stop = () => {
       serving = false
+      void changes.stop() // Beside the requests that are still answered.
       return unwind()
     }
     return {
@@ -118,6 +119,7 @@ export async function describeApiAsJson(): Promise<string> {
     thread: unused,
     memory: unused,
     appender: unused,
+    changes: unused,
     tokens: unused,
     feed: unused,
     usage: unused,

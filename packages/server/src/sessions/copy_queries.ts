@@ -1,3 +1,4 @@
+import { markChanges } from '../changes/mark_changes.js'
 import { insertTerms } from '../lists/term_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
@@ -66,7 +67,7 @@ BEGIN
   RETURNING s.id, s.user_id, s.configs, s.created_at INTO made;
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
   VALUES (p_project, p_copy, head.last_seq, head.total_tokens, greatest(now(), head.updated_at),
-    ${copiedId('head.last_message_id', 'p_copy')}, head.bytes, head.counted);${insertTerms('sessions', 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};
+    ${copiedId('head.last_message_id', 'p_copy')}, head.bytes, head.counted);${insertTerms('sessions', 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_copy AS session_id)', { isNew: true })};
   INSERT INTO entries AS e (${ENTRY_COLUMNS})
   SELECT ${copiedEntry('o.project_id', 'p_copy')}
   FROM entries o
@@ -165,7 +166,7 @@ export const MAKE_COPIED_SESSION = storedFunction(
   VALUES (p_project, p_copy, p_user, p_configs, p_disable_task_tracking, now());
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
   VALUES (p_project, p_copy, p_last_seq, p_total_tokens, greatest(now(), p_updated_at),
-    ${copiedId('p_last_message', 'p_copy')}, p_bytes, p_counted);${insertTerms('sessions', 'p_project', '(SELECT p_copy AS id, p_user AS user_id, p_configs AS configs, now() AS created_at)')};
+    ${copiedId('p_last_message', 'p_copy')}, p_bytes, p_counted);${insertTerms('sessions', 'p_project', '(SELECT p_copy AS id, p_user AS user_id, p_configs AS configs, now() AS created_at)')};${markChanges('p_project', '(SELECT p_copy AS session_id)', { isNew: true })};
   RETURN ${answerJson('p_session', 'p_copy')};
 END`,
 )

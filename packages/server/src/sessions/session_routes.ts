@@ -17,6 +17,7 @@ import { deleteSession } from '../lifecycle/erase/erasure.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
 import { copySession } from './copy_session.js'
+import { LAST_ACTIVITY } from './last_activity.js'
 import { CopiedSession, CreateSessionBody, ListSessionsQuery, SessionParams } from './session_schema.js'
 import { createSession, findSessions, readSession } from './sessions.js'
 
@@ -29,26 +30,30 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'listSessions',
         summary: "List the project's sessions",
         description:
-          'In order of `created_at`. A walk by cursor returns every session that exists throughout it exactly once.',
+          'In order of `created_at`, or of the last activity. A walk by cursor returns every session that exists throughout it exactly once.',
         tags: ['Sessions'],
         querystring: ListSessionsQuery,
         response: responses({
           description: 'A page of sessions.',
           data: PageOf(Type.Ref('Session')),
-          errors: ['invalid_cursor'],
+          errors: ['invalid_cursor', 'being_prepared'],
         }),
       },
     },
     async (request, reply) => {
-      const { user, filter_by_configs, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const { user, filter_by_configs, order_by, cursor, time_desc = false } = request.query
+      const { limit = PAGE_LIMIT_DEFAULT } = request.query
       const configs = parseFilter('filter_by_configs', filter_by_configs)
       const { project_id } = request
-      const cursors = new Cursors('sessions', project_id, time_desc, user, configs)
+      const isByActivity = order_by === LAST_ACTIVITY.name
+      const list = isByActivity ? 'sessions by last activity' : 'sessions'
+      const cursors = new Cursors(list, project_id, time_desc, user, configs)
       const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
+      if (isByActivity) await parts.changes.prepare(request.database, project_id, LAST_ACTIVITY.name)
       return answerList(
         reply,
         cursors,
-        () => findSessions(request.database, { project_id, user, configs }, position),
+        () => findSessions(request.database, { project_id, user, configs }, position, order_by),
         limit,
       )
     },

@@ -8,6 +8,7 @@ import type { Listed } from '../lists/listed.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import { type Room, withinRoom } from '../projects/usage.js'
+import { listSessionsByActivity } from './last_activity_queries.js'
 import {
   COMPARE_SESSION,
   CREATE_SESSION,
@@ -148,7 +149,9 @@ export async function findSessions(
   database: Queryable,
   filter: { project_id: string; user?: string | undefined; configs?: string | undefined },
   position: ListPosition,
+  order_by: 'created_at' | 'last_activity' = 'created_at',
 ): Promise<Listed[]> {
-  const { statement, parameters } = listSessions(filter, position)
+  const list = order_by === 'last_activity' ? listSessionsByActivity : listSessions
+  const { statement, parameters } = list(filter, position)
   return (await database.query(statement, parameters)) as unknown as Listed[]
 }

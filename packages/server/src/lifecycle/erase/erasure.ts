@@ -2,6 +2,7 @@ import { notFound } from '../../errors.js'
 import type { Database, Queryable } from '../../postgres/database.js'
 import { isForeignKeyViolation } from '../../postgres/database_errors.js'
 import type { Statement } from '../../postgres/statement.js'
+import { ERASE_ACTIVITY } from '../../sessions/last_activity_queries.js'
 import { DELETE_USER, LOCK_USER } from '../../users/user_queries.js'
 import {
   eraseRemains,
@@ -97,7 +98,9 @@ export async function eraseProject(database: Database, project_id: string): Prom
     await database.query(ERASE_PROJECT.api_keys, [project_id])
     await eraseSessionsOfProject(database, project_id)
     await eraseLearningSpacesOfProject(database, project_id)
-    await eraseAll(database, project_id, ERASE_PROJECT.keys)
+    for (const rows of ['keys', 'marks', 'cursors', 'consumers'] as const)
+      await eraseAll(database, project_id, ERASE_PROJECT[rows])
+    await eraseAll(database, project_id, ERASE_ACTIVITY)
     try {
       await eraseAll(database, project_id, ERASE_PROJECT.users)
       const removed = await database.query(ERASE_PROJECT.project, [project_id])

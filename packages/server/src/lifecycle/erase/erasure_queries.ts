@@ -1,6 +1,7 @@
 import { dropTerms } from '../../lists/term_queries.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
+import { DROP_ACTIVITY } from '../../sessions/last_activity_queries.js'
 
 /**
  * Deletes sessions with their logs, in one transaction and in this order. `lock` waits for appends in flight, in the
@@ -37,6 +38,16 @@ INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at)
 SELECT $1::uuid, r.session_id, r.last_seq, now() FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, last_seq)
 ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_seq, excluded.last_seq)`,
   ),
+  /** First of all that a consumer of changes writes: whoever is about to write more waits for the lock, and finds no mark. */
+  marks: prepared(
+    'erase_marks',
+    `
+WITH cursors AS (
+  DELETE FROM change_cursors AS u WHERE u.project_id = $1 AND u.session_id = ANY ($2::uuid[])
+)
+DELETE FROM change_marks AS c WHERE c.project_id = $1 AND c.session_id = ANY ($2::uuid[])`,
+  ),
+  activity: DROP_ACTIVITY,
   /** Found by the sessions' configs, and so before these are deleted. */
   terms: prepared('erase_session_terms', dropTerms('sessions')),
   sessions: prepared(
@@ -155,6 +166,9 @@ export const ERASE_PROJECT = {
     'SELECT l.id FROM learning_spaces l WHERE l.project_id = $1 ORDER BY l.id LIMIT $2',
   ),
   keys: someOf('idempotency_keys', 'key'),
+  marks: someOf('change_marks', 'session_id'),
+  cursors: someOf('change_cursors', 'session_id'),
+  consumers: someOf('project_consumers', 'consumer'),
   users: someOf('users', 'id'),
   project: prepared('erase_project', 'DELETE FROM projects AS p WHERE p.id = $1 RETURNING p.id'),
 } as const

@@ -42,6 +42,10 @@ export interface FlushPlan {
   wanted: AppendedEntry[]
   /** The entries of each request. */
   placed: ReadonlyMap<OpenAppend, Place[]>
+  /** Whether the project may have consumers of changes, for which the sessions are marked. */
+  marks: boolean
+  /** Until when, by performance.now(), the plan may be sent: see AppendRequest. */
+  valid_until: number
 }
 
 /**
@@ -74,7 +78,15 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     ...keyParameters(placed),
     wantedBack.length === 0 ? null : plainArray(wantedBack),
   ]
-  return { parameters, wanted: wantedBack.map((index) => added[index - 1]!.entry), placed }
+  const valid_until = Math.min(...open.map(({ request }) => request.unmarked_until))
+  const marks = !(valid_until > performance.now())
+  return {
+    parameters,
+    wanted: wantedBack.map((index) => added[index - 1]!.entry),
+    placed,
+    marks,
+    valid_until: marks ? Number.POSITIVE_INFINITY : valid_until,
+  }
 }
 
 function partsOf(open: readonly OpenAppend[]): SessionPart[] {
