@@ -28,10 +28,9 @@ function answerJson(source: string, copy: string): string {
 }
 
 /**
- * Copies a session with a short log. The lock on its head keeps deletions away,
- * so that the log stays as the head says; appends go on. `p_copy` is
- * the id of the copy, `p_key` may be null. Answer: JSON; null if there is no such session, or its log is longer than
- * `p_entries_max` or `p_bytes_max`.
+ * Copies a session with a short log. The lock on its head keeps deletions away, so that the log stays as the head says;
+ * appends go on. `p_copy` is the id of the copy, `p_key` may be null. Answer: JSON; null if there is no such session, or
+ * its log is longer than `p_entries_max` or `p_bytes_max`.
  */
 export const COPY_SHORT_SESSION = storedFunction(
   'copy_short_session',
