@@ -1,5 +1,6 @@
 import type { Config } from '../configuration/config.js'
 import type { Database } from '../postgres/database.js'
+import { checkCluster } from './cluster.js'
 import { checkConnections } from './connections.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
 import { PING, READ_CLOCK, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
@@ -29,6 +30,7 @@ export async function checkDatabase(
     ...(await attempt('connections', () => checkConnections(database, config, workers))),
     ...(await attempt('vacuum', () => checkVacuum(database))),
     ...(await attempt('transactions', () => checkHolders(database))),
+    ...(await attempt('cluster', () => checkCluster(database))),
   ]
 }
 

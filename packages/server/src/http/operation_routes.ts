@@ -1,10 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Database } from '../postgres/database.js'
 import { schemaVersion } from '../postgres/migrator.js'
 import { planned } from '../postgres/statement.js'
 import type { AppParts, AppServer } from './service_context.js'
 
 const CHECK = planned('check_ready', 'SELECT max(version) AS version FROM schema_migrations')
 
-/** For operators: is the process alive, can it serve. Without the envelope. */
+const FIND_WORKERS_AWAY = planned(
+  'find_workers_away',
+  "SELECT w.nodename || ':' || w.nodeport AS worker FROM run_command_on_workers('SELECT 1') AS w WHERE NOT w.success",
+)
+/** A worker that takes connections and never answers would hold the question for as long as a statement may run. */
+const WORKERS_MS_MAX = 2_000
+
+/**
+ * For operators: is the process alive, can it serve. Without the envelope. On a cluster a node can serve the projects
+ * whose workers answer, and so is ready; it names the workers that do not.
+ */
 export function operationRoutes(app: AppServer, { reserved, isServing }: AppParts): void {
   app.get('/health', async (_request, reply) => reply.send({ status: 'ok' }))
 
@@ -12,12 +24,26 @@ export function operationRoutes(app: AppServer, { reserved, isServing }: AppPart
     if (!isServing()) return reply.code(503).send({ status: 'stopping' })
     try {
       const [row] = await reserved.query(CHECK, [])
-      const fits = Number(row?.version) === schemaVersion()
-      return fits
-        ? reply.send({ status: 'ready' })
-        : reply.code(503).send({ status: 'schema of another version' })
+      if (Number(row?.version) !== schemaVersion())
+        return reply.code(503).send({ status: 'schema of another version' })
+      if (!reserved.distributed) return reply.send({ status: 'ready' })
+      return reply.send({ status: 'ready', workers_away: await findWorkersAway(reserved) })
     } catch {
       return reply.code(503).header('retry-after', '1').send({ status: 'database away' })
     }
   })
+}
+
+/** The workers of a cluster that cannot be reached, or that some cannot, if the answer takes too long. */
+async function findWorkersAway(database: Database): Promise<string[]> {
+  const asked = database.query(FIND_WORKERS_AWAY, []).then((rows) => rows.map((row) => row.worker!))
+  asked.catch(() => {})
+  const timeout = new AbortController()
+  try {
+    const late = sleep(WORKERS_MS_MAX, ['a worker that does not answer'], { signal: timeout.signal })
+    late.catch(() => {})
+    return await Promise.race([asked, late])
+  } finally {
+    timeout.abort()
+  }
 }

@@ -27,6 +27,8 @@ export interface Queryable {
 
 /** Runs statements and transactions. */
 export interface Database extends Queryable {
+  /** It is a Citus cluster. */
+  readonly distributed?: boolean
   /** Runs `work` in one transaction; repeats it if PostgreSQL asks for that (40001, 40P01). */
   transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>
 }
@@ -110,6 +112,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       watched(runOnPool(connections, statement, parameters, onSending)),
     transaction: (work) => watched(transaction(connections, work)),
     close: () => pool.end(),
+    distributed,
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }
 }
