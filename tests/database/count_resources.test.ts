@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { countedOfUser } from '../../packages/server/src/lifecycle/count_owned.ts'
+import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
 import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
+import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { countResources } from '../../packages/server/src/users/users.ts'
 import { useLog } from './log_fixture.ts'
 import { watched } from './watched_reads.ts'
@@ -32,7 +35,12 @@ describe('counting what a user has', () => {
       )
     }
     const looks: number[] = []
-    const counts = await countResources(watched(connection, 'sessions', looks), project_id, 'ada')
+    const counts = await countResources(
+      watched(connection, 'sessions', looks),
+      countedOfUser(registryOf(MODULES).tables),
+      project_id,
+      'ada',
+    )
     expect(counts).toEqual({ sessions, learning_spaces: 0 })
     expect(Math.max(...looks)).toBeLessThanOrEqual(10_000)
   })

@@ -7,14 +7,13 @@ import { everyStatement } from './every_statement.ts'
 
 /** What asks every project, because that is its task; docs/scale.md lists them. */
 const ASKS_EVERY_PROJECT = [
-  'find_marks',
   'find_projects_with_remains',
-  'find_scans',
   'verify_measure_session_heads',
   'verify_measure_sessions',
   'verify_measure_list_terms',
   'verify_measure_learning_spaces',
   'verify_measure_idempotency_keys',
+  'verify_measure_users',
   'verify_next_project_users',
   'verify_next_project_sessions',
   'verify_next_project_session_heads',
@@ -22,6 +21,7 @@ const ASKS_EVERY_PROJECT = [
   'verify_next_project_idempotency_keys',
   'verify_next_project_learning_spaces',
   'verify_next_project_erased_sessions',
+  'verify_next_project_list_terms',
 ]
 
 interface Plan {

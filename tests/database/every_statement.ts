@@ -1,7 +1,11 @@
 import { readdirSync } from 'node:fs'
+import { LEARNING_SPACES } from '../../packages/server/src/learning/learning_space_queries.ts'
+import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
+import { isOwner, type Table } from '../../packages/server/src/lifecycle/table.ts'
 import type { ListPosition } from '../../packages/server/src/lists/keyset_queries.ts'
 import type { Statement } from '../../packages/server/src/postgres/statement.ts'
-import { LAST_ACTIVITY } from '../../packages/server/src/sessions/last_activity.ts'
+import { MODULES } from '../../packages/server/src/service/modules.ts'
+import { SESSIONS } from '../../packages/server/src/sessions/session_queries.ts'
 
 const SOURCES = new URL('../../packages/server/src/', import.meta.url)
 const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
@@ -9,16 +13,33 @@ const TIME = '2026-01-02T00:00:00.000000Z'
 
 /** Exported functions that give text for statements, and no statement. */
 const GIVES_TEXT =
-  /(Json|Text|Terms|Term|^rememberAnswer$|^ofUser|^beside|^composed|^directionOf|^listParameters|^listStatement|^termsStatement)$|^(beside|composed)$/
+  /(Json|Text|Terms|Term|^rememberAnswer|^beside|^composed|^directionOf|^listParameters|^listStatement|^termsStatement)$|^(beside|composed)$/
 
-type Composer = (...given: never[]) => { statement: Statement } | Statement
+type Composer = (...given: never[]) => unknown
+
+const { tables, all_tables } = registryOf(MODULES)
+const exported = tables.filter((table) => table.exported)
+const owners = tables.filter(isOwner)
+const afterOf = (table: Table) =>
+  (table.order ?? table.key).map((name) => (name === 'created_at' ? TIME : ID))
+
 /** What a composer is called with to give all its statements; one that is not here fails the test. */
 const CALLS: Record<string, unknown[][]> = {
-  listSessions: lists({ configs: '{"a":1}' }),
-  listSessionsByActivity: lists({ configs: '{"a":1}' }),
-  leaseMarks: [[LAST_ACTIVITY]],
-  scanSlice: [['entries'], [LAST_ACTIVITY.name, LAST_ACTIVITY.isBehind]],
-  listLearningSpaces: lists({ meta: '{"a":1}' }),
+  filteredList: [SESSIONS, LEARNING_SPACES].flatMap((list) =>
+    lists({ document: '{"a":1}' }).map((given) => [list, ...given]),
+  ),
+  eraseRows: tables.map((table) => [table]),
+  eraseOwners: owners.map((table) => [table]),
+  countSome: product(
+    owners.filter(({ erased_with }) => erased_with === 'user'),
+    [true, false],
+  ),
+  restoreStatements: exported.filter(({ own }) => !own?.restore).map((table) => [table, undefined]),
+  verifyPiece: tables.filter(({ own }) => !own?.verify).map((table) => [table, tables]),
+  rowChecks: [],
+  measureStatements: [[tables]],
+  nextProjectStatements: [[all_tables]],
+  exportOne: owners.map((table) => [table]),
   listUsers: positions().map((position) => [ID, position]),
   readEntries: product(
     ['event', 'item', 'message', 'message_id', 'message_meta'],
@@ -38,13 +59,17 @@ const CALLS: Record<string, unknown[][]> = {
     1_000_000,
   ]),
   exportUsers: [undefined, ID].map((after) => [
+    exported.find(({ kind }) => kind === 'user'),
     { project_id: ID, identifier: after && 'ada', after, limit: 100 },
   ]),
-  exportOwned: product(
-    ['sessions', 'learning_spaces'],
-    [undefined, { first: ID, last: ID }],
-    [undefined, { user_id: ID, created_at: TIME, id: ID }],
-  ).map(([table, range, after]) => [table, { project_id: ID, range, after, limit: 100 }]),
+  exportOwned: exported
+    .filter(({ erased_with }) => erased_with !== 'project')
+    .flatMap((table) =>
+      product([null, [ID, ID]], [undefined, afterOf(table)]).map(([owner_ids, after]) => [
+        table,
+        { project_id: ID, owner_ids: after && owner_ids ? [ID] : owner_ids, after, limit: 100 },
+      ]),
+    ),
   findOldSessions: product(
     [{}, { user_id: ID }, { configs: '{"a":1}' }],
     [undefined, { created_at: TIME, id: ID }],
@@ -81,8 +106,7 @@ function composedBy(name: string, composer: Composer): Statement[] {
   if (GIVES_TEXT.test(name)) return []
   const calls = CALLS[name]
   if (!calls) throw new Error(`Say in tests/database/every_statement.ts how ${name} is called.`)
-  const made = calls.map((given) => composer(...(given as never[])))
-  return made.map((one) => ('statement' in one ? one.statement : one))
+  return calls.flatMap((given) => statementsIn(composer(...(given as never[]))))
 }
 
 function statementsIn(value: unknown): Statement[] {

@@ -1,3 +1,5 @@
+import { MERGED_BYTES_MAX } from './limits.js'
+
 /**
  * The catalogue of errors that callers can get: one row for each name, with its HTTP status and, if waiting helps,
  * the seconds after which a retry makes sense. A domain error is thrown anywhere below HTTP and becomes a response in
@@ -29,7 +31,6 @@ const CATALOGUE = {
   rate_limited: { status: 429, retry_after_s: 1 },
   headers_too_large: { status: 431 },
   internal_error: { status: 500 },
-  being_prepared: { status: 503, retry_after_s: 5 },
   unavailable: { status: 503, retry_after_s: 1 },
   overloaded: { status: 503, retry_after_s: 1 },
 } as const satisfies Record<string, { status: number; retry_after_s?: number }>
@@ -82,6 +83,14 @@ export function keyReused(): AnnalsError {
   return new AnnalsError(
     'idempotency_key_reused',
     'This Idempotency-Key was used for another request. Use a new key for a new request.',
+  )
+}
+
+/** The result of a merge would be too large. */
+export function mergedTooLarge(field: string): AnnalsError {
+  return new AnnalsError(
+    'payload_too_large',
+    `/${field} would exceed ${MERGED_BYTES_MAX} bytes after the merge. Delete keys first.`,
   )
 }
 

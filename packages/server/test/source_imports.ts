@@ -1,11 +1,10 @@
 import { dirname, join, relative } from 'node:path'
 import ts from 'typescript'
 
-/** What a file imports, at its top or later by `import()`, except what `skip` says. */
-export function importsOf(source: ts.SourceFile, skip: (node: ts.Node) => boolean = () => false): string[] {
+/** What a file imports, types included, at its top or later by `import()`. */
+export function importsOf(source: ts.SourceFile): string[] {
   const found: string[] = []
   const visit = (node: ts.Node): void => {
-    if (skip(node)) return
     const specifier =
       ts.isImportDeclaration(node) || ts.isExportDeclaration(node)
         ? node.moduleSpecifier
@@ -21,23 +20,9 @@ export function importsOf(source: ts.SourceFile, skip: (node: ts.Node) => boolea
   return found
 }
 
-/** Whether an import leaves nothing behind when it is compiled. */
-export function isTypeOnly(node: ts.Node): boolean {
-  if (ts.isImportTypeNode(node)) return true
-  if (!ts.isImportDeclaration(node) || !node.importClause) return false
-  if (node.importClause.phaseModifier === ts.SyntaxKind.TypeKeyword) return true
-  const { name, namedBindings } = node.importClause
-  return (
-    !name &&
-    !!namedBindings &&
-    ts.isNamedImports(namedBindings) &&
-    namedBindings.elements.every((one) => one.isTypeOnly)
-  )
-}
-
 /** The files of ours that a file imports, as names below src. */
-export function ownImports(name: string, source: ts.SourceFile, skip?: (node: ts.Node) => boolean): string[] {
-  return importsOf(source, skip)
+export function ownImports(name: string, source: ts.SourceFile): string[] {
+  return importsOf(source)
     .filter((specifier) => specifier.startsWith('.'))
     .map((specifier) => relative('.', join(dirname(name), specifier)).replace(/\.js$/, '.ts'))
 }

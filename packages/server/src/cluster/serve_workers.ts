@@ -1,11 +1,13 @@
-import { tellProgress } from '../cli/database/with_database.js'
-import type { Running } from '../cli/service/serve.js'
 import type { Config } from '../configuration/config.js'
 import { StartError } from '../errors.js'
 import { defaultMemoryBytes } from '../fairness/memory_budget.js'
 import { prepareDatabase } from '../service/prepare_database.js'
+import type { Service } from '../service/service.js'
 import { FirstWorkerFailed, findFreePort, Workers } from './primary.js'
 import { findPrimary } from './worker.js'
+
+/** A service, in one process or several. */
+export type Running = Service & { workers?: number }
 
 /** In addition to the time for requests in flight: to disconnect from the database. */
 const STOP_MS_EXTRA = 5_000
@@ -14,8 +16,12 @@ const STOP_MS_EXTRA = 5_000
  * annals serve --workers: prepares the database once, then runs `count` processes. Undefined if the first of them did
  * not start; it has reported why, and the exit code is its.
  */
-export async function serveByWorkers(config: Config, count: number): Promise<Running | undefined> {
-  const prepared = await prepareDatabase(config, tellProgress, count)
+export async function serveByWorkers(
+  config: Config,
+  count: number,
+  say: (sentence: string) => void,
+): Promise<Running | undefined> {
+  const prepared = await prepareDatabase(config, say, count)
   const port = config.port === 0 ? await findFreePort(config.host) : config.port
   const workers = new Workers({
     count,
@@ -25,7 +31,7 @@ export async function serveByWorkers(config: Config, count: number): Promise<Run
       ANNALS_MEMORY_BYTES_MAX: `${config.memory_bytes_max || defaultMemoryBytes(count)}`,
     },
     stop_ms_max: config.drain_ms_max + STOP_MS_EXTRA,
-    say: tellProgress,
+    say,
   })
   try {
     const url = await workers.start()
@@ -48,12 +54,16 @@ export async function serveByWorkers(config: Config, count: number): Promise<Run
 }
 
 /** annals serve --worker: one of these processes. `stopping` resolves with the signal that stops it. */
-export async function serveAsWorker(config: Config, stopping: Promise<string>): Promise<void> {
+export async function serveAsWorker(
+  config: Config,
+  stopping: Promise<string>,
+  say: (sentence: string) => void,
+): Promise<void> {
   const primary = findPrimary()
   if (!primary)
     throw new StartError('--worker is only for processes started by `annals serve --workers`. Use that one.')
   const service = await import('../service/service.js')
-    .then(({ startService }) => startService(config, tellProgress, primary))
+    .then(({ startService }) => startService(config, say, primary))
     .catch((error) => {
       void primary.leave()
       throw error

@@ -1,16 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
 import { consoleRoutes } from '../console_api/console_routes.js'
-import { learningSpaceRoutes } from '../learning/learning_space_routes.js'
-import { eventRoutes } from '../log/event_routes.js'
-import { messageRoutes } from '../log/message_routes.js'
-import { timelineRoutes } from '../log/timeline_routes.js'
 import { metricsRoutes } from '../metrics/metrics_routes.js'
-import { adminRoutes } from '../projects/admin_routes.js'
-import { adminUsageRoutes, usageRoutes } from '../projects/usage_routes.js'
-import { configsRoutes } from '../sessions/configs_routes.js'
-import { sessionRoutes } from '../sessions/session_routes.js'
-import { userRoutes } from '../users/user_routes.js'
 import { admitRequests } from './admission/admit_requests.js'
 import { authenticate } from './admission/authenticate.js'
 import { authenticateAdmin } from './admission/authenticate_admin.js'
@@ -25,6 +16,8 @@ import { sendInPieces } from './answer/answer_pieces.js'
 import { allowOrigins } from './answer/cors.js'
 import { answerErrors } from './answer/errors.js'
 import { endQueuedAnswers } from './answer/queued_answers.js'
+import type { AppServer } from './app_server.js'
+import type { ModuleRoutes } from './module.js'
 import { docsRoutes } from './openapi/docs_routes.js'
 import { describeApi } from './openapi/openapi.js'
 import { operationRoutes } from './operation_routes.js'
@@ -34,7 +27,7 @@ import { readBodies } from './request/read_body.js'
 import { requestIdOf } from './request/request_id.js'
 import { traceRequests } from './request/trace_requests.js'
 import { validateRequests } from './request/validate.js'
-import type { AppParts, AppServer } from './service_context.js'
+import type { AppParts } from './service_context.js'
 
 // Fastify would load Ajv and its own serializer unless it is given others here; ours are set below.
 const notOurs = () => (): never => {
@@ -42,7 +35,7 @@ const notOurs = () => (): never => {
 }
 
 /** The service as an HTTP application, not yet listening. */
-export async function buildApp(parts: AppParts): Promise<AppServer> {
+export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]): Promise<AppServer> {
   const { config, logger } = parts
   const app: AppServer = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
@@ -71,7 +64,7 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
   endQueuedAnswers(app.server)
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
-  await describeApi(app)
+  await describeApi(app, modules)
   logRequests(app)
   answerErrors(app)
   readBodies(app, parts.thread)
@@ -88,19 +81,12 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
       await limitRates(authenticated, config.rate_limit_per_second)
       shedAppends(authenticated, parts.appender)
       pingRoutes(authenticated)
-      usageRoutes(authenticated, parts)
-      sessionRoutes(authenticated, parts)
-      configsRoutes(authenticated)
-      eventRoutes(authenticated, parts)
-      messageRoutes(authenticated, parts)
-      timelineRoutes(authenticated, parts)
-      learningSpaceRoutes(authenticated)
-      userRoutes(authenticated, parts)
+      for (const module of modules) module.project?.(authenticated, parts)
     },
     { prefix: '/api/v1' },
   )
 
-  if (config.admin_token !== undefined) await administrate(app, parts, config.admin_token)
+  if (config.admin_token !== undefined) await administrate(app, parts, modules, config.admin_token)
 
   // An open tail would keep a stopping service running for ever.
   app.addHook('preClose', async () => parts.feed.close())
@@ -113,12 +99,16 @@ export async function buildApp(parts: AppParts): Promise<AppServer> {
 }
 
 /** The operator's routes, which need the admin token. */
-async function administrate(app: AppServer, parts: AppParts, admin_token: string): Promise<void> {
+async function administrate(
+  app: AppServer,
+  parts: AppParts,
+  modules: readonly ModuleRoutes[],
+  admin_token: string,
+): Promise<void> {
   await app.register(
     async (administrated: AppServer) => {
       authenticateAdmin(administrated, admin_token)
-      adminRoutes(administrated, parts)
-      adminUsageRoutes(administrated, parts)
+      for (const module of modules) module.admin?.(administrated, parts)
     },
     { prefix: '/admin/v1' },
   )

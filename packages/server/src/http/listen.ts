@@ -1,5 +1,5 @@
 import { StartError } from '../errors.js'
-import type { AppServer } from './service_context.js'
+import type { AppServer } from './app_server.js'
 
 /**
  * Backlog of connections to be accepted; the system may limit it further (net.core.somaxconn). One turn of the event

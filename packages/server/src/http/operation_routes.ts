@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../postgres/database.js'
 import { schemaVersion } from '../postgres/migrator.js'
 import { planned } from '../postgres/statement.js'
-import type { AppParts, AppServer } from './service_context.js'
+import type { AppServer } from './app_server.js'
+import type { AppParts } from './service_context.js'
 
 const CHECK = planned('check_ready', 'SELECT max(version) AS version FROM schema_migrations')
 

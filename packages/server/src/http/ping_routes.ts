@@ -1,6 +1,6 @@
 import { responses } from '../contract/responses.js'
 import { Empty, NoQuery } from '../contract/schema.js'
-import type { AppServer } from './service_context.js'
+import type { AppServer } from './app_server.js'
 
 const PONG = '{"code":0,"error":"","msg":"pong","data":{}}'
 

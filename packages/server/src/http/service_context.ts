@@ -1,17 +1,10 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type {
-  FastifyBaseLogger,
-  FastifyInstance,
-  RawReplyDefaultExpression,
-  RawRequestDefaultExpression,
-  RawServerDefault,
-} from 'fastify'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import type { Changes } from '../changes/changes.js'
 import type { Config } from '../configuration/config.js'
 import type { FairSemaphore } from '../fairness/fair_semaphore.js'
 import type { MemoryBudget } from '../fairness/memory_budget.js'
+import type { Erasure } from '../lifecycle/erase/erasure.js'
+import type { TableRegistry } from '../lifecycle/registry.js'
 import type { Appender } from '../log/append/appender.js'
 import type { Feed } from '../log/follow/feed.js'
 import type { Metrics } from '../metrics/metrics.js'
@@ -39,14 +32,15 @@ export interface AppParts {
   database: SharedDatabase
   /** Connections for what must always get through: looking up keys, and readiness. */
   reserved: Database
+  /** The tables of all modules. */
+  registry: TableRegistry
+  erasure: Erasure
   /** Slots for requests that run many statements, such as copies and erasures; owners are projects. */
   longWork: FairSemaphore
   /** For work that would hold the event loop too long. */
   thread: WorkThread
   memory: MemoryBudget
   appender: Appender
-  /** Runs what looks at sessions that have changed. */
-  changes: Pick<Changes, 'prepare' | 'touched'>
   tokens: TokenDirectory
   feed: Feed
   usage: UsageDirectory
@@ -56,11 +50,3 @@ export interface AppParts {
   /** Whether the service accepts requests: false after SIGTERM. */
   isServing: () => boolean
 }
-
-export type AppServer = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->

@@ -1,17 +1,17 @@
-import {
-  directionOf,
-  type ListPosition,
-  type ListStatement,
-  listParameters,
-  listStatement,
-} from '../lists/keyset_queries.js'
+import type { FilteredList } from '../lists/filtered_list_queries.js'
 import { mergedJson } from '../lists/merged_json.js'
-import { learningSpaceJson } from '../lists/resource_json.js'
-import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, termsStatement } from '../lists/term_queries.js'
+import { timestamps } from '../lists/resource_json.js'
+import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../lists/term_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
-import { FIND_OR_CREATE_OWNER, ofUser } from '../users/user_queries.js'
+import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
+
+export const SPACE_LIST: TermedList = { table: 'learning_spaces', document: 'meta' }
+
+function learningSpaceJson(space: string): string {
+  return `json_build_object('id', ${space}.id, 'user_id', ${space}.user_id, 'meta', ${space}.meta, ${timestamps(space)})::text`
+}
 
 /**
  * Creates a learning space, its user if new, and its idempotency key. `p_id` is the space's, `p_user` an identifier or
@@ -36,7 +36,7 @@ export const CREATE_LEARNING_SPACE = storedFunction(
 BEGIN${FIND_OR_CREATE_OWNER}
   INSERT INTO learning_spaces AS l (project_id, id, user_id, meta, created_at, updated_at)
   VALUES (p_project, p_id, owner, coalesce(nullif(p_body -> 'meta', 'null'), '{}'), now(), now())
-  RETURNING l.* INTO made;${insertTerms('learning_spaces', 'p_project', '(SELECT made.id, made.user_id, made.meta, made.created_at)')};
+  RETURNING l.* INTO made;${insertTerms(SPACE_LIST, 'p_project', '(SELECT made.id, made.user_id, made.meta, made.created_at)')};
   answer := ${learningSpaceJson('made')};${rememberAnswer('p_id')}
   RETURN answer;
 END`,
@@ -69,7 +69,7 @@ BEGIN
   SELECT ${mergedJson('before.meta', "(p_body -> 'meta')")} INTO after;
   IF octet_length(after::text) > p_bytes_max THEN
     RETURN '';
-  END IF;${moveTerms('learning_spaces', 'before', 'after')}
+  END IF;${moveTerms(SPACE_LIST, 'before', 'after')}
   UPDATE learning_spaces AS l SET meta = after, updated_at = greatest(now(), l.updated_at)
   WHERE l.project_id = p_project AND l.id = p_id
   RETURNING l.* INTO made;
@@ -77,31 +77,5 @@ BEGIN
 END`,
 )
 
-/** Which learning spaces a list shows. */
-export interface LearningSpaceFilter {
-  project_id: string
-  /** A user's identifier. */
-  user?: string | undefined
-  /** A JSON object as text, not empty: only spaces whose meta contains it. */
-  meta?: string | undefined
-}
-
-/** A page of learning spaces. */
-export function listLearningSpaces(filter: LearningSpaceFilter, position: ListPosition): ListStatement {
-  const json = learningSpaceJson('t')
-  const direction = directionOf(position)
-  const parameters = listParameters(filter.project_id, position)
-  const table = 'learning_spaces'
-  if (filter.meta !== undefined) {
-    const statement = termsStatement({ name: 'list_learning_spaces', list: table, json, direction })
-    return { statement, parameters: [...parameters, filter.meta, filter.user ?? null] }
-  }
-  if (filter.user !== undefined) {
-    const parts = { name: 'list_learning_spaces_of_user', table, condition: ofUser('$5') }
-    return {
-      statement: listStatement({ ...parts, json, direction }),
-      parameters: [...parameters, filter.user],
-    }
-  }
-  return { statement: listStatement({ name: 'list_learning_spaces', table, json, direction }), parameters }
-}
+/** The list of learning spaces. */
+export const LEARNING_SPACES: FilteredList = { list: SPACE_LIST, json: learningSpaceJson('t') }

@@ -1,28 +1,28 @@
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
 import { Empty, NoQuery, PageOf } from '../contract/schema.js'
+import { notFound } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
-import { answerList, readListCursor } from '../http/answer/page_answer.js'
+import { answerFilteredList } from '../http/answer/page_answer.js'
+import type { AppServer } from '../http/app_server.js'
 import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
 import { checkMeta, takeSpace } from '../http/request/bodies.js'
-import { Cursors } from '../http/request/cursor.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { takeBody } from '../http/request/taken_body.js'
-import type { AppServer } from '../http/service_context.js'
-import { deleteLearningSpace } from '../lifecycle/erase/erasure.js'
-import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import type { AppParts } from '../http/service_context.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
+import { LEARNING_SPACES } from './learning_space_queries.js'
 import {
   CreateLearningSpaceBody,
   LearningSpaceParams,
   ListLearningSpacesQuery,
   PatchLearningSpaceBody,
 } from './learning_space_schema.js'
-import { createLearningSpace, findLearningSpaces, mergeMeta, readLearningSpace } from './learning_spaces.js'
+import { createLearningSpace, mergeMeta, readLearningSpace } from './learning_spaces.js'
 
 /** Learning spaces: create, read, list, merge into, delete. */
-export function learningSpaceRoutes(app: AppServer): void {
+export function learningSpaceRoutes(app: AppServer, { erasure }: AppParts): void {
   app.post(
     '/learning_spaces',
     {
@@ -129,7 +129,9 @@ export function learningSpaceRoutes(app: AppServer): void {
       },
     },
     async (request, reply) => {
-      await deleteLearningSpace(request.database, request.project_id, request.params.learning_space_id)
+      const { database, project_id, params } = request
+      const erased = await erasure.erase(database, project_id, 'learning_space', [params.learning_space_id])
+      if (!erased.learning_spaces) throw notFound('learning_space')
       return answer(reply, '{}')
     },
   )
@@ -153,17 +155,8 @@ function listRoute(app: AppServer): void {
       },
     },
     async (request, reply) => {
-      const { user, filter_by_meta, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
-      const meta = parseFilter('filter_by_meta', filter_by_meta)
-      const { project_id } = request
-      const cursors = new Cursors('learning_spaces', project_id, time_desc, user, meta)
-      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-      return answerList(
-        reply,
-        cursors,
-        () => findLearningSpaces(request.database, { project_id, user, meta }, position),
-        limit,
-      )
+      const document = parseFilter('filter_by_meta', request.query.filter_by_meta)
+      return answerFilteredList(request, reply, LEARNING_SPACES, request.query, document)
     },
   )
 }

@@ -1,18 +1,10 @@
-import { notFound } from '../errors.js'
+import { mergedTooLarge, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import { MERGED_BYTES_MAX } from '../limits.js'
-import { type Created, createOnce } from '../lists/create_once.js'
-import type { ListPosition } from '../lists/keyset_queries.js'
-import type { Listed } from '../lists/listed.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
+import { type Created, createOnce } from '../log/create_once.js'
 import type { Database, Queryable } from '../postgres/database.js'
-import { mergedTooLarge } from '../sessions/sessions.js'
-import {
-  CREATE_LEARNING_SPACE,
-  listLearningSpaces,
-  MERGE_META,
-  READ_LEARNING_SPACE,
-} from './learning_space_queries.js'
+import { CREATE_LEARNING_SPACE, MERGE_META, READ_LEARNING_SPACE } from './learning_space_queries.js'
 
 /** A request to create a learning space. `body` is the JSON as sent; meta is taken from it. */
 export interface LearningSpaceRequest {
@@ -65,14 +57,4 @@ export async function mergeMeta(
   if (answer === null) throw notFound('learning_space')
   if (answer === '') throw mergedTooLarge('meta')
   return answer
-}
-
-/** A page of learning spaces, one more than `limit` if there are more. */
-export async function findLearningSpaces(
-  database: Queryable,
-  filter: { project_id: string; user?: string | undefined; meta?: string | undefined },
-  position: ListPosition,
-): Promise<Listed[]> {
-  const { statement, parameters } = listLearningSpaces(filter, position)
-  return (await database.query(statement, parameters)) as unknown as Listed[]
 }

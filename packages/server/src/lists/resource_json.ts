@@ -9,7 +9,7 @@ export function timestampText(expression: string): string {
   return `to_char(${expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }
 
-function timestamps(alias: string): string {
+export function timestamps(alias: string): string {
   return `'created_at', ${timestampText(`${alias}.created_at`)}, 'updated_at', ${timestampText(`${alias}.updated_at`)}`
 }
 
@@ -18,10 +18,6 @@ export function sessionJson(session: string, head: string): string {
   return `json_build_object('id', ${session}.id, 'project_id', ${session}.project_id, 'user_id', ${session}.user_id,
     'configs', ${session}.configs, 'disable_task_tracking', ${session}.disable_task_tracking,
     'created_at', ${timestampText(`${session}.created_at`)}, 'updated_at', ${timestampText(`${head}.updated_at`)})::text`
-}
-
-export function learningSpaceJson(space: string): string {
-  return `json_build_object('id', ${space}.id, 'user_id', ${space}.user_id, 'meta', ${space}.meta, ${timestamps(space)})::text`
 }
 
 export function userJson(user: string): string {

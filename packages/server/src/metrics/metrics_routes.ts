@@ -1,5 +1,6 @@
 import { AnnalsError } from '../errors.js'
-import type { AppParts, AppServer } from '../http/service_context.js'
+import type { AppServer } from '../http/app_server.js'
+import type { AppParts } from '../http/service_context.js'
 import { AppendInDoubt } from '../log/append/append_request.js'
 import { DatabaseAway } from '../postgres/database.js'
 

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { ConnectionTarget } from './database.js'
+import type { ConnectionTarget } from './connection_address.js'
 
 const LOOK_EVERY_MS = 100
 /** After a statement has taken this long, we check whether the database still answers. */

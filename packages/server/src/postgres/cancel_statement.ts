@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import type { ConnectionTarget } from './database.js'
+import type { ConnectionTarget } from './connection_address.js'
 
 /** How long a cancelled statement may take to end. Behind a pooler nothing cancels it, and it is abandoned. */
 const END_MS_MAX = 500

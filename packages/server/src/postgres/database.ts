@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { type AvailabilityProbe, SILENCE } from './availability_probe.js'
 import { orCancelled } from './cancel_statement.js'
+import type { ConnectionTarget } from './connection_address.js'
 import { DatabaseAway } from './database_away.js'
 import { isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
 import { startupOptions, statementBounds } from './pool_settings.js'
-import type { ServerTraits } from './server_traits.js'
 import { isRead, type Statement } from './statement.js'
 import { brokeConnection, outcomeOf, outcomeOfCommit } from './transaction_outcome.js'
 
@@ -40,9 +40,7 @@ export interface DatabasePool extends Database {
   usage(): { total: number; idle: number; waiting: number }
 }
 
-export type ConnectionTarget =
-  | ({ connectionString: string } & Partial<ServerTraits>)
-  | { host: string; port: number; database: string; user: string }
+export type { ConnectionTarget }
 
 export interface DatabaseOptions {
   target: ConnectionTarget

@@ -3,10 +3,11 @@ import { responses } from '../contract/responses.js'
 import { Empty, NoQuery } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
+import type { AppServer } from '../http/app_server.js'
 import { takeWhole } from '../http/request/bodies.js'
 import { takeBody } from '../http/request/taken_body.js'
-import type { AppParts, AppServer } from '../http/service_context.js'
-import { eraseProject } from '../lifecycle/erase/erasure.js'
+import type { AppParts } from '../http/service_context.js'
+import type { Erasure } from '../lifecycle/erase/erasure.js'
 import type { Database } from '../postgres/database.js'
 import {
   ChangeProjectBody,
@@ -32,11 +33,11 @@ const SECURITY = [{ admin_token: [] }]
 /** Projects and their tokens, for the operator. */
 export function adminRoutes(app: AppServer, parts: AppParts): void {
   const database = parts.database.of('operator')
-  projectRoutes(app, database)
+  projectRoutes(app, database, parts.erasure)
   tokenRoutes(app, database)
 }
 
-function projectRoutes(app: AppServer, database: Database): void {
+function projectRoutes(app: AppServer, database: Database, erasure: Erasure): void {
   app.post(
     '/projects',
     {
@@ -124,7 +125,7 @@ function projectRoutes(app: AppServer, database: Database): void {
       },
     },
     async (request, reply) => {
-      await eraseProject(database, request.params.project_id)
+      await erasure.eraseProject(database, request.params.project_id)
       return answer(reply, '{}')
     },
   )

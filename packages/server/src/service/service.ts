@@ -5,8 +5,11 @@ import { exposureWarnings, signsInByCode } from '../configuration/exposure.js'
 import { createSignInCode } from '../console_api/sign_in.js'
 import { buildApp } from '../http/app.js'
 import { closeWithin, listen } from '../http/listen.js'
-import type { WorkerParts } from '../http/service_context.js'
+import type { Module, ModuleRoutes } from '../http/module.js'
+import type { AppParts, WorkerParts } from '../http/service_context.js'
 import { WorkThread } from '../http/work_thread/work_thread.js'
+import { Erasure } from '../lifecycle/erase/erasure.js'
+import { registryOf } from '../lifecycle/registry.js'
 import { Metrics } from '../metrics/metrics.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { describeError } from '../postgres/database_errors.js'
@@ -15,10 +18,11 @@ import { TokenDirectory } from '../projects/tokens/token_directory.js'
 import { UsageDirectory } from '../projects/usage.js'
 import { LogOutput } from './log_output.js'
 import { migrateDatabase } from './migrate_database.js'
+import { functionsOf, MODULES } from './modules.js'
 import type { PreparedDatabase } from './prepare_database.js'
-import { limitLongWork, openLog, openPools, startBackgroundWork, type Undo } from './service_parts.js'
+import { openLifecycle, openLog, openPools, startHousekeeping, type Undo } from './service_parts.js'
 
-/** A running service. */
+/** A service that runs. */
 export interface Service extends Omit<PreparedDatabase, 'release'> {
   /** Its URL, such as http://127.0.0.1:8029. */
   url: string
@@ -38,6 +42,7 @@ export async function startService(
   config: Config,
   onProgress: (sentence: string) => void,
   worker?: WorkerParts,
+  modules: readonly Module[] = MODULES,
 ): Promise<Service> {
   const metrics = new Metrics()
   const undo: Undo = []
@@ -53,42 +58,41 @@ export async function startService(
   try {
     const location = await locateDatabase(config, onProgress)
     undo.push(() => location.release())
-    if (!worker) await migrateDatabase(location.target, onProgress)
+    if (!worker) await migrateDatabase(location.target, onProgress, undefined, functionsOf(modules))
     const pools = openPools(config, location.target, logger, metrics, undo)
     const start = pools.requests.of('start')
     const api_key = worker ? undefined : await ensureDefaultProject(start, config.api_key)
     const log = await openLog(config, pools, location.listening, metrics, undo)
     const thread = new WorkThread(config.body_bytes_max)
     undo.push(() => thread.close())
-    const changes = startBackgroundWork(config, pools, logger, metrics, undo)
+    const lifecycle = openLifecycle(config, modules)
+    startHousekeeping(config, lifecycle.erasure, pools.requests.of('housekeeping'), logger, undo)
 
     let serving = true
-    const app = await buildApp({
+    const parts: AppParts = {
       config,
       logger,
       metrics,
       database: pools.requests,
       reserved: pools.reserved,
-      longWork: limitLongWork(config),
+      ...lifecycle,
       thread,
       tokens: new TokenDirectory(pools.reserved, config.token_cache_ms),
       usage: new UsageDirectory(pools.requests),
-      changes,
       ...log,
       worker,
       isServing: () => serving,
-    })
+    }
+    const app = await buildApp(parts, await loadRoutes(modules))
     undo.push(() => closeWithin(config.drain_ms_max, app))
     for (const warning of worker ? [] : exposureWarnings(config)) {
       logger.warn(warning)
       onProgress(`Warning: ${warning}`)
     }
-    const signs_in = !worker && signsInByCode(config)
-    const sign_in_code = signs_in ? await createSignInCode(start) : undefined
+    const sign_in_code = !worker && signsInByCode(config) ? await createSignInCode(start) : undefined
     const url = await listen(app, config)
     const stop = () => {
       serving = false
-      void changes.stop() // Beside the requests that are still answered.
       return unwind()
     }
     return {
@@ -111,7 +115,10 @@ export async function describeApiAsJson(): Promise<string> {
   // This app never gets a request, so its parts are never used.
   const unused = {} as never
   const logger = pino({ level: 'silent' })
+  const registry = registryOf(MODULES)
   const parts = {
+    registry,
+    erasure: new Erasure(registry.tables),
     metrics: unused,
     database: { of: () => unused } as never,
     reserved: unused,
@@ -119,15 +126,19 @@ export async function describeApiAsJson(): Promise<string> {
     thread: unused,
     memory: unused,
     appender: unused,
-    changes: unused,
     tokens: unused,
     feed: unused,
     usage: unused,
     heartbeat: unused,
   }
-  const app = await buildApp({ config, logger, ...parts, isServing: () => false })
+  const app = await buildApp({ config, logger, ...parts, isServing: () => false }, await loadRoutes(MODULES))
   await app.ready()
   return `${JSON.stringify(app.swagger(), null, 2)}\n`
+}
+
+/** What answers the modules' requests; those of what refers to others first, as a reader of the API meets them. */
+export function loadRoutes(modules: readonly Module[]): Promise<ModuleRoutes[]> {
+  return Promise.all(modules.toReversed().map(async ({ routes }) => (await routes?.()) ?? {}))
 }
 
 /** The log. Its last lines are written however the process ends, as far as it can still do anything. */

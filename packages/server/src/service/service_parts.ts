@@ -1,32 +1,34 @@
 import type { Logger } from 'pino'
-import { Changes } from '../changes/changes.js'
 import type { Config } from '../configuration/config.js'
 import { AnnalsError } from '../errors.js'
 import { FairSemaphore } from '../fairness/fair_semaphore.js'
 import { defaultMemoryBytes, memoryBudget } from '../fairness/memory_budget.js'
 import { Heartbeat } from '../http/answer/heartbeat.js'
-import { forgetOldKeys } from '../lifecycle/erase/forget_old_keys.js'
-import { applyRetention } from '../lifecycle/erase/retention.js'
+import type { Module } from '../http/module.js'
+import { Erasure } from '../lifecycle/erase/erasure.js'
+import { registryOf } from '../lifecycle/registry.js'
 import { Appender } from '../log/append/appender.js'
 import { Feed } from '../log/follow/feed.js'
-import { watchChanges } from '../metrics/changes_metrics.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { AvailabilityProbe } from '../postgres/availability_probe.js'
 import { SILENT_BELL } from '../postgres/bell.js'
-import { type ConnectionTarget, DatabaseAway, type DatabasePool, openDatabase } from '../postgres/database.js'
+import {
+  type ConnectionTarget,
+  type Database,
+  DatabaseAway,
+  type DatabasePool,
+  openDatabase,
+} from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
-import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS, requestSettings } from '../postgres/pool_settings.js'
+import { RESERVED_CONNECTIONS, requestSettings } from '../postgres/pool_settings.js'
 import { PostgresBell } from '../postgres/postgres_bell.js'
 import { SharedPool } from '../postgres/shared_pool.js'
-import { UNMARKED_MS } from '../projects/tokens/key_look_ups.js'
-import { LAST_ACTIVITY } from '../sessions/last_activity.js'
+import { forgetOldKeys } from '../sessions/erase/forget_old_keys.js'
+import { applyRetention } from '../sessions/erase/retention.js'
 import { findTracing } from '../tracing/find_tracing.js'
 
 /** Share of the wait for the database after which one that does not answer counts as unavailable. */
 const PROBE_SHARE = 0.8
-
-/** For a message that is still on its way to the database, beside all else that is waited for. */
-const SETTLE_MARGIN_S = 15
 
 const TOO_MUCH_UNDER_WAY =
   'This project has too many requests in flight that need the database. Nothing was done; retry shortly.'
@@ -51,8 +53,6 @@ export interface Pools {
   appends: SharedPool
   /** For short queries that must always get through. */
   reserved: DatabasePool
-  /** For consumers of changes; cut off when they stop. */
-  changes: { database: DatabasePool; abort: AbortController }
 }
 
 /** Opens the pools. */
@@ -81,11 +81,8 @@ export function openPools(
     onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),
     onFailure: (error: unknown) => metrics.statementFailed(error),
   }
-  const abort = new AbortController()
-  // A commit that is lost with the machine takes the clearing of marks with it: what it did is done again.
-  const changes = { signal: abort.signal, settings: { ...shared.settings, synchronous_commit: 'off' } }
-  const open = (connections_max: number, more: object = {}) => {
-    const pool = openDatabase({ ...shared, connections_max, ...more })
+  const open = (connections_max: number) => {
+    const pool = openDatabase({ ...shared, connections_max })
     undo.push(() => pool.close())
     return pool
   }
@@ -102,12 +99,16 @@ export function openPools(
       refusal: () => new DatabaseAway(false, new Error('no connection for appends became free')),
     }),
     reserved: open(RESERVED_CONNECTIONS),
-    changes: { database: open(CHANGES_CONNECTIONS, changes), abort },
   }
 }
 
 /** Limits requests that run many statements, so that others get the database's time. */
-export function limitLongWork({ database_wait_ms_max: wait_ms_max }: Config): FairSemaphore {
+export function openLifecycle(config: Config, modules: readonly Module[]) {
+  const registry = registryOf(modules)
+  return { registry, erasure: new Erasure(registry.tables), longWork: limitLongWork(config) }
+}
+
+function limitLongWork({ database_wait_ms_max: wait_ms_max }: Config): FairSemaphore {
   return new FairSemaphore({
     places_max: LONG_WORK_MAX,
     wait_ms_max,
@@ -150,29 +151,20 @@ export async function openLog(
     aroundFlush: tracing && ((taken, run) => tracing.flush(taken, run)),
   })
   undo.push(() => appender.close())
-  metrics.watch({ appender, feed, memory, pools: { ...pools, changes: pools.changes.database } })
+  metrics.watch({ appender, feed, memory, pools })
   return { feed, heartbeat, memory, appender, tracing }
 }
 
-/**
- * What is done though nobody waits for it: what looks at changed sessions, over connections of its own, so that it takes
- * none from requests, and what is done every now and then.
- */
-export function startBackgroundWork(
+/** Periodic work that nobody requests. */
+export function startHousekeeping(
   config: Config,
-  pools: Pools,
+  erasure: Erasure,
+  database: Database,
   logger: Logger,
-  metrics: Metrics,
   undo: Undo,
-): Changes {
-  const settle_s = (UNMARKED_MS + config.statement_ms_max) / 1_000 + SETTLE_MARGIN_S
-  const changes = new Changes({ ...pools.changes, consumers: [LAST_ACTIVITY], logger, settle_s })
-  undo.push(() => changes.stop())
-  watchChanges(metrics.registry, changes)
-  const database = pools.requests.of('housekeeping')
+): void {
   const oldKeys = forgetOldKeys(database, logger)
   undo.push(() => oldKeys.stop())
-  const retention = applyRetention(database, logger, config.retention_ms)
+  const retention = applyRetention(database, erasure, logger, config.retention_ms)
   undo.push(() => retention.stop())
-  return changes
 }

@@ -1,8 +1,8 @@
-import { markChanges } from '../changes/mark_changes.js'
 import { insertTerms } from '../lists/term_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
+import { SESSION_LIST } from './session_queries.js'
 
 /**
  * Copies a session with its log, inside the database. Entries keep seqs and times. Ids are derived from the old ones
@@ -28,9 +28,10 @@ function answerJson(source: string, copy: string): string {
 }
 
 /**
- * Copies a session with a short log. The lock on its head keeps deletions away, so that the log stays as the head says;
- * appends go on. `p_copy` is the id of the copy, `p_key` may be null. Answer: JSON; null if there is no such session, or
- * its log is longer than `p_entries_max` or `p_bytes_max`.
+ * Copies a session with a short log. The lock on its head keeps deletions away,
+ * so that the log stays as the head says; appends go on. `p_copy` is
+ * the id of the copy, `p_key` may be null. Answer: JSON; null if there is no such session, or its log is longer than
+ * `p_entries_max` or `p_bytes_max`.
  */
 export const COPY_SHORT_SESSION = storedFunction(
   'copy_short_session',
@@ -66,7 +67,7 @@ BEGIN
   RETURNING s.id, s.user_id, s.configs, s.created_at INTO made;
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
   VALUES (p_project, p_copy, head.last_seq, head.total_tokens, greatest(now(), head.updated_at),
-    ${copiedId('head.last_message_id', 'p_copy')}, head.bytes, head.counted);${insertTerms('sessions', 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_copy AS session_id)', { isNew: true })};
+    ${copiedId('head.last_message_id', 'p_copy')}, head.bytes, head.counted);${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};
   INSERT INTO entries AS e (${ENTRY_COLUMNS})
   SELECT ${copiedEntry('o.project_id', 'p_copy')}
   FROM entries o
@@ -165,7 +166,7 @@ export const MAKE_COPIED_SESSION = storedFunction(
   VALUES (p_project, p_copy, p_user, p_configs, p_disable_task_tracking, now());
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
   VALUES (p_project, p_copy, p_last_seq, p_total_tokens, greatest(now(), p_updated_at),
-    ${copiedId('p_last_message', 'p_copy')}, p_bytes, p_counted);${insertTerms('sessions', 'p_project', '(SELECT p_copy AS id, p_user AS user_id, p_configs AS configs, now() AS created_at)')};${markChanges('p_project', '(SELECT p_copy AS session_id)', { isNew: true })};
+    ${copiedId('p_last_message', 'p_copy')}, p_bytes, p_counted);${insertTerms(SESSION_LIST, 'p_project', '(SELECT p_copy AS id, p_user AS user_id, p_configs AS configs, now() AS created_at)')};
   RETURN ${answerJson('p_session', 'p_copy')};
 END`,
 )
@@ -208,43 +209,3 @@ RETURNING x.session_id`,
     'UPDATE idempotency_keys AS k SET answer = $4 WHERE k.project_id = $1 AND k.key = $2 AND k.owner_id = $3',
   ),
 } as const
-
-/**
- * Takes copies from their writers, with their keys: what was written of them becomes remains of sessions (see
- * ERASE_REMAINS), and a repetition of the request begins anew. Answer (of each): the ids, separated by commas, or null.
- */
-export const END_COPIES = {
-  /** `p_copies`: ids of copies. */
-  own: endCopies('end_copies', 'p_copies', 'x.session_id = ANY (p_copies)'),
-  /** The same if the writer has not been heard of for long. */
-  abandoned: endCopies(
-    'end_abandoned_copies',
-    'p_copies',
-    'x.session_id = ANY (p_copies) AND x.leased_until < now()',
-  ),
-  /** `p_sources`: sessions that are copied. */
-  of_sources: endCopies('end_copies_of_sessions', 'p_sources', 'x.source_id = ANY (p_sources)'),
-} as const
-
-function endCopies(name: string, ids: string, which: string) {
-  return storedFunction(
-    name,
-    { p_project: 'uuid', [ids]: 'uuid[]' },
-    `DECLARE
-  ended uuid[] := '{}';
-  copy uuid;
-BEGIN
-  FOR copy IN
-    UPDATE erased_sessions AS x SET leased_until = NULL
-    WHERE x.project_id = p_project AND x.leased_until IS NOT NULL AND ${which}
-    RETURNING x.session_id
-  LOOP
-    ended := ended || copy;
-  END LOOP;
-  IF cardinality(ended) > 0 THEN
-    DELETE FROM idempotency_keys AS k WHERE k.project_id = p_project AND k.owner_id = ANY (ended);
-  END IF;
-  RETURN nullif(array_to_string(ended, ','), '');
-END`,
-  )
-}

@@ -2,13 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError, notFound } from '../errors.js'
 import type { FairSemaphore } from '../fairness/fair_semaphore.js'
 import { newId } from '../ids.js'
-import { eraseRemains } from '../lifecycle/erase/erase_sessions.js'
-import { type Created, createOnce } from '../lists/create_once.js'
+import type { Dependents } from '../lifecycle/table.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
+import { type Created, createOnce } from '../log/create_once.js'
 import { readLastSeq } from '../log/read/read_log.js'
+import { END_COPIES } from '../log/unfinished_copy_queries.js'
 import { type Database, DatabaseAway, type Queryable, type Row } from '../postgres/database.js'
 import { type Room, readBytes, withinRoom } from '../projects/usage.js'
-import { BEGIN_COPY, COPY_SHORT_SESSION, COPY_SLICE, END_COPIES, FINISH_COPY } from './copy_queries.js'
+import { BEGIN_COPY, COPY_SHORT_SESSION, COPY_SLICE, FINISH_COPY } from './copy_queries.js'
+import { eraseRemains } from './erase/erase_sessions.js'
 
 /** Most entries, and bytes of their JSON, that one statement copies: some hundred milliseconds of work. */
 const SLICE = { entries: 2_000, bytes: 4 * 1024 * 1024 }
@@ -27,6 +29,8 @@ export interface CopyRequest {
   isWanted: () => boolean
   /** Whether this process keeps running. */
   isServing: () => boolean
+  /** What else belongs to a session. */
+  dependents: Dependents
 }
 
 /** The progress of a long copy. */
@@ -189,12 +193,15 @@ function brokenOff(): AnnalsError {
 }
 
 /** Deletes what was written of a copy that will not be finished, while this process keeps running. */
-async function removeRemains(database: Database, { project_id, id, isServing }: Copy): Promise<void> {
-  // None: the copy was finished after all, although nobody could tell, or another process ended it and deletes the
+async function removeRemains(
+  database: Database,
+  { project_id, id, isServing, dependents }: Copy,
+): Promise<void> {
+  // No row: the copy was finished after all, although nobody could tell, or another process ended it and deletes the
   // rest.
   const [ended] = await database.query(END_COPIES.own.statement, [project_id, [id]])
   if (!ended?.answer) return
-  await eraseRemains(database, project_id, id, () => {
+  await eraseRemains(database, project_id, id, dependents, () => {
     if (!isServing()) throw brokenOff()
   })
 }

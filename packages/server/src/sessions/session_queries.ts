@@ -1,19 +1,14 @@
-import { markChanges } from '../changes/mark_changes.js'
-import {
-  beside,
-  directionOf,
-  type ListPosition,
-  type ListStatement,
-  listParameters,
-  listStatement,
-} from '../lists/keyset_queries.js'
+import type { FilteredList } from '../lists/filtered_list_queries.js'
+import { beside } from '../lists/keyset_queries.js'
 import { mergedJson } from '../lists/merged_json.js'
 import { sessionJson } from '../lists/resource_json.js'
-import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, termsStatement } from '../lists/term_queries.js'
+import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../lists/term_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
-import { FIND_OR_CREATE_OWNER, ofUser } from '../users/user_queries.js'
+import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
+
+export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs' }
 
 /**
  * Creates a session with its head, its user if new, and its idempotency key. `p_id` is the session's, `p_user` an
@@ -43,7 +38,7 @@ BEGIN${FIND_OR_CREATE_OWNER}
   RETURNING s.* INTO made;
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
   VALUES (p_project, p_id, 0, 0, now())
-  RETURNING h.* INTO made_head;${insertTerms('sessions', 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_id AS session_id)', { isNew: true })};
+  RETURNING h.* INTO made_head;${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};
   answer := ${sessionJson('made', 'made_head')};${rememberAnswer('p_id')}
   RETURN answer;
 END`,
@@ -56,12 +51,6 @@ export const READ_SESSION = prepared(
 SELECT ${sessionJson('s', 'h')} AS json
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2`,
-)
-
-/** The last seq of a session. Parameters: $1 project, $2 session. */
-export const READ_HEAD = prepared(
-  'read_head',
-  'SELECT h.last_seq FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
 )
 
 /**
@@ -90,10 +79,10 @@ const LOCK_CONFIGS = `
   SELECT s.id, s.user_id, s.configs, s.created_at INTO before
   FROM sessions s WHERE s.project_id = p_project AND s.id = p_session;`
 
-const STORE_CONFIGS = `${moveTerms('sessions', 'before', 'after')}
+const STORE_CONFIGS = `${moveTerms(SESSION_LIST, 'before', 'after')}
   UPDATE sessions AS s SET configs = after WHERE s.project_id = p_project AND s.id = p_session;
   UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  WHERE h.project_id = p_project AND h.session_id = p_session;${markChanges('p_project', '(SELECT p_session AS session_id)')};`
+  WHERE h.project_id = p_project AND h.session_id = p_session;`
 
 /** Replaces the configs of a session. Answer: its id; null if there is no such session. */
 export const REPLACE_CONFIGS = storedFunction(
@@ -128,40 +117,12 @@ BEGIN${LOCK_CONFIGS}
 END`,
 )
 
-/** Which sessions a list shows. */
-export interface SessionFilter {
-  project_id: string
-  /** A user's identifier. */
-  user?: string | undefined
-  /** A JSON object as text, not empty: only sessions whose configs contain it. */
-  configs?: string | undefined
-}
-
-const LISTED = {
+/** The list of sessions. */
+export const SESSIONS: FilteredList = {
+  list: SESSION_LIST,
   json: sessionJson('t', 'h'),
   join: beside(
     'h',
     'SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = t.id',
   ),
-}
-
-/** A page of sessions. */
-export function listSessions(filter: SessionFilter, position: ListPosition): ListStatement {
-  const direction = directionOf(position)
-  const parameters = listParameters(filter.project_id, position)
-  if (filter.configs !== undefined) {
-    const statement = termsStatement({ name: 'list_sessions', list: 'sessions', direction, ...LISTED })
-    return { statement, parameters: [...parameters, filter.configs, filter.user ?? null] }
-  }
-  if (filter.user !== undefined) {
-    const parts = { name: 'list_sessions_of_user', table: 'sessions', condition: ofUser('$5') }
-    return {
-      statement: listStatement({ ...parts, direction, ...LISTED }),
-      parameters: [...parameters, filter.user],
-    }
-  }
-  return {
-    statement: listStatement({ name: 'list_sessions', table: 'sessions', direction, ...LISTED }),
-    parameters,
-  }
 }

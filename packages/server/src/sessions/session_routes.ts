@@ -2,24 +2,23 @@ import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
 import { Empty, EmptyBody, NoQuery, PageOf } from '../contract/schema.js'
+import { notFound } from '../errors.js'
 import { roomFor } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
-import { answerList, readListCursor } from '../http/answer/page_answer.js'
+import { answerFilteredList } from '../http/answer/page_answer.js'
+import type { AppServer } from '../http/app_server.js'
 import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
 import { takeSession } from '../http/request/bodies.js'
-import { Cursors } from '../http/request/cursor.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { takeBody } from '../http/request/taken_body.js'
-import type { AppParts, AppServer } from '../http/service_context.js'
+import type { AppParts } from '../http/service_context.js'
 import { memberTexts } from '../json/slices.js'
-import { deleteSession } from '../lifecycle/erase/erasure.js'
-import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
 import { copySession } from './copy_session.js'
-import { LAST_ACTIVITY } from './last_activity.js'
+import { SESSIONS } from './session_queries.js'
 import { CopiedSession, CreateSessionBody, ListSessionsQuery, SessionParams } from './session_schema.js'
-import { createSession, findSessions, readSession } from './sessions.js'
+import { createSession, readSession } from './sessions.js'
 
 /** Sessions: list, create, read, delete, copy. */
 export function sessionRoutes(app: AppServer, parts: AppParts): void {
@@ -30,32 +29,19 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'listSessions',
         summary: "List the project's sessions",
         description:
-          'In order of `created_at`, or of the last activity. A walk by cursor returns every session that exists throughout it exactly once.',
+          'In order of `created_at`. A walk by cursor returns every session that exists throughout it exactly once.',
         tags: ['Sessions'],
         querystring: ListSessionsQuery,
         response: responses({
           description: 'A page of sessions.',
           data: PageOf(Type.Ref('Session')),
-          errors: ['invalid_cursor', 'being_prepared'],
+          errors: ['invalid_cursor'],
         }),
       },
     },
     async (request, reply) => {
-      const { user, filter_by_configs, order_by, cursor, time_desc = false } = request.query
-      const { limit = PAGE_LIMIT_DEFAULT } = request.query
-      const configs = parseFilter('filter_by_configs', filter_by_configs)
-      const { project_id } = request
-      const isByActivity = order_by === LAST_ACTIVITY.name
-      const list = isByActivity ? 'sessions by last activity' : 'sessions'
-      const cursors = new Cursors(list, project_id, time_desc, user, configs)
-      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-      if (isByActivity) await parts.changes.prepare(request.database, project_id, LAST_ACTIVITY.name)
-      return answerList(
-        reply,
-        cursors,
-        () => findSessions(request.database, { project_id, user, configs }, position, order_by),
-        limit,
-      )
+      const document = parseFilter('filter_by_configs', request.query.filter_by_configs)
+      return answerFilteredList(request, reply, SESSIONS, request.query, document)
     },
   )
 
@@ -133,7 +119,11 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
       },
     },
     async (request, reply) => {
-      await deleteSession(request.database, request.project_id, request.params.session_id)
+      const { project_id, params } = request
+      const { sessions } = await parts.erasure.erase(request.database, project_id, 'session', [
+        params.session_id,
+      ])
+      if (sessions === 0) throw notFound('session')
       return answer(reply, '{}')
     },
   )
@@ -173,6 +163,7 @@ function copyRoute(app: AppServer, parts: AppParts): void {
         room: roomFor(parts.usage, request),
         isWanted: () => !reply.raw.destroyed,
         isServing,
+        dependents: parts.erasure.dependentsOf('session'),
       })
       markReplayed(reply, copied.replayed)
       return answer(reply, copied.json)

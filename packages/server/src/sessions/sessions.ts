@@ -1,18 +1,14 @@
-import { AnnalsError, notFound } from '../errors.js'
+import { AnnalsError, mergedTooLarge, notFound } from '../errors.js'
 import { newId } from '../ids.js'
-import { FIND_REMAINS_OF } from '../lifecycle/erase/erasure_queries.js'
 import { MERGED_BYTES_MAX } from '../limits.js'
-import { createOnce } from '../lists/create_once.js'
-import type { ListPosition } from '../lists/keyset_queries.js'
-import type { Listed } from '../lists/listed.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
+import { createOnce } from '../log/create_once.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import { type Room, withinRoom } from '../projects/usage.js'
-import { listSessionsByActivity } from './last_activity_queries.js'
+import { FIND_REMAINS_OF } from './erase/erasure_queries.js'
 import {
   COMPARE_SESSION,
   CREATE_SESSION,
-  listSessions,
   MERGE_CONFIGS,
   READ_SESSION,
   REPLACE_CONFIGS,
@@ -134,24 +130,4 @@ export async function mergeConfigs(
   if (answer === null) throw notFound('session')
   if (answer === '') throw mergedTooLarge('configs')
   return answer
-}
-
-/** The result of a merge would be too large. */
-export function mergedTooLarge(field: string): AnnalsError {
-  return new AnnalsError(
-    'payload_too_large',
-    `/${field} would exceed ${MERGED_BYTES_MAX} bytes after the merge. Delete keys first.`,
-  )
-}
-
-/** A page of sessions, one more than `limit` if there are more. */
-export async function findSessions(
-  database: Queryable,
-  filter: { project_id: string; user?: string | undefined; configs?: string | undefined },
-  position: ListPosition,
-  order_by: 'created_at' | 'last_activity' = 'created_at',
-): Promise<Listed[]> {
-  const list = order_by === 'last_activity' ? listSessionsByActivity : listSessions
-  const { statement, parameters } = list(filter, position)
-  return (await database.query(statement, parameters)) as unknown as Listed[]
 }

@@ -3,15 +3,18 @@ import { responses } from '../contract/responses.js'
 import { NoQuery, PageOf } from '../contract/schema.js'
 import { answer } from '../http/answer/answer.js'
 import { answerList, readListCursor } from '../http/answer/page_answer.js'
+import type { AppServer } from '../http/app_server.js'
 import { Cursors } from '../http/request/cursor.js'
-import type { AppParts, AppServer } from '../http/service_context.js'
-import { eraseUser } from '../lifecycle/erase/erasure.js'
+import type { AppParts } from '../http/service_context.js'
+import { countedOfUser } from '../lifecycle/count_owned.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
-import { ErasedUser, ListUsersQuery, ResourceCounts, UserParams } from './user_schema.js'
+import { ErasedUser, ListUsersQuery, notYet, ResourceCounts, UserParams } from './user_schema.js'
 import { countResources, findUsers } from './users.js'
 
 /** Users: list, count what they have, erase. */
-export function userRoutes(app: AppServer, { longWork }: AppParts): void {
+export function userRoutes(app: AppServer, { longWork, erasure, registry }: AppParts): void {
+  const counted = countedOfUser(registry.tables)
+  const names = counted.map(({ name }) => name)
   app.get(
     '/user/ls',
     {
@@ -50,21 +53,20 @@ export function userRoutes(app: AppServer, { longWork }: AppParts): void {
         tags: ['Users'],
         params: UserParams,
         querystring: NoQuery,
-        response: responses({ description: 'The counts.', data: ResourceCounts, errors: ['user_not_found'] }),
+        response: responses({
+          description: 'The counts.',
+          data: ResourceCounts(names),
+          errors: ['user_not_found'],
+        }),
       },
     },
     async (request, reply) => {
-      const { sessions, learning_spaces } = await countResources(
-        request.database,
-        request.project_id,
-        request.params.identifier,
-      )
-      const counts = {
-        sessions_count: sessions,
-        learning_spaces_count: learning_spaces,
-        disks_count: 0,
-        skills_count: 0,
-      }
+      const { database, project_id, params } = request
+      const found = await countResources(database, counted, project_id, params.identifier)
+      const counts = Object.fromEntries([
+        ...names.map((name) => [`${name}_count`, found[name]]),
+        ...notYet(names).map((name) => [`${name}_count`, 0]),
+      ])
       return answer(reply, JSON.stringify({ counts }))
     },
   )
@@ -82,7 +84,7 @@ export function userRoutes(app: AppServer, { longWork }: AppParts): void {
         querystring: NoQuery,
         response: responses({
           description: 'What was deleted.',
-          data: ErasedUser,
+          data: ErasedUser(erasure.receiptNames()),
           errors: ['user_not_found'],
         }),
       },
@@ -90,7 +92,7 @@ export function userRoutes(app: AppServer, { longWork }: AppParts): void {
     async (request, reply) => {
       const { project_id, params } = request
       const deleted = await longWork.run(project_id, () =>
-        eraseUser(request.database, project_id, params.identifier),
+        erasure.eraseUser(request.database, project_id, params.identifier),
       )
       return answer(reply, JSON.stringify({ deleted }))
     },

@@ -1,4 +1,4 @@
-import Type from '#typebox'
+import Type, { type TSchema } from '#typebox'
 import { pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from '../contract/schema.js'
 
 export const User = Type.Object(
@@ -18,15 +18,28 @@ export const UserParams = Strict({ identifier: UserIdentifier })
 
 const Count = Type.Integer({ minimum: 0 })
 
-export const ResourceCounts = Type.Object({
-  counts: Type.Object({
-    sessions_count: Count,
-    learning_spaces_count: Count,
-    disks_count: Type.Literal(0),
-    skills_count: Type.Literal(0),
-  }),
-})
+/** What the contract has besides and this version has none of. */
+const NOT_YET = ['disks', 'skills']
 
-export const ErasedUser = Type.Object({
-  deleted: Type.Object({ sessions: Count, entries: Count, learning_spaces: Count }),
-})
+/** How many there are of the resources with these names. */
+export function ResourceCounts(names: readonly string[]) {
+  const counts = [
+    ...names.map((name) => [name, Count]),
+    ...notYet(names).map((name) => [name, Type.Literal(0)]),
+  ]
+  return Type.Object({
+    counts: Type.Object(
+      Object.fromEntries(counts.map(([name, count]) => [`${name as string}_count`, count as TSchema])),
+    ),
+  })
+}
+
+/** The names of counts that are always 0. */
+export function notYet(names: readonly string[]): string[] {
+  return NOT_YET.filter((name) => !names.includes(name))
+}
+
+/** How much went of what has these names. */
+export function ErasedUser(names: readonly string[]) {
+  return Type.Object({ deleted: Type.Object(Object.fromEntries(names.map((name) => [name, Count]))) })
+}

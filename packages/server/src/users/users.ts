@@ -1,8 +1,10 @@
 import { notFound } from '../errors.js'
+import { countOwned } from '../lifecycle/count_owned.js'
+import type { Counts, Table } from '../lifecycle/table.js'
 import type { ListPosition } from '../lists/keyset_queries.js'
 import type { Listed } from '../lists/listed.js'
 import type { Queryable } from '../postgres/database.js'
-import { COUNT_OWNED, COUNTED_AT_ONCE_MAX, FIND_USER, listUsers } from './user_queries.js'
+import { FIND_USER, listUsers } from './user_queries.js'
 
 /** A page of users, one more than `limit` if there are more. */
 export async function findUsers(
@@ -14,34 +16,16 @@ export async function findUsers(
   return (await database.query(statement, parameters)) as unknown as Listed[]
 }
 
-/** How many sessions and learning spaces a user has. @throws AnnalsError user_not_found */
+/** How much a user has of each of these tables, by their names. @throws AnnalsError user_not_found */
 export async function countResources(
   database: Queryable,
+  tables: readonly Table[],
   project_id: string,
   identifier: string,
-): Promise<{ sessions: number; learning_spaces: number }> {
+): Promise<Counts> {
   const [user] = await database.query(FIND_USER, [project_id, identifier])
   if (!user) throw notFound('user')
-  return {
-    sessions: await countOwned(database, 'sessions', project_id, user.id!),
-    learning_spaces: await countOwned(database, 'learning_spaces', project_id, user.id!),
-  }
-}
-
-async function countOwned(
-  database: Queryable,
-  what: keyof typeof COUNT_OWNED,
-  project_id: string,
-  user_id: string,
-): Promise<number> {
-  let count = 0
-  let after = ['-infinity', '00000000-0000-0000-0000-000000000000']
-  for (let found = COUNTED_AT_ONCE_MAX; found === COUNTED_AT_ONCE_MAX; count += found) {
-    const [last] = await database.query(COUNT_OWNED[what], [project_id, user_id, ...after])
-    found = Number(last?.found ?? 0)
-    if (last) after = [last.created_at!, last.id!]
-  }
-  return count
+  return countOwned(database, tables, project_id, user.id!)
 }
 
 /** The user that a list is filtered by: undefined without a filter, `nobody` if no user has the identifier. */

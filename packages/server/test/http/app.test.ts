@@ -3,12 +3,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/configuration/config.ts'
 import { memoryBudget } from '../../src/fairness/memory_budget.ts'
 import { buildApp } from '../../src/http/app.ts'
-import type { AppParts, AppServer } from '../../src/http/service_context.ts'
+import type { AppServer } from '../../src/http/app_server.ts'
+import type { AppParts } from '../../src/http/service_context.ts'
 import type { WorkArguments, WorkName } from '../../src/http/work_thread/thread_work.ts'
 import { ThreadWork } from '../../src/http/work_thread/thread_work.ts'
+import { Erasure } from '../../src/lifecycle/erase/erasure.ts'
+import { registryOf } from '../../src/lifecycle/registry.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
 import { DatabaseAway, type Row } from '../../src/postgres/database.ts'
 import type { Grant } from '../../src/projects/tokens/key_look_ups.ts'
+import { MODULES } from '../../src/service/modules.ts'
+import { loadRoutes } from '../../src/service/service.ts'
 
 const ADMIN_TOKEN = 'a'.repeat(32)
 const SESSION = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
@@ -27,10 +32,8 @@ beforeEach(async () => {
     expires_at_ms: undefined,
     rate_limit_per_second: undefined,
     quotas: { max_sessions: undefined, max_bytes: undefined, max_tails: undefined },
-    has_consumers: false,
-    unmarked_until: 0,
   })
-  app = await buildApp(fakeParts())
+  app = await buildApp(fakeParts(), await loadRoutes(MODULES))
 })
 afterEach(() => app.close())
 
@@ -65,6 +68,8 @@ function fakeParts(): AppParts {
     logger: pino({ level: 'silent' }),
     database: { of: () => database },
     reserved: database,
+    registry: registryOf(MODULES),
+    erasure: new Erasure(registryOf(MODULES).tables),
     longWork: { run: (_project_id: string, work: () => unknown) => work() },
     appender: {},
     thread: inlineThread(),

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fastify from 'fastify'
 import { expect, it, vi } from 'vitest'
-import type { AppParts, AppServer } from '../../src/http/service_context.ts'
+import type { AppServer } from '../../src/http/app_server.ts'
+import type { AppParts } from '../../src/http/service_context.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
 import { metricsRoutes } from '../../src/metrics/metrics_routes.ts'
 

@@ -1,11 +1,6 @@
 import { Command } from 'commander'
 import { parseWorkers } from '../service/serve.js'
-
-/** The command's options. */
-export interface DoctorOptions {
-  json?: boolean
-  workers?: number
-}
+import type { DoctorOptions } from './doctor_run.js'
 
 /** annals doctor */
 export function doctorCommand(): Command {

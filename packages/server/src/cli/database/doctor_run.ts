@@ -4,10 +4,15 @@ import { workOnDatabase } from '../../service/work_on_database.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { painter } from '../terminal/paint.js'
 import { visible } from '../terminal/visible.js'
-import type { DoctorOptions } from './doctor.js'
 import { tellProgress } from './with_database.js'
 
-/** The service's limit; a diagnosis must end even if a catalogue is large. */
+/** What the command line says of a diagnosis. */
+export interface DoctorOptions {
+  json?: boolean
+  workers?: number
+}
+
+/** What the service has as well; a diagnosis must end even if a catalogue is large. */
 const open: OpenDatabase = (config, work) =>
   workOnDatabase(config, tellProgress, work, { schema: 'any', wait_ms_max: 10_000, statement_ms_max: 60_000 })
 

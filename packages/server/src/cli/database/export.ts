@@ -1,14 +1,7 @@
 import { Command } from 'commander'
+import type { ExportOptions } from './export_run.js'
 import { runLongWork } from './long_work.js'
 import { withDatabaseForLong } from './with_database.js'
-
-/** The command's options. */
-export interface ExportOptions {
-  project: string
-  user?: string
-  session?: string
-  output: string
-}
 
 /** annals export */
 export function exportCommand(): Command {

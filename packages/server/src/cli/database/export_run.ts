@@ -1,4 +1,5 @@
 import { AnnalsError } from '../../errors.js'
+import { registryOf } from '../../lifecycle/registry.js'
 import {
   type ExportOutput,
   fileOutput,
@@ -14,9 +15,17 @@ import {
 import type { Database } from '../../postgres/database.js'
 import { schemaVersion } from '../../postgres/migrator.js'
 import { FIND_PROJECT } from '../../projects/project_queries.js'
+import { MODULES } from '../../service/modules.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { showProgress } from '../terminal/progress.js'
-import type { ExportOptions } from './export.js'
+
+/** What the command line says of an export. */
+export interface ExportOptions {
+  project: string
+  user?: string
+  session?: string
+  output: string
+}
 
 /** Runs `annals export`. */
 export async function runExport(
@@ -26,15 +35,17 @@ export async function runExport(
 ): Promise<void> {
   const project = await findProject(database, options.project)
   const scope: ExportScope = { project, user: options.user, session_id: options.session }
-  const entries = await measureExport(database, scope)
+  const { tables } = registryOf(MODULES)
+  const entries = await measureExport(database, scope, tables)
   const output = options.output === '-' ? streamOutput(process.stdout) : await fileOutput(options.output)
   const progress = showProgress('Exporting', 'entries', entries)
   try {
     const counts = await writeExport(database, scope, output, {
+      tables,
       schema_version: schemaVersion(),
       exported_at: new Date().toISOString(),
       signal,
-      onProgress: (counts) => progress.update(counts.entries, counts.bytes),
+      onProgress: (counts) => progress.update(counts.rows.entries ?? 0, counts.bytes),
     })
     await output.finish()
     progress.stop()
@@ -59,6 +70,7 @@ async function findProject(database: Database, name_or_id: string): Promise<{ id
   return { id: row.id!, name: row.name! }
 }
 
-function summaryOf({ users, learning_spaces, sessions, entries, bytes }: ExportCounts): string {
-  return `Exported ${users} users, ${learning_spaces} learning spaces, ${sessions} sessions and ${entries} entries (${bytes} bytes).\n`
+function summaryOf({ rows, bytes }: ExportCounts): string {
+  const counted = Object.entries(rows).map(([name, count]) => `${count} ${name.replaceAll('_', ' ')}`)
+  return `Exported ${counted.slice(0, -1).join(', ')} and ${counted.at(-1)} (${bytes} bytes).\n`
 }

@@ -1,13 +1,7 @@
 import { Command, Option } from 'commander'
+import type { ImportOptions } from './import_run.js'
 import { runLongWork } from './long_work.js'
 import { withDatabaseForLong } from './with_database.js'
-
-/** The command's options. */
-export interface ImportOptions {
-  project: string
-  format: 'annals' | 'openai-runs'
-  dryRun?: boolean
-}
 
 /** annals import */
 export function importCommand(): Command {

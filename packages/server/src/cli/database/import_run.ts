@@ -1,16 +1,24 @@
 import { createReadStream, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { StartError } from '../../errors.js'
+import { registryOf } from '../../lifecycle/registry.js'
 import { checkExport, importExport } from '../../lifecycle/transfer/import_export.js'
-import { checkOpenAiRuns, importOpenAiRuns } from '../../lifecycle/transfer/import_openai_runs.js'
 import { ExportReader } from '../../lifecycle/transfer/read_export.js'
-import type { Tally } from '../../lifecycle/transfer/restore_batch.js'
+import type { Tally } from '../../lifecycle/transfer/restore_context.js'
 import type { Appender } from '../../log/append/appender.js'
 import type { Database } from '../../postgres/database.js'
 import { findProject } from '../../projects/projects.js'
+import { MODULES } from '../../service/modules.js'
+import { checkOpenAiRuns, importOpenAiRuns } from '../../sessions/transfer/import_openai_runs.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { type Progress, showProgress } from '../terminal/progress.js'
-import type { ImportOptions } from './import.js'
+
+/** What the command line says of an import. */
+export interface ImportOptions {
+  project: string
+  format: 'annals' | 'openai-runs'
+  dryRun?: boolean
+}
 
 const READ_BYTES = 1024 * 1024
 
@@ -27,16 +35,20 @@ export class ImportJob {
   /** annals import --format annals */
   async importExport(): Promise<void> {
     const project_id = await findProject(this.database, this.options.project)
-    await this.check((source, onProgress) => checkExport(new ExportReader(source), this.signal, onProgress))
+    const { tables } = registryOf(MODULES)
+    await this.check((source, onProgress) =>
+      checkExport(new ExportReader(source, tables), this.signal, onProgress),
+    )
     const totals = await this.import((source, progress) =>
-      importExport(this.database, new ExportReader(source), {
+      importExport(this.database, new ExportReader(source, tables), {
+        tables,
         ...this.common(project_id, progress),
         onConflict: ({ kind, id, reason }) =>
           progress.say(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`),
       }),
     )
-    const { users, learning_spaces, sessions, entries, conflicts } = totals
-    this.summarize({ users, 'learning spaces': learning_spaces, sessions, entries })
+    const { tallies, conflicts } = totals
+    this.summarize(tallies)
     if (conflicts > 0) {
       process.stderr.write(
         `annals: ${conflicts} of the file exist with different content and were not imported.\n`,
@@ -93,7 +105,7 @@ export class ImportJob {
   private summarize(tallies: Record<string, Tally>): void {
     const what = (key: keyof Tally) =>
       Object.entries(tallies)
-        .map(([name, tally]) => `${tally[key]} ${name}`)
+        .map(([name, tally]) => `${tally[key]} ${name.replaceAll('_', ' ')}`)
         .join(', ')
     const verb = this.options.dryRun ? 'Would import' : 'Imported'
     process.stdout.write(`${verb} ${what('stored')}.\nThere already: ${what('known')}.\n`)

@@ -1,21 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { runLongWork } from './long_work.js'
+import type { PruneOptions } from './prune_run.js'
 import { withDatabaseForLong } from './with_database.js'
 
 const SECONDS: Record<string, number> = { d: 86_400, h: 3_600, m: 60 }
 /** A hundred years. */
 const SECONDS_MAX = 36_500 * 86_400
-
-/** The command's options. */
-export interface PruneOptions {
-  /** In seconds. */
-  olderThan: number
-  project?: string
-  allProjects?: boolean
-  user?: string
-  filter?: string
-  dryRun?: boolean
-}
 
 /** annals prune */
 export function pruneCommand(): Command {

@@ -1,10 +1,23 @@
 import { notFound } from '../../errors.js'
-import { countCandidates, prune, timeBefore } from '../../lifecycle/erase/prune.js'
+import { Erasure } from '../../lifecycle/erase/erasure.js'
+import { registryOf } from '../../lifecycle/registry.js'
 import type { Database } from '../../postgres/database.js'
 import { findProject, listProjects } from '../../projects/projects.js'
+import { MODULES } from '../../service/modules.js'
+import { countCandidates, prune, timeBefore } from '../../sessions/erase/prune.js'
 import { findOwner } from '../../users/users.js'
 import { showProgress } from '../terminal/progress.js'
-import type { PruneOptions } from './prune.js'
+
+/** What the command line says of pruning. */
+export interface PruneOptions {
+  /** In seconds. */
+  olderThan: number
+  project?: string
+  allProjects?: boolean
+  user?: string
+  filter?: string
+  dryRun?: boolean
+}
 
 /** annals prune */
 export async function runPrune(
@@ -13,6 +26,7 @@ export async function runPrune(
   signal: AbortSignal,
 ): Promise<void> {
   const untouched_since = await timeBefore(database, options.olderThan)
+  const erasure = new Erasure(registryOf(MODULES).tables)
   const total = { sessions: 0, entries: 0 }
   for (const project_id of await chosenProjects(database, options)) {
     const user = await findOwner(database, { project_id, user: options.user })
@@ -27,7 +41,7 @@ export async function runPrune(
       await countCandidates(database, old),
     )
     try {
-      const pruned = await prune(database, old, {
+      const pruned = await prune(database, erasure, old, {
         dry_run: options.dryRun ?? false,
         signal,
         onProgress: ({ looked_at }) => progress.update(looked_at),

@@ -1,12 +1,7 @@
 import { Command } from 'commander'
 import { runLongWork } from './long_work.js'
+import type { VerifyOptions } from './verify_run.js'
 import { withDatabaseToRead } from './with_database.js'
-
-/** The command's options. */
-export interface VerifyOptions {
-  project?: string
-  json?: boolean
-}
 
 /** annals verify */
 export function verifyCommand(): Command {

@@ -1,14 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import type { Running } from '../../cluster/serve_workers.js'
 import { describeSettings, readConfig } from '../../configuration/config.js'
-import type { Service } from '../../service/service.js'
 import { tellProgress } from '../database/with_database.js'
 import { goOnWithoutOutput } from '../run_command.js'
 import { forgetAddress, keepAddress } from './service_address.js'
 
 const WORKERS_MAX = 128
-
-/** A running service, in this process or in several. */
-export type Running = Service & { workers?: number }
 
 /** annals serve */
 export function serveCommand(): Command {
@@ -30,10 +27,14 @@ export function serveCommand(): Command {
       const config = readConfig(process.env)
       if (options.worker) {
         const { serveAsWorker } = await import('../../cluster/serve_workers.js')
-        return serveAsWorker(config, stopping)
+        return serveAsWorker(config, stopping, tellProgress)
       }
       const running = options.workers
-        ? await (await import('../../cluster/serve_workers.js')).serveByWorkers(config, options.workers)
+        ? await (await import('../../cluster/serve_workers.js')).serveByWorkers(
+            config,
+            options.workers,
+            tellProgress,
+          )
         : await (await import('../../service/service.js')).startService(config, tellProgress)
       if (!running) return
       if (config.database_url === undefined) keepAddress(config.data_dir, running.url)

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { AnnalsError } from '../../errors.js'
 import { hashToken } from '../../projects/tokens/token.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 import { bearerToken } from './authenticate.js'
 import { assignScopes } from './scopes.js'
 

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
+import type { AppServer } from '../app_server.js'
 import { Windows } from '../request/windows.js'
-import type { AppParts, AppServer } from '../service_context.js'
+import type { AppParts } from '../service_context.js'
 import { TAKEN_AT_ONCE } from './admit_requests.js'
 import { bearerToken } from './authenticate.js'
 

@@ -9,11 +9,9 @@ import type { AppParts } from '../service_context.js'
 export function appendWithinQuota(
   { appender, usage }: Pick<AppParts, 'appender' | 'usage'>,
   request: FastifyRequest,
-  asked: Omit<AppendRequest, 'unmarked_until'>,
+  append: AppendRequest,
 ): Promise<AppendOutcome> {
-  const { quotas, unmarked_until } = request.grant!
-  const append = { ...asked, unmarked_until }
-  const max = quotas.max_bytes
+  const max = request.grant!.quotas.max_bytes
   return max === undefined ? appender.append(append) : usage.append(appender, append, max)
 }
 

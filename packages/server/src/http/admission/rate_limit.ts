@@ -1,8 +1,8 @@
 import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
+import type { AppServer } from '../app_server.js'
 import { WINDOW_MS, Windows } from '../request/windows.js'
-import type { AppServer } from '../service_context.js'
 
 /**
  * Counts the requests of each token in windows of one second, and refuses those beyond its limit. The limit is the

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { type MemoryBudget, MemoryShare, NO_PROJECT, outOfMemory } from '../../fairness/memory_budget.js'
 import { MERGED_BYTES_MAX } from '../../limits.js'
 import { PIECE_BYTES_MAX } from '../../log/read/read_log.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

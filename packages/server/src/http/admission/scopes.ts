@@ -1,5 +1,5 @@
 import type { Scope } from '../../projects/tokens/scope.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 
 /**
  * The scope that each operation needs. `admin` means only the admin token. The service does not start if an operation

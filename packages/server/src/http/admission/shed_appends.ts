@@ -1,5 +1,5 @@
 import { type Appender, overloaded } from '../../log/append/appender.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

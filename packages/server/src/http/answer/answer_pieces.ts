@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 
 /** Characters written at once. A slow client's progress shows in pieces of this size. */
 export const PIECE_LENGTH_MAX = 65_536

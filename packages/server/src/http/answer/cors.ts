@@ -1,5 +1,5 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 
 /** How long a browser may cache the answer to a preflight request. */
 const REMEMBERED_S = 600

@@ -3,7 +3,7 @@ import { AnnalsError, type ErrorName } from '../../errors.js'
 import { AppendInDoubt } from '../../log/append/append_request.js'
 import { DatabaseAway } from '../../postgres/database.js'
 import { describeError, isUnstorable } from '../../postgres/database_errors.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 import { answerError } from './answer.js'
 
 /** Refusals of the framework itself for which we have no sentence below. */

@@ -1,8 +1,10 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
+import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
 import type { Listed } from '../../lists/listed.js'
 import { type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
 import { listReadBytes } from '../admission/request_memory.js'
-import type { Cursors } from '../request/cursor.js'
+import { Cursors } from '../request/cursor.js'
 import { answer } from './answer.js'
 import { sendChunks } from './answer_chunks.js'
 
@@ -61,6 +63,23 @@ export async function answerList(
   const length = items.reduce((sum, { length }) => sum + length, 0)
   if (length > JOINED_LENGTH_MAX) return sendChunks(reply, listChunks(items, end))
   return answer(reply, `{"items":[${items.join(',')}${end}`)
+}
+
+/** Answers with a page of a list that may be filtered by user and by a document, which is JSON as text. */
+export function answerFilteredList(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  list: FilteredList,
+  query: { user?: string; cursor?: string; limit?: number; time_desc?: boolean },
+  document: string | undefined,
+): Promise<FastifyReply> {
+  const { user, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = query
+  const { database, project_id } = request
+  const cursors = new Cursors(list.list.table, project_id, time_desc, user, document)
+  const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
+  const { statement, parameters } = filteredList(list, { project_id, user, document }, position)
+  const find = async () => (await database.query(statement, parameters)) as unknown as Listed[]
+  return answerList(reply, cursors, find, limit)
 }
 
 async function* listChunks(items: string[], end: string): AsyncGenerator<string> {

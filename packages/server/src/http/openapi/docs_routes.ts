@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { pageHeaders } from '../answer/security_headers.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 
 // The reference page's script from its package, served as a file so that it takes no memory until somebody reads it.
 const SCRIPT = fileURLToPath(

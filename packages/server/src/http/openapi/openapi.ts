@@ -1,34 +1,13 @@
 import swagger from '@fastify/swagger'
 import { ErrorAnswer } from '../../contract/responses.js'
-import { LearningSpace } from '../../learning/learning_space_schema.js'
-import { TimelineEvent, TimelineItem, TimelineMessage } from '../../log/entry_schema.js'
-import { SessionEvent } from '../../log/event_schema.js'
-import { Message } from '../../log/message_schema.js'
-import { Project, Token } from '../../projects/project_schema.js'
-import { Usage } from '../../projects/usage_schema.js'
-import { Session } from '../../sessions/session_schema.js'
-import { User } from '../../users/user_schema.js'
 import { VERSION } from '../../version.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
+import type { ModuleRoutes } from '../module.js'
 import { addLinks } from './openapi_links.js'
 
 /** Describes the API as OpenAPI 3.1, from the schemas that validate it. Call it before the routes. */
-export async function describeApi(app: AppServer): Promise<void> {
-  for (const schema of [
-    Session,
-    SessionEvent,
-    Message,
-    TimelineMessage,
-    TimelineEvent,
-    TimelineItem,
-    LearningSpace,
-    User,
-    Project,
-    Token,
-    Usage,
-    ErrorAnswer,
-  ])
-    app.addSchema(schema)
+export async function describeApi(app: AppServer, modules: readonly ModuleRoutes[]): Promise<void> {
+  for (const schema of [...modules.flatMap(({ schemas = [] }) => schemas), ErrorAnswer]) app.addSchema(schema)
   // Responses are already JSON text when they are sent; their schemas are only documentation.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   await app.register(swagger, {
@@ -78,7 +57,8 @@ export async function describeApi(app: AppServer): Promise<void> {
       if (!('openapiObject' in document)) return document.swaggerObject
       allowMissingBodies(document.openapiObject as DocumentView)
       describeJsonParameters(document.openapiObject as DocumentView)
-      addLinks(document.openapiObject as Parameters<typeof addLinks>[0])
+      const links = Object.assign({}, ...modules.map((module) => module.links))
+      addLinks(document.openapiObject as Parameters<typeof addLinks>[0], links)
       return document.openapiObject
     },
   })

@@ -1,6 +1,6 @@
 import { refuseHeaders } from '../admission/refuse_headers.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 
 /** One structured line per request, when it is answered: never a token, a query string or a payload. */
 export function logRequests(app: AppServer): void {

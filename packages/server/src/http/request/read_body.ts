@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 import { BODIES, type BodyOperation } from './bodies.js'
 import { readBodyJson } from './body_json.js'

@@ -1,6 +1,12 @@
 import { AnnalsError } from '../../errors.js'
-import type { BodyOutcome } from '../work_thread/thread_work.js'
 import type { TakeBody } from './bodies.js'
+
+/**
+ * The result for a body: what its operation takes from it, or why it is refused and at which stage of the request.
+ */
+export type BodyOutcome =
+  | { stage: 'taken'; text: string; taken: unknown }
+  | { stage: 'reading' | 'validation' | 'taking'; error: AnnalsError }
 
 /** Stands for a body that was read, checked and processed on the work thread. */
 export class TakenBody {

@@ -1,5 +1,5 @@
 import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
-import type { AppServer } from '../service_context.js'
+import type { AppServer } from '../app_server.js'
 
 /** One span per request, from its headers until it is answered or its connection is gone. */
 export function traceRequests(app: AppServer, tracing: Tracing): void {

@@ -1,6 +1,7 @@
 import { Compile, type TSchema } from '#typebox'
 import { AnnalsError } from '../../errors.js'
 import { parseId } from '../../ids.js'
+import type { AppServer } from '../app_server.js'
 import {
   nameType,
   type Part,
@@ -10,7 +11,6 @@ import {
   suggest,
   takes,
 } from '../openapi/schema_words.js'
-import type { AppServer } from '../service_context.js'
 import { revived, TakenBody } from './taken_body.js'
 
 /**

@@ -4,14 +4,8 @@ import { parseJson, writeJson } from '@annals/messages/json'
 import { AnnalsError } from '../../errors.js'
 import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
 import { readBodyJson } from '../request/body_json.js'
+import type { BodyOutcome } from '../request/taken_body.js'
 import { bodyValidator, type Validate } from '../request/validate.js'
-
-/**
- * The result for a body: what its operation takes from it, or why it is refused and at which stage of the request.
- */
-export type BodyOutcome =
-  | { stage: 'taken'; text: string; taken: unknown }
-  | { stage: 'reading' | 'validation' | 'taking'; error: AnnalsError }
 
 /**
  * Request work that grows with what a caller sent or stored; large work runs on the thread beside the event loop.

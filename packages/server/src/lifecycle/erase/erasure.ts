@@ -2,150 +2,214 @@ import { notFound } from '../../errors.js'
 import type { Database, Queryable } from '../../postgres/database.js'
 import { isForeignKeyViolation } from '../../postgres/database_errors.js'
 import type { Statement } from '../../postgres/statement.js'
-import { ERASE_ACTIVITY } from '../../sessions/last_activity_queries.js'
-import { DELETE_USER, LOCK_USER } from '../../users/user_queries.js'
 import {
-  eraseRemains,
-  eraseRemainsOf,
-  eraseSessions,
-  eraseSome,
-  SESSIONS_AT_ONCE_MAX,
-} from './erase_sessions.js'
-import { ERASE_LEARNING_SPACES, ERASE_PROJECT, FIND_OWNED } from './erasure_queries.js'
+  type Counts,
+  type Dependents,
+  type ErasedStep,
+  type EraseOptions,
+  isOwner,
+  type Table,
+} from '../table.js'
+import { addCounts, DependentTables, ROWS_AT_ONCE_MAX } from './dependents.js'
+import { ERASE, eraseOwners, eraseRows } from './table_queries.js'
 
-/** What was removed with a user. */
-export interface Erased {
-  sessions: number
-  entries: number
-  learning_spaces: number
-}
-
-/** Most users, and keys, that one statement deletes. */
-const ROWS_AT_ONCE_MAX = 1_000
-/** Most learning spaces that one transaction deletes: each may have 256 terms. */
-const SPACES_AT_ONCE_MAX = 100
+/** Sessions, learning spaces and the like that one transaction erases at most: each may have 256 terms. */
+const OWNERS_AT_ONCE_MAX = 100
 const ATTEMPTS_MAX = 10
 
-/** Deletes a session with its log. @throws AnnalsError session_not_found */
-export async function deleteSession(
-  database: Database,
-  project_id: string,
-  session_id: string,
-): Promise<void> {
-  const { sessions } = await eraseSessions(database, project_id, [session_id])
-  if (sessions === 0) throw notFound('session')
-}
-
-/** Deletes a learning space. @throws AnnalsError learning_space_not_found */
-export async function deleteLearningSpace(
-  database: Database,
-  project_id: string,
-  space_id: string,
-): Promise<void> {
-  await database.transaction(async (connection) => {
-    if ((await eraseLearningSpaces(connection, project_id, [space_id])) === 0)
-      throw notFound('learning_space')
-  })
+/** A table whose rows go one by one, each with what belongs to it. */
+interface Owner {
+  table: Table
+  erasure: ReturnType<typeof eraseOwners>
+  dependents: Dependents
 }
 
 /**
- * Erases a user with all its data, in short transactions; the last one deletes the user itself. If it is interrupted,
- * the rest still belongs to the user, and erasing again continues. @throws AnnalsError user_not_found
+ * Erases what the tables of all modules have: the one place that knows with what each row goes. Each session, space and
+ * the like is there or gone as a whole for everybody; all work is done in short transactions of a bounded number of
+ * rows. What breaks off is taken up by erasing again, or by housekeeping.
  */
-export async function eraseUser(database: Database, project_id: string, identifier: string): Promise<Erased> {
-  const erased = { sessions: 0, entries: 0, learning_spaces: 0 }
-  for (let isFirst = true; ; isFirst = false) {
-    const step = await database.transaction((connection) =>
-      eraseSomeOfUser(connection, project_id, identifier),
+export class Erasure {
+  /** What refers to others first. */
+  private readonly tables: readonly Table[]
+  private readonly owners = new Map<string, Owner>()
+  private readonly rowsOfUser: Dependents
+
+  /** @param tables each behind those that it refers to */
+  constructor(tables: readonly Table[]) {
+    this.tables = tables.toReversed()
+    for (const table of this.tables.filter(isOwner)) {
+      const dependents = this.tables.filter(
+        ({ erased_with }) => erased_with === table.kind || erased_with === 'any',
+      )
+      const erasure = eraseOwners(table)
+      this.owners.set(table.kind, { table, erasure, dependents: new DependentTables(dependents) })
+    }
+    this.rowsOfUser = new DependentTables(
+      this.tables.filter((table) => table.erased_with === 'user' && !isOwner(table)),
     )
-    // A concurrent erasure of the same user may have deleted the last of it.
-    if (!step && isFirst) throw notFound('user')
-    if (!step) return erased
-    for (const key of ['sessions', 'entries', 'learning_spaces'] as const) erased[key] += step[key]
-    for (const id of step.remains) await eraseRemains(database, project_id, id)
-    if (step.isLast) return erased
   }
-}
 
-/**
- * Erases a bounded piece of a user's data, and the user itself after the last piece. While it holds the user's row,
- * nothing new can be created for the user, so each round finds less than the one before. Undefined: there is no such
- * user.
- */
-async function eraseSomeOfUser(connection: Queryable, project_id: string, identifier: string) {
-  const [user] = await connection.query(LOCK_USER, [project_id, identifier])
-  if (!user) return undefined
-  const owner = [project_id, user.id!]
-  const find = async (statement: Statement, max: number) =>
-    (await connection.query(statement, [...owner, max])).map((row) => row.id!)
-  const sessions = await find(FIND_OWNED.sessions, SESSIONS_AT_ONCE_MAX)
-  const step = await eraseSome(connection, project_id, sessions)
-  const spaces = await find(FIND_OWNED.learning_spaces, SPACES_AT_ONCE_MAX)
-  const learning_spaces = await eraseLearningSpaces(connection, project_id, spaces)
-  const isLast =
-    sessions.length < SESSIONS_AT_ONCE_MAX && step.left.length === 0 && spaces.length < SPACES_AT_ONCE_MAX
-  if (isLast) await connection.query(DELETE_USER, owner)
-  return { ...step, learning_spaces, isLast }
-}
+  /** The rows that go with those of a kind. */
+  dependentsOf(kind: string): Dependents {
+    return this.owners.get(kind)!.dependents
+  }
 
-/**
- * Erases a project. Its tokens are deleted first, so that no new request gets in; then its data, in bounded pieces.
- * What requests in flight add meanwhile prevents the deletion of the project's row, and is removed in another round.
- * @throws AnnalsError project_not_found
- */
-export async function eraseProject(database: Database, project_id: string): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    await database.query(ERASE_PROJECT.api_keys, [project_id])
-    await eraseSessionsOfProject(database, project_id)
-    await eraseLearningSpacesOfProject(database, project_id)
-    for (const rows of ['keys', 'marks', 'cursors', 'consumers'] as const)
-      await eraseAll(database, project_id, ERASE_PROJECT[rows])
-    await eraseAll(database, project_id, ERASE_ACTIVITY)
-    try {
-      await eraseAll(database, project_id, ERASE_PROJECT.users)
-      const removed = await database.query(ERASE_PROJECT.project, [project_id])
-      if (removed.length === 0) throw notFound('project')
-      return
-    } catch (error) {
-      if (!isForeignKeyViolation(error) || attempt >= ATTEMPTS_MAX) throw error
+  /** The names that a receipt of a user's erasure has. */
+  receiptNames(): string[] {
+    return this.tables.flatMap(({ name, counted, own }) =>
+      counted ? [name, ...(own?.further_counts ?? [])] : [],
+    )
+  }
+
+  /** Erases rows of a kind by their ids, those that exist. Gives what went, by the names of a receipt. */
+  async erase(
+    database: Database,
+    project_id: string,
+    kind: string,
+    ids: string[],
+    options: EraseOptions = {},
+  ): Promise<Counts> {
+    const owner = this.owners.get(kind)!
+    const erased: Counts = {}
+    const add = (counts: Counts) => {
+      addCounts(erased, counts)
+      options.onStep?.(counts)
+    }
+    for (let rest = ids; rest.length > 0; ) {
+      const some = rest.slice(0, OWNERS_AT_ONCE_MAX)
+      const step = await database.transaction((connection) =>
+        eraseSome(connection, project_id, owner, some, options),
+      )
+      add(step.counts)
+      for (const id of step.remains)
+        addCounts(erased, await this.eraseRemains(database, project_id, owner, id, options))
+      rest = [...step.left, ...rest.slice(some.length)]
+    }
+    return erased
+  }
+
+  /** Erases what killed processes left of what they erased in a project. */
+  async eraseAllRemains(database: Queryable, project_id: string, signal?: AbortSignal): Promise<void> {
+    for (const { table, dependents } of this.owners.values())
+      await table.own?.eraseAllRemains?.(database, project_id, dependents, signal)
+  }
+
+  /**
+   * Erases a user and everything of the user's; the user goes with the last transaction. When it breaks off, what is
+   * left is still the user's, and erasing again goes on. @throws AnnalsError user_not_found
+   */
+  async eraseUser(database: Database, project_id: string, identifier: string): Promise<Counts> {
+    const erased: Counts = Object.fromEntries(this.receiptNames().map((name) => [name, 0]))
+    for (let isFirst = true; ; isFirst = false) {
+      const step = await database.transaction((connection) =>
+        this.eraseSomeOfUser(connection, project_id, identifier),
+      )
+      // A concurrent erasure of the same user may have deleted the last of it.
+      if (!step && isFirst) throw notFound('user')
+      if (!step) return erased
+      addCounts(erased, step.counts)
+      for (const { owner, id } of step.remains)
+        addCounts(erased, await this.eraseRemains(database, project_id, owner, id))
+      if (step.isLast) return erased
+    }
+  }
+
+  /**
+   * Erases a project. Its keys go first, so that no new request gets in; then its data; what requests under way add
+   * meanwhile keeps the project's row from going, and is erased in another round.
+   * @throws AnnalsError project_not_found
+   */
+  async eraseProject(database: Database, project_id: string): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      await database.query(ERASE.api_keys, [project_id])
+      for (const owner of this.owners.values()) await this.eraseOwnersOfProject(database, project_id, owner)
+      await this.eraseAllRemains(database, project_id)
+      try {
+        for (const table of this.tables)
+          if (!this.owners.has(table.kind))
+            await eraseRowsOfProject(database, project_id, eraseRows(table).of_project)
+        if ((await database.query(ERASE.project, [project_id])).length === 0) throw notFound('project')
+        return
+      } catch (error) {
+        if (!isForeignKeyViolation(error) || attempt >= ATTEMPTS_MAX) throw error
+      }
+    }
+  }
+
+  /**
+   * A bounded piece of a user, and the user if that was all. While it holds the user's row, nobody can make anything
+   * new for the user: each round finds less than the one before. Undefined: there is no such user.
+   */
+  private async eraseSomeOfUser(connection: Queryable, project_id: string, identifier: string) {
+    const [user] = await connection.query(ERASE.lock_user, [project_id, identifier])
+    if (!user) return undefined
+    const counts: Counts = {}
+    const remains: Array<{ owner: Owner; id: string }> = []
+    let isLast = true
+    for (const owner of this.owners.values()) {
+      if (owner.table.erased_with !== 'user') continue
+      const ids = await findIds(connection, owner.erasure.find_of_owner, [project_id, user.id!])
+      const step = await eraseSome(connection, project_id, owner, ids, {})
+      addCounts(counts, step.counts)
+      remains.push(...step.remains.map((id) => ({ owner, id })))
+      if (ids.length === OWNERS_AT_ONCE_MAX || step.left.length > 0) isLast = false
+    }
+    const rows = await this.rowsOfUser.eraseSome(connection, project_id, [user.id!])
+    addCounts(counts, rows.counts)
+    isLast &&= rows.has_all
+    if (isLast) await connection.query(ERASE.user, [project_id, user.id!])
+    return { counts, remains, isLast }
+  }
+
+  private eraseRemains(
+    database: Database,
+    project_id: string,
+    { table, dependents }: Owner,
+    id: string,
+    { onSlice }: EraseOptions = {},
+  ): Promise<Counts> {
+    return table.own!.eraseRemains!(database, project_id, id, dependents, onSlice)
+  }
+
+  private async eraseOwnersOfProject(database: Database, project_id: string, owner: Owner): Promise<void> {
+    for (;;) {
+      const ids = await findIds(database, owner.erasure.find_of_project, [project_id])
+      if (ids.length === 0) return
+      await this.erase(database, project_id, owner.table.kind, ids)
     }
   }
 }
 
-async function eraseSessionsOfProject(database: Database, project_id: string): Promise<void> {
-  for (;;) {
-    const some = await database.query(ERASE_PROJECT.some_sessions, [project_id, SESSIONS_AT_ONCE_MAX])
-    if (some.length === 0) break
-    await eraseSessions(
-      database,
-      project_id,
-      some.map((row) => row.id!),
-    )
-  }
-  await eraseRemainsOf(database, project_id)
+async function findIds(database: Queryable, statement: Statement, owner: string[]): Promise<string[]> {
+  return (await database.query(statement, [...owner, OWNERS_AT_ONCE_MAX])).map((row) => row.id!)
 }
 
-async function eraseLearningSpacesOfProject(database: Database, project_id: string): Promise<void> {
-  for (;;) {
-    const some = await database.query(ERASE_PROJECT.some_learning_spaces, [project_id, SPACES_AT_ONCE_MAX])
-    if (some.length === 0) return
-    const ids = some.map((row) => row.id!)
-    await database.transaction((connection) => eraseLearningSpaces(connection, project_id, ids))
-  }
-}
-
-async function eraseAll(database: Queryable, project_id: string, some: Statement): Promise<void> {
-  for (let gone = ROWS_AT_ONCE_MAX; gone === ROWS_AT_ONCE_MAX; ) {
-    gone = (await database.query(some, [project_id, ROWS_AT_ONCE_MAX])).length
-  }
-}
-
-async function eraseLearningSpaces(
+async function eraseSome(
   connection: Queryable,
   project_id: string,
+  { table, erasure, dependents }: Owner,
   ids: string[],
-): Promise<number> {
-  for (const step of ['lock', 'keys', 'terms'] as const)
-    await connection.query(ERASE_LEARNING_SPACES[step], [project_id, ids])
-  return (await connection.query(ERASE_LEARNING_SPACES.spaces, [project_id, ids])).length
+  options: EraseOptions,
+): Promise<ErasedStep> {
+  if (table.own?.eraseSome) return table.own.eraseSome(connection, project_id, ids, dependents, options)
+  if (ids.length === 0) return { counts: {}, remains: [], left: [] }
+  await connection.query(erasure.lock, [project_id, ids])
+  const { counts, has_all } = await dependents.eraseSome(connection, project_id, ids)
+  if (!has_all) return { counts, remains: [], left: ids }
+  if (erasure.terms) await connection.query(erasure.terms, [project_id, ids])
+  const gone = (await connection.query(erasure.rows, [project_id, ids])).length
+  if (table.counted) counts[table.name] = gone
+  return { counts, remains: [], left: [] }
+}
+
+async function eraseRowsOfProject(
+  database: Queryable,
+  project_id: string,
+  of_project: Statement,
+): Promise<void> {
+  for (let gone = ROWS_AT_ONCE_MAX; gone === ROWS_AT_ONCE_MAX; ) {
+    const [row] = await database.query(of_project, [project_id, ROWS_AT_ONCE_MAX])
+    gone = Number(row!.gone)
+  }
 }

@@ -2,22 +2,19 @@ import { createHash } from 'node:crypto'
 import { notFound } from '../../errors.js'
 import { parseId } from '../../ids.js'
 import type { Queryable, Row } from '../../postgres/database.js'
-import { FIND_USER } from '../../users/user_queries.js'
 import { VERSION } from '../../version.js'
+import { addCounts } from '../erase/dependents.js'
+import { type Counts, isOwner, orderOf, type Table } from '../table.js'
 import { type ExportHeader, FORMAT_VERSION } from './export_format.js'
 import type { ExportOutput } from './export_output.js'
-import { type ExportPiece, exportSessions, type SessionToExport } from './export_pieces.js'
-import {
-  EXPORT_SESSION,
-  exportOwned,
-  exportUsers,
-  MEASURE_EXPORT,
-  type OwnedPosition,
-} from './export_queries.js'
+import type { ExportPiece } from './export_piece.js'
+import { exportOne, exportOwned, exportUsers, FIND_EXPORTED_USER, MEASURE_EXPORT } from './export_queries.js'
 
 const USERS_AT_ONCE_MAX = 500
-/** Sessions or learning spaces per page: each may have some 100 KB of configs or meta. */
-const OWNED_AT_ONCE_MAX = 100
+/** Rows in a page: each may have some 100 KB of JSON. */
+const ROWS_AT_ONCE_MAX = 100
+/** Users, sessions and the like whose rows are asked for at once. */
+const OWNERS_AT_ONCE_MAX = 50
 
 /** What to export: a whole project, one of its users with all data, or one session. */
 export interface ExportScope {
@@ -26,16 +23,15 @@ export interface ExportScope {
   session_id?: string | undefined
 }
 
+/** Lines and bytes of an export, and how many rows of what it has. */
 export interface ExportCounts {
-  users: number
-  learning_spaces: number
-  sessions: number
-  entries: number
+  rows: Counts
   lines: number
   bytes: number
 }
 
 export interface ExportOptions {
+  tables: readonly Table[]
   schema_version: number
   exported_at: string
   signal: AbortSignal
@@ -47,12 +43,16 @@ export interface ExportOptions {
  * The approximate number of entries of an export: its project is in use.
  * @throws AnnalsError user_not_found, session_not_found
  */
-export async function measureExport(database: Queryable, scope: ExportScope): Promise<number> {
+export async function measureExport(
+  database: Queryable,
+  scope: ExportScope,
+  tables: readonly Table[],
+): Promise<number> {
   const { project, user } = scope
-  if (scope.session_id !== undefined) return (await findSession(database, scope)).session.last_seq
+  if (scope.session_id !== undefined) return Number((await findSession(database, scope, tables)).last_seq)
   if (user === undefined)
     return Number((await database.query(MEASURE_EXPORT.project, [project.id]))[0]!.entries)
-  const [found] = await database.query(FIND_USER, [project.id, user])
+  const [found] = await database.query(FIND_EXPORTED_USER, [project.id, user])
   if (!found) throw notFound('user')
   return Number((await database.query(MEASURE_EXPORT.user, [project.id, found.id!]))[0]!.entries)
 }
@@ -69,7 +69,9 @@ export async function writeExport(
   output: ExportOutput,
   options: ExportOptions,
 ): Promise<ExportCounts> {
-  const counts = { users: 0, learning_spaces: 0, sessions: 0, entries: 0, lines: 0, bytes: 0 }
+  const counts: ExportCounts = { rows: {}, lines: 0, bytes: 0 }
+  for (const { name, exported, own } of options.tables)
+    if (exported) for (const counted of [name, ...(own?.further_counts ?? [])]) counts.rows[counted] = 0
   const hash = createHash('sha256')
   const write = async (lines: string[]) => {
     options.signal.throwIfAborted()
@@ -81,9 +83,8 @@ export async function writeExport(
     options.onProgress(counts)
   }
   await write([JSON.stringify(headerOf(scope, options))])
-  for await (const piece of walk(database, scope)) {
-    for (const name of ['users', 'learning_spaces', 'sessions', 'entries'] as const)
-      counts[name] += piece[name] ?? 0
+  for await (const piece of walk(database, scope, options.tables)) {
+    addCounts(counts.rows, piece.counts)
     await write(piece.lines)
   }
   const sha256 = hash.copy().digest('hex')
@@ -106,100 +107,126 @@ function headerOf(scope: ExportScope, { exported_at, schema_version }: ExportOpt
   }
 }
 
-type Piece = { lines: string[] } & Partial<ExportPiece> & { users?: number; learning_spaces?: number }
-
 /** Every line between header and end, each after what it refers to. */
-async function* walk(database: Queryable, scope: ExportScope): AsyncGenerator<Piece> {
-  const project_id = scope.project.id
+async function* walk(
+  database: Queryable,
+  scope: ExportScope,
+  all: readonly Table[],
+): AsyncGenerator<ExportPiece> {
+  const tables = all.filter(({ exported }) => exported)
+  const users = tables.find(({ kind }) => kind === 'user')!
+  const source = { database, project_id: scope.project.id, tables }
   if (scope.session_id !== undefined) {
-    const { user, session } = await findSession(database, scope)
-    if (user !== null) yield* usersOnly(database, project_id, user)
-    yield* exportSessions(database, project_id, [session])
+    const session = await findSession(database, scope, all)
+    if (session.user !== null)
+      for await (const page of userPages(source, users, session.user!)) yield pieceOf(users, page)
+    yield* rowsWithDependents(source, sessionsOf(all), [session])
     return
   }
-  for await (const users of userPages(database, project_id, scope.user)) {
-    yield { lines: users.map((row) => row.line!), users: users.length }
-    yield* owned(database, project_id, users)
+  const owned = (ids: string[] | null) => everythingOf(source, 'user', ids)
+  for await (const page of userPages(source, users, scope.user)) {
+    yield pieceOf(users, page)
+    yield* owned(page.map((row) => row.id!))
   }
-  if (scope.user === undefined) yield* owned(database, project_id, undefined)
+  if (scope.user !== undefined) return
+  yield* owned(null)
+  yield* everythingOf({ ...source, tables: tables.filter((table) => table !== users) }, 'project', null)
+}
+
+interface Source {
+  database: Queryable
+  project_id: string
+  tables: readonly Table[]
+}
+
+/** What some users have, or no user, or the project itself. */
+async function* everythingOf(
+  source: Source,
+  kind: string,
+  ids: string[] | null,
+): AsyncGenerator<ExportPiece> {
+  for (const table of source.tables.filter(({ erased_with }) => erased_with === kind))
+    for await (const rows of ownedPages(source, table, ids)) yield* rowsWithDependents(source, table, rows)
+}
+
+/** The lines of a page of rows, and behind them the lines of what goes with these. */
+async function* rowsWithDependents(source: Source, table: Table, rows: Row[]): AsyncGenerator<ExportPiece> {
+  if (table.own?.exportRows) yield* table.own.exportRows(source.database, source.project_id, rows)
+  else yield pieceOf(table, rows)
+  if (isOwner(table))
+    yield* everythingOf(
+      source,
+      table.kind,
+      rows.map((row) => row.id!),
+    )
+}
+
+function pieceOf({ name }: Table, rows: Row[]): ExportPiece {
+  return { lines: rows.map((row) => row.line!), counts: { [name]: rows.length } }
+}
+
+function sessionsOf(tables: readonly Table[]): Table {
+  return tables.find(({ kind }) => kind === 'session')!
 }
 
 async function findSession(
   database: Queryable,
   { project, session_id }: ExportScope,
-): Promise<{ user: string | null; session: SessionToExport }> {
+  tables: readonly Table[],
+): Promise<Row> {
   const id = parseId(session_id!)
-  const [row] = id === undefined ? [] : await database.query(EXPORT_SESSION, [project.id, id])
+  const [row] = id === undefined ? [] : await database.query(exportOne(sessionsOf(tables)), [project.id, id])
   if (!row) throw notFound('session')
-  return { user: row.user!, session: toExport(row) }
+  return row
 }
 
-async function* usersOnly(
-  database: Queryable,
-  project_id: string,
-  identifier: string,
-): AsyncGenerator<Piece> {
-  for await (const users of userPages(database, project_id, identifier)) {
-    yield { lines: users.map((row) => row.line!), users: users.length }
-  }
-}
-
-/** Users by id, so that what they own is in one range of an index. */
+/** Users by id. */
 async function* userPages(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Source,
+  users: Table,
   identifier: string | undefined,
 ): AsyncGenerator<Row[]> {
   let after: string | undefined
   for (;;) {
-    const { statement, parameters } = exportUsers({ project_id, identifier, after, limit: USERS_AT_ONCE_MAX })
-    const users = await database.query(statement, parameters)
-    if (users.length > 0) yield users
-    if (users.length < USERS_AT_ONCE_MAX) return
-    after = users.at(-1)!.id!
+    const page = { project_id, identifier, after, limit: USERS_AT_ONCE_MAX }
+    const { statement, parameters } = exportUsers(users, page)
+    const rows = await database.query(statement, parameters)
+    if (rows.length > 0) yield rows
+    if (rows.length < USERS_AT_ONCE_MAX) return
+    after = rows.at(-1)!.id!
   }
 }
 
-/** What a page of users owns, or what has no user: learning spaces, then sessions with their entries. */
-async function* owned(
-  database: Queryable,
-  project_id: string,
-  users: Row[] | undefined,
-): AsyncGenerator<Piece> {
-  for await (const spaces of ownedPages(database, 'learning_spaces', project_id, users)) {
-    yield { lines: spaces.map((row) => row.line!), learning_spaces: spaces.length }
-  }
-  for await (const sessions of ownedPages(database, 'sessions', project_id, users)) {
-    yield* exportSessions(database, project_id, sessions.map(toExport))
-  }
-}
-
+/**
+ * Pages of what some owners have. Several are asked for at once; one that fills a page is finished alone, so that each
+ * row is read about once, however many rows an owner has.
+ */
 async function* ownedPages(
-  database: Queryable,
-  table: 'learning_spaces' | 'sessions',
-  project_id: string,
-  users: Row[] | undefined,
+  { database, project_id }: Source,
+  table: Table,
+  owner_ids: string[] | null,
 ): AsyncGenerator<Row[]> {
-  const range = users && { first: users[0]!.id!, last: users.at(-1)!.id! }
-  // A user created since the page of users was read may be in its range, and has no line.
-  const exported = users && new Set<string | null>(users.map((row) => row.id!))
-  let after: OwnedPosition | undefined
-  for (;;) {
+  let at_once = OWNERS_AT_ONCE_MAX
+  let after: (string | null)[] | undefined
+  for (let from = 0; from < (owner_ids?.length ?? 1); ) {
+    const some = owner_ids?.slice(from, from + (after ? 1 : at_once)) ?? null
     const { statement, parameters } = exportOwned(table, {
       project_id,
-      range,
+      owner_ids: some,
       after,
-      limit: OWNED_AT_ONCE_MAX,
+      limit: ROWS_AT_ONCE_MAX,
     })
     const rows = await database.query(statement, parameters)
-    const page = exported ? rows.filter((row) => exported.has(row.user_id!)) : rows
-    if (page.length > 0) yield page
-    if (rows.length < OWNED_AT_ONCE_MAX) return
-    const last = rows.at(-1)!
-    after = { user_id: last.user_id!, created_at: last.created_at!, id: last.id! }
+    if (rows.length > 0) yield rows
+    if (rows.length === ROWS_AT_ONCE_MAX) {
+      const last = rows.at(-1)!
+      if (!after) at_once = Math.max(at_once >> 1, 1)
+      from += Number(last.ord) - 1
+      after = orderOf(table).map((_, index) => last[`position_${index}`]!)
+    } else {
+      if (!after) at_once = Math.min(at_once * 2, OWNERS_AT_ONCE_MAX)
+      from += some?.length ?? 1
+      after = undefined
+    }
   }
-}
-
-function toExport(row: Row): SessionToExport {
-  return { id: row.id!, line: row.line!, last_seq: Number(row.last_seq) }
 }

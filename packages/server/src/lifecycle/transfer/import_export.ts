@@ -1,31 +1,28 @@
 import { StartError } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
 import { isForeignKeyViolation, isUniqueViolation, isUnstorable } from '../../postgres/database_errors.js'
-import type { SessionRecord } from './export_format.js'
-import type { ExportLine, ExportReader } from './read_export.js'
-import {
-  type Conflict,
-  type RestoreBatch,
-  type RestoreOutcome,
-  restoreBatch,
-  type Tally,
-} from './restore_batch.js'
+import { isOwner, ownerColumn, type Table } from '../table.js'
+import { type LineKind, lineKinds } from './export_format.js'
+import type { ExportLine } from './export_line.js'
+import type { ExportReader } from './read_export.js'
+import type { Conflict, RestoreContext, Tallies } from './restore_context.js'
+import { restoreRows } from './restore_rows.js'
 
 /** Limits of one transaction: a larger one is no faster, and an interruption would lose more. */
 const BATCH_LINES_MAX = 2_000
 const BATCH_CHARACTERS_MAX = 4 * 1024 * 1024
 const ATTEMPTS_MAX = 5
+/** Conflicts that are kept in mind for the lines that belong to them, which follow within a page of an export. */
+const REFUSED_MAX = 1_000
 
 /** What an import stored, and what already existed. */
 export interface ImportTotals {
-  users: Tally
-  learning_spaces: Tally
-  sessions: Tally
-  entries: Tally
+  tallies: Tallies
   conflicts: number
 }
 
 export interface ImportOptions {
+  tables: readonly Table[]
   project_id: string
   dry_run: boolean
   signal: AbortSignal
@@ -56,11 +53,12 @@ export async function importExport(
   reader: ExportReader,
   options: ImportOptions,
 ): Promise<ImportTotals> {
-  const restoring = new Restoring(database, options)
-  let batch = new OpenBatch()
+  const kinds = lineKinds(options.tables)
+  const restoring = new Restoring(database, kinds, options)
+  let batch = new OpenBatch(kinds)
   const hand = async () => {
     const full = batch
-    batch = new OpenBatch()
+    batch = new OpenBatch(kinds)
     await restoring.take(full)
     options.signal.throwIfAborted()
   }
@@ -79,72 +77,55 @@ export async function importExport(
 }
 
 /** Collects lines until there are enough of them. */
-class OpenBatch implements RestoreBatch {
-  readonly users: RestoreBatch['users'] = []
-  readonly learning_spaces: RestoreBatch['learning_spaces'] = []
-  readonly sessions: RestoreBatch['sessions'] = []
-  readonly entries: RestoreBatch['entries'] = []
-  readonly ids = new Set<string>()
-  first_line = 0
-  last: ExportLine | undefined
-  private lines = 0
+class OpenBatch {
+  readonly lines: ExportLine[] = []
+  private readonly ids = new Set<string>()
   private characters = 0
 
+  constructor(private readonly kinds: ReadonlyMap<string, LineKind>) {}
+
   fits(line: ExportLine): boolean {
-    if (this.lines === 0) return true
+    if (this.lines.length === 0) return true
     // A repeated line finds itself in the database, and is equal or a conflict like any other.
-    if (this.ids.has(idOf(line))) return false
-    return this.lines < BATCH_LINES_MAX && this.characters + line.text.length <= BATCH_CHARACTERS_MAX
+    if (this.ids.has(this.idOf(line))) return false
+    return this.lines.length < BATCH_LINES_MAX && this.characters + line.text.length <= BATCH_CHARACTERS_MAX
   }
 
   add(line: ExportLine): void {
-    this.ids.add(idOf(line))
-    this.lines += 1
+    this.ids.add(this.idOf(line))
     this.characters += line.text.length
-    this.first_line ||= line.number
-    this.last = line
-    switch (line.kind) {
-      case 'user':
-        this.users.push(line)
-        break
-      case 'learning_space':
-        this.learning_spaces.push(line)
-        break
-      case 'session':
-        this.sessions.push(line)
-        break
-      default:
-        this.entries.push(line)
-    }
+    this.lines.push(line)
   }
-}
 
-function idOf({ kind, record }: ExportLine): string {
-  return 'session_id' in record ? `${record.session_id}/${record.id}` : `${kind}/${record.id}`
+  private idOf({ kind, record }: ExportLine): string {
+    const { table, key } = this.kinds.get(kind)!
+    return `${table!.name}/${key.map((name) => record[name]).join('/')}`
+  }
 }
 
 /** Stores one batch at a time, in order. */
 class Restoring {
-  readonly totals: ImportTotals = {
-    users: { stored: 0, known: 0 },
-    learning_spaces: { stored: 0, known: 0 },
-    sessions: { stored: 0, known: 0 },
-    entries: { stored: 0, known: 0 },
-    conflicts: 0,
-  }
+  readonly totals: ImportTotals
   private running: Promise<void> = Promise.resolve()
-  /** A session in conflict whose entries continue in the next batch. */
-  private refused: SessionRecord | undefined
+  /** What was in conflict lately, as kind and id: the lines that belong to it are passed over. */
+  private readonly refused = new Set<string>()
 
   constructor(
     private readonly database: Database,
+    private readonly kinds: ReadonlyMap<string, LineKind>,
     private readonly options: ImportOptions,
-  ) {}
+  ) {
+    const names = options.tables
+      .filter(({ exported }) => exported)
+      .flatMap(({ name, own }) => [name, ...(own?.further_counts ?? [])])
+    const nothing = () => ({ stored: 0, known: 0 })
+    this.totals = { tallies: Object.fromEntries(names.map((name) => [name, nothing()])), conflicts: 0 }
+  }
 
   /** Resolves when the previous batch is stored and this one is in progress. @throws the previous batch's error */
   async take(batch: OpenBatch): Promise<void> {
     await this.running
-    this.running = this.store(batch)
+    this.running = this.store(batch.lines)
     // It is thrown to the next caller that waits.
     this.running.catch(() => {})
   }
@@ -154,39 +135,67 @@ class Restoring {
     await this.running
   }
 
-  private async store(batch: OpenBatch): Promise<void> {
-    const { last } = batch
+  private async store(lines: ExportLine[]): Promise<void> {
+    const last = lines.at(-1)
     if (!last) return
-    const entries = batch.entries.filter(({ session }) => session !== this.refused)
-    const outcome = await this.restore({ ...batch, entries }, batch)
-    for (const name of ['users', 'learning_spaces', 'sessions', 'entries'] as const) {
-      this.totals[name].stored += outcome[name].stored
-      this.totals[name].known += outcome[name].known
+    const { tallies, conflicts } = await this.restore(lines)
+    for (const [name, { stored, known }] of Object.entries(tallies)) {
+      this.totals.tallies[name]!.stored += stored
+      this.totals.tallies[name]!.known += known
     }
-    this.totals.conflicts += outcome.conflicts.length
-    outcome.conflicts.forEach(this.options.onConflict)
-    const { session } = last
-    if (session && outcome.conflicts.some(({ id }) => id === session.id)) this.refused = session
+    this.totals.conflicts += conflicts.length
+    for (const conflict of conflicts) {
+      this.options.onConflict(conflict)
+      this.refused.add(`${conflict.kind}/${conflict.id}`)
+    }
+    for (const oldest of this.refused) {
+      if (this.refused.size <= REFUSED_MAX) break
+      this.refused.delete(oldest)
+    }
     this.options.onProgress(last.end_offset)
   }
 
   /** Retries a transaction if another one created the same user or session at the same moment. */
-  private async restore(batch: RestoreBatch, { first_line, last }: OpenBatch): Promise<RestoreOutcome> {
+  private async restore(lines: ExportLine[]): Promise<{ tallies: Tallies; conflicts: Conflict[] }> {
     const { project_id, dry_run } = this.options
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.database.transaction((connection) =>
-          restoreBatch(connection, project_id, batch, dry_run),
+          this.restoreBatch({ connection, project_id, dry_run, conflicts: [] }, lines),
         )
       } catch (error) {
         const isTaken = isUniqueViolation(error) || isForeignKeyViolation(error)
         if (isTaken && attempt < ATTEMPTS_MAX) continue
         if (!isTaken && !isUnstorable(error)) throw error
         const { message, detail = message } = error as { message: string; detail?: string }
-        throw new StartError(`Lines ${first_line} to ${last!.number}: they cannot be stored (${detail}).`, {
-          cause: error,
-        })
+        throw new StartError(
+          `Lines ${lines[0]!.number} to ${lines.at(-1)!.number}: they cannot be stored (${detail}).`,
+          { cause: error },
+        )
       }
     }
   }
+
+  /** Table by table, each behind those that it refers to. What belongs to what is in conflict is not stored. */
+  private async restoreBatch(context: RestoreContext, lines: ExportLine[]) {
+    const tallies: Tallies = {}
+    for (const table of this.options.tables) {
+      const refused = new Set([...this.refused, ...context.conflicts.map(({ kind, id }) => `${kind}/${id}`)])
+      const own = lines.filter(
+        (line) => this.kinds.get(line.kind)!.table === table && !refused.has(ownerOf(table, line)),
+      )
+      if (own.length === 0) continue
+      const owner = this.options.tables.find((other) => other.kind === table.erased_with && isOwner(other))
+      const restored = table.own?.restore?.(context, own) ?? restoreRows(context, table, own, owner)
+      Object.assign(tallies, await restored)
+    }
+    return { tallies, conflicts: context.conflicts }
+  }
+}
+
+/** What a line belongs to, as kind and id. */
+function ownerOf(table: Table, { kind, record }: ExportLine): string {
+  return kind === table.kind
+    ? `${table.erased_with}/${record[ownerColumn(table)]}`
+    : `${table.kind}/${record[`${table.kind}_id`]}`
 }

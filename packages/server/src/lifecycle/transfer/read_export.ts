@@ -1,24 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { StartError } from '../../errors.js'
+import type { Table } from '../table.js'
 import {
-  type CheckedLine,
   type EndRecord,
-  type EntryRecord,
   type ExportHeader,
+  type LineKind,
+  lineKinds,
   readExportLine,
   readHeader,
-  type SessionRecord,
-  wrongLine,
 } from './export_format.js'
+import { type ExportLine, type LineFollower, wrongLine } from './export_line.js'
 import { LineSplitter } from './line_splitter.js'
-
-/** A checked line of an export, its session, and where it ends in the file. */
-export type ExportLine = Exclude<CheckedLine, { kind: 'end' }> & {
-  /** The session of an entry, and of a session's own line. */
-  session: SessionRecord | undefined
-  /** Bytes of the file up to the line's end. */
-  end_offset: number
-}
 
 /** The totals of a completely read export. */
 export interface ExportTotals {
@@ -27,10 +19,10 @@ export interface ExportTotals {
 }
 
 /**
- * Reads an export and checks everything that needs no database: the form of each line, that each session's log is
- * complete and agrees with its head, the number of lines and the checksum.
+ * Reads an export and checks all that can be checked without a database: the form of each line, what the followers of
+ * the tables look for (that each session's log is whole), the count of lines and the checksum.
  *
- *   header ──▶ lines: users, learning spaces, sessions each followed by their entries ──▶ end ──▶ nothing more
+ *   header ──▶ lines, each behind what it refers to ──▶ end ──▶ nothing more
  *
  * Lines are returned as they are read, so each returned line is valid, but the export as a whole only once its end
  * was reached without an error.
@@ -39,12 +31,19 @@ export interface ExportTotals {
 export class ExportReader {
   header: ExportHeader | undefined
   private readonly hash = createHash('sha256')
-  private readonly log = new LogCheck()
+  private readonly kinds: ReadonlyMap<string, LineKind>
+  private readonly followers: LineFollower[]
   private lines = 0
   private bytes = 0
   private ended = false
 
-  constructor(private readonly source: AsyncIterable<Buffer>) {}
+  constructor(
+    private readonly source: AsyncIterable<Buffer>,
+    tables: readonly Table[],
+  ) {
+    this.kinds = lineKinds(tables)
+    this.followers = tables.flatMap(({ own }) => own?.follow?.() ?? [])
+  }
 
   async *read(): AsyncGenerator<ExportLine[], ExportTotals> {
     const splitter = new LineSplitter()
@@ -68,19 +67,23 @@ export class ExportReader {
     if (!this.header) {
       this.header = readHeader(source)
     } else {
-      const line = readExportLine(source, number)
+      const line = readExportLine(this.kinds, source, number)
       if (line.kind === 'end') {
-        this.end(line.number, line.record)
+        this.end(line.number, line.record as unknown as EndRecord)
         return
       }
-      into.push({ ...line, session: this.log.follow(line), end_offset: this.bytes })
+      // All of them see each line: one that is not theirs may end what they follow.
+      const followed = this.followers
+        .map((follower) => follower.follow(line))
+        .find((one) => one !== undefined)
+      into.push({ ...line, followed, end_offset: this.bytes })
     }
     this.hash.update(source).update('\n')
     this.lines = number
   }
 
   private end(number: number, { lines, sha256 }: EndRecord): void {
-    this.log.finish(number)
+    for (const follower of this.followers) follower.finish(number)
     if (lines !== this.lines) {
       throw wrongLine(number, `the export had ${lines} lines before this one, the file has ${this.lines}.`)
     }
@@ -94,70 +97,3 @@ export class ExportReader {
     return wrongLine(this.lines + 1, 'the file ends before its last line with the checksum: it was cut off.')
   }
 }
-
-/** Follows the entries of one session after the other, and compares them with the session's line. */
-class LogCheck {
-  private session: SessionRecord | undefined
-  private last: { seq: number; tokens: number; created_at: string; message_id: string | null } = NOTHING_YET
-
-  /** The session that the line belongs to. @throws StartError if the line is out of place */
-  follow(line: Exclude<CheckedLine, { kind: 'end' }>): SessionRecord | undefined {
-    switch (line.kind) {
-      case 'event':
-      case 'message':
-        return this.enter(line.number, line.kind, line.record)
-      case 'session':
-        this.finish(line.number)
-        this.session = line.record
-        this.last = NOTHING_YET
-        return this.session
-      default:
-        this.finish(line.number)
-        return undefined
-    }
-  }
-
-  /** Ends the last followed session. @throws StartError if its log is incomplete */
-  finish(number: number): void {
-    const { session, last } = this
-    this.session = undefined
-    if (!session) return
-    const what = `before this line, session ${session.id} should`
-    if (session.last_seq !== last.seq) {
-      throw wrongLine(number, `${what} have ${session.last_seq} entries and has ${last.seq}.`)
-    }
-    if (session.total_tokens !== last.tokens) {
-      throw wrongLine(number, `${what} have ${session.total_tokens} tokens and has ${last.tokens}.`)
-    }
-    if (session.last_message_id !== last.message_id) {
-      throw wrongLine(
-        number,
-        `${what} end with message ${session.last_message_id} and ends with ${last.message_id}.`,
-      )
-    }
-  }
-
-  private enter(number: number, kind: 'event' | 'message', entry: EntryRecord): SessionRecord {
-    const { session, last } = this
-    if (!session || session.id !== entry.session_id) {
-      throw wrongLine(
-        number,
-        `session_id must be that of the session's line before it${session ? `, ${session.id}` : ''}.`,
-      )
-    }
-    if (entry.seq !== last.seq + 1)
-      throw wrongLine(number, `seq must be ${last.seq + 1}; it is ${entry.seq}.`)
-    if (entry.created_at < last.created_at) {
-      throw wrongLine(number, 'created_at must not be earlier than that of the entry before it.')
-    }
-    this.last = {
-      seq: entry.seq,
-      tokens: last.tokens + entry.tokens,
-      created_at: entry.created_at,
-      message_id: kind === 'message' ? entry.id : last.message_id,
-    }
-    return session
-  }
-}
-
-const NOTHING_YET = { seq: 0, tokens: 0, created_at: '', message_id: null }

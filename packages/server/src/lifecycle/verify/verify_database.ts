@@ -1,28 +1,35 @@
 import { AnnalsError } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
-import { FIND_PROJECT, LIST_PROJECTS, PROJECT_EXISTS } from '../../projects/project_queries.js'
-import type { CheckName } from './verify_check_queries.js'
-import { type PieceFindings, type ProjectCounts, verifyProject } from './verify_project.js'
-import { MEASURE, NEXT_PROJECT, TOKENS_WITHOUT_PROJECT } from './verify_queries.js'
+import { addCounts } from '../erase/dependents.js'
+import type { TableRegistry } from '../registry.js'
+import type { Counts } from '../table.js'
+import type { Check, Finding, PieceFindings } from './check.js'
+import { ORPHAN } from './meaning.js'
+import {
+  FIND_PROJECT_NAME,
+  LIST_PROJECT_NAMES,
+  measureStatements,
+  nextProjectStatements,
+  TOKENS_WITHOUT_PROJECT,
+} from './verify_queries.js'
+import { rowChecks } from './verify_row_queries.js'
+import { verifyRows } from './verify_rows.js'
 
 /** Findings of one check in one project that are reported individually; further ones are only counted. */
 const REPORTED_MAX = 10
 
 /** A project that was found. `name` is null for rows of a project that does not exist. */
-export interface VerifiedProject extends ProjectCounts {
+export interface VerifiedProject {
   id: string
   name: string | null
+  counts: Counts
   findings: number
 }
 
 /** A finding, with its project. */
-export interface ReportedFinding {
-  check: CheckName
+export interface ReportedFinding extends Finding {
   project_id: string
   project: string | null
-  session_id: string | null
-  place: string
-  detail: string
 }
 
 /** The result of a run; no findings mean that the database is sound. */
@@ -31,10 +38,11 @@ export interface Verification {
   /** A few of each check and project. */
   findings: ReportedFinding[]
   /** All of them, by check. */
-  found: Partial<Record<CheckName, number>>
+  found: Record<string, number>
 }
 
 export interface VerifyOptions {
+  registry: TableRegistry
   /** Name or id of the only project to check; undefined: all. */
   project: string | undefined
   /** Called with the approximate number of rows before the first is read. */
@@ -48,27 +56,32 @@ export interface VerifyOptions {
  */
 export async function verifyDatabase(database: Database, options: VerifyOptions): Promise<Verification> {
   const only = options.project === undefined ? undefined : await findProject(database, options.project)
-  options.onMeasured(await measure(database, only?.id))
+  options.onMeasured(await measure(database, options.registry, only?.id))
   const known = only ? [only] : await listProjects(database)
   const result: Verification = { projects: [], findings: [], found: {} }
   let rows_before = 0
   const verify = async (project: Project) => {
     let rows = 0
-    await verifyOne(database, project, result, (rows_of_project) => {
+    await verifyOne(database, options.registry, project, result, (rows_of_project) => {
       rows = rows_of_project
       options.onProgress(rows_before + rows)
     })
     rows_before += rows
   }
   for (const project of known) await verify(project)
-  if (!only) await verifyTheRest(database, new Set(known.map(({ id }) => id)), verify, result)
+  if (!only)
+    await verifyTheRest(database, options.registry, new Set(known.map(({ id }) => id)), verify, result)
   return result
 }
 
 /** The number of rows, in one project or in all. Each table is counted by a separate statement. */
-async function measure(database: Database, project_id: string | undefined): Promise<number> {
+async function measure(
+  database: Database,
+  { tables }: TableRegistry,
+  project_id: string | undefined,
+): Promise<number> {
   let rows = 0
-  for (const statement of MEASURE) {
+  for (const statement of measureStatements(tables)) {
     const [row] = await database.query(statement, [project_id ?? null])
     rows += Number(row!.rows)
   }
@@ -80,23 +93,35 @@ interface Project {
   name: string | null
 }
 
+/**
+ * Reads a whole project, a bounded piece at a time, and reports the problems in each. Every statement names the
+ * project, so on a cluster it runs where the project is.
+ */
 async function verifyOne(
   database: Database,
+  { tables }: TableRegistry,
   { id, name }: Project,
   result: Verification,
   onRows: (rows: number) => void,
 ): Promise<void> {
   const report = reporter(result, { id, name })
-  const counts = await verifyProject(database, id, ({ rows }, findings) => {
-    onRows(rows)
-    report.add(findings)
-  })
-  result.projects.push({ id, name, ...counts, findings: report.total() })
+  const counts: Counts = {}
+  let rows = 0
+  for (const table of tables) {
+    const pieces = table.own?.verify?.(database, id) ?? verifyRows(database, id, table, tables)
+    for await (const piece of pieces) {
+      addCounts(counts, piece.counts)
+      rows += piece.rows
+      onRows(rows)
+      report.add(piece.findings)
+    }
+  }
+  result.projects.push({ id, name, counts, findings: report.total() })
 }
 
 /** Collects the findings of one project, and reports only a few of each kind. */
 function reporter(result: Verification, project: Project) {
-  const reported = new Map<CheckName, number>()
+  const reported = new Map<string, number>()
   let total = 0
   return {
     add: ({ shown, found }: PieceFindings) => {
@@ -118,13 +143,14 @@ function reporter(result: Verification, project: Project) {
 /** Rows that belong to no project: rows and tokens of projects that do not exist. */
 async function verifyTheRest(
   database: Database,
+  registry: TableRegistry,
   known: ReadonlySet<string>,
   verify: (project: Project) => Promise<void>,
   result: Verification,
 ): Promise<void> {
-  for await (const id of projectsWithRows(database)) {
+  for await (const id of projectsWithRows(database, registry)) {
     // A project may have been created since the list was read.
-    if (known.has(id) || (await database.query(PROJECT_EXISTS, [id])).length > 0) continue
+    if (known.has(id) || (await database.query(FIND_PROJECT_NAME, [id])).length > 0) continue
     reporter(result, { id, name: null }).add(single('project_missing', `project ${id}`, 'not in projects'))
     await verify({ id, name: null })
   }
@@ -134,13 +160,14 @@ async function verifyTheRest(
   }
 }
 
-function single(check: CheckName, place: string, detail: string): PieceFindings {
+function single(check: string, place: string, detail: string): PieceFindings {
   return { shown: [{ check, session_id: null, place, detail }], found: new Map([[check, 1]]) }
 }
 
-async function* projectsWithRows(database: Database): AsyncGenerator<string> {
+async function* projectsWithRows(database: Database, { all_tables }: TableRegistry): AsyncGenerator<string> {
+  const statements = nextProjectStatements(all_tables)
   for (let after: string | null = null; ; ) {
-    const rows = await Promise.all(NEXT_PROJECT.map((next) => database.query(next, [after])))
+    const rows = await Promise.all(statements.map((next) => database.query(next, [after])))
     // As text, UUIDs sort as in PostgreSQL.
     const next: string | undefined = rows.flatMap((one) => one.map((row) => row.project_id!)).sort()[0]
     if (next === undefined) return
@@ -150,12 +177,23 @@ async function* projectsWithRows(database: Database): AsyncGenerator<string> {
 }
 
 async function listProjects(database: Database): Promise<Project[]> {
-  const rows = await database.query(LIST_PROJECTS, [])
+  const rows = await database.query(LIST_PROJECT_NAMES, [])
   return rows.map((row) => ({ id: row.id!, name: row.name! }))
 }
 
 async function findProject(database: Database, name_or_id: string): Promise<Project> {
-  const [row] = await database.query(FIND_PROJECT, [name_or_id])
+  const [row] = await database.query(FIND_PROJECT_NAME, [name_or_id])
   if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
   return { id: row.id!, name: row.name! }
+}
+
+/** What each check looks for and what to do about it, by its name. */
+export function allChecks({ tables }: TableRegistry): Record<string, Pick<Check, 'means' | 'todo'>> {
+  return {
+    ...Object.fromEntries(
+      tables.flatMap((table) => Object.entries(table.own?.verify ? table.checks : rowChecks(table, tables))),
+    ),
+    project_missing: { means: 'rows of a project that does not exist', todo: ORPHAN },
+    token_without_project: { means: 'a token of a project that does not exist', todo: ORPHAN },
+  }
 }

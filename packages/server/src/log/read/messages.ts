@@ -1,7 +1,6 @@
-import { notFound } from '../../errors.js'
+import { mergedTooLarge, notFound } from '../../errors.js'
 import { MERGED_BYTES_MAX } from '../../limits.js'
 import type { Queryable } from '../../postgres/database.js'
-import { mergedTooLarge } from '../../sessions/sessions.js'
 import { COUNT_TOKENS, MERGE_MESSAGE_META } from './message_queries.js'
 
 /**

@@ -1,9 +1,8 @@
 import { AnnalsError, notFound } from '../../errors.js'
 import { columnsOf } from '../../postgres/column_aggregates.js'
 import type { Queryable, Row } from '../../postgres/database.js'
-import { READ_HEAD } from '../../sessions/session_queries.js'
 import { entryJson, type ShownEntry, type ShownLog } from '../entry_json.js'
-import { type EntryPage, type EntryView, readEntries, VIEW_COLUMNS } from './read_queries.js'
+import { type EntryPage, type EntryView, READ_HEAD, readEntries, VIEW_COLUMNS } from './read_queries.js'
 
 /** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
 export const PIECE_BYTES_MAX = 1024 * 1024

@@ -132,3 +132,9 @@ export const READ_HEADS = prepared(
   'read_heads',
   'SELECT h.session_id, h.last_seq FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])',
 )
+
+/** The last seq of a session. Parameters: $1 project, $2 session. */
+export const READ_HEAD = prepared(
+  'read_head',
+  'SELECT h.last_seq FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
+)

@@ -1,11 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { runProgram } from './run_program.js'
+import { type Account, runProgram } from './run_program.js'
 
-/** A user of the machine by its numbers. */
-export interface Account {
-  readonly uid: number
-  readonly gid: number
-}
+export type { Account }
 
 /** Whether this process is root, as whom PostgreSQL refuses to run. */
 export function isRoot(): boolean {

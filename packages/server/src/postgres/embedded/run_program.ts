@@ -1,5 +1,10 @@
 import { spawn } from 'node:child_process'
-import type { Account } from './account.js'
+
+/** A user of the machine by its numbers. */
+export interface Account {
+  readonly uid: number
+  readonly gid: number
+}
 
 /** How a program ended, and all of its output. */
 export interface Outcome {

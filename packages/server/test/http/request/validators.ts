@@ -1,8 +1,8 @@
 import Type, { type TSchema } from 'typebox'
 import { expect } from 'vitest'
 import { AnnalsError } from '../../../src/errors.ts'
+import type { AppServer } from '../../../src/http/app_server.ts'
 import { validateRequests } from '../../../src/http/request/validate.ts'
-import type { AppServer } from '../../../src/http/service_context.ts'
 
 type Outcome = { value?: unknown; error?: AnnalsError }
 type Compiler = (route: { schema: TSchema; httpPart: string }) => (input: unknown) => Outcome

@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { registryOf } from '../../../src/lifecycle/registry.js'
 import { ExportReader } from '../../../src/lifecycle/transfer/read_export.js'
+import { MODULES } from '../../../src/service/modules.js'
 import { chunksOf, event, exportOf, HEADER, idOf, type Line, message, session, user } from './export_files.js'
 
 /** What a reader makes of a file: the kinds of its lines. */
 async function read(bytes: Buffer, chunkSize?: number): Promise<string[]> {
-  const reader = new ExportReader(chunksOf(bytes, chunkSize))
+  const reader = new ExportReader(chunksOf(bytes, chunkSize), registryOf(MODULES).tables)
   const kinds: string[] = []
   for await (const lines of reader.read()) kinds.push(...lines.map(({ kind }) => kind))
   return kinds

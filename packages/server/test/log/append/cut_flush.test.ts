@@ -44,7 +44,6 @@ const pending: fc.Arbitrary<PendingAppend> = fc
       session_id: `s${session}`,
       kind: 'entries',
       entries,
-      unmarked_until: 0,
       if_match,
       idempotency,
     }

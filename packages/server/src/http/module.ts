@@ -1,0 +1,26 @@
+import type { TSchema } from '#typebox'
+import type { TableOwner } from '../lifecycle/table.js'
+import type { AppServer } from './app_server.js'
+import type { OperationLinks } from './openapi/openapi_links.js'
+import type { AppParts } from './service_context.js'
+
+/**
+ * A module: a folder that owns tables and answers requests, and says in this one object all that the service needs to know
+ * of it. `service/modules.ts` has all of them, each behind those whose tables its own refer to.
+ */
+export interface Module extends TableOwner {
+  /** Loads what answers its requests: commands that serve nothing do without. */
+  routes?(): Promise<ModuleRoutes>
+}
+
+/** What a module adds to the HTTP side. */
+export interface ModuleRoutes {
+  /** Adds the operations below /api/v1, for whoever has a project's key. */
+  project?(app: AppServer, parts: AppParts): void
+  /** Adds the operations below /admin/v1, for the operator. */
+  admin?(app: AppServer, parts: AppParts): void
+  /** Schemas that answers refer to by their `$id`. */
+  schemas?: readonly TSchema[]
+  /** Where the answers of operations lead: which other operations take an id that is in them. */
+  links?: Readonly<Record<string, OperationLinks>>
+}

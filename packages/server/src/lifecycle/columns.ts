@@ -1,0 +1,156 @@
+import { isJsonObject } from '../json/read_json.js'
+import { USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
+import { timestampText } from '../lists/resource_json.js'
+
+/** What a value in a line of an export must be. */
+export interface LineCheck {
+  takes: string
+  fits(value: unknown): boolean
+}
+
+interface ColumnType {
+  check: LineCheck
+  /** SQL that gives the column as JSON, null where it is. */
+  write(column: string): string
+  /** SQL that reads the column from the line `l`. */
+  read(name: string): string
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
+const INT_MAX = 2_147_483_647
+
+const asText = (cast: string) => (name: string) => `(l ->> '${name}')::${cast}`
+const quoted = (expression: string) => `'"' || ${expression} || '"'`
+const plain = (column: string) => column
+const integer = (min: number, max: number): LineCheck => ({
+  takes: `an integer from ${min} to ${max}`,
+  fits: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
+})
+
+export const CHECKS = {
+  text: { takes: 'a string', fits: (value) => typeof value === 'string' },
+  identifier: {
+    takes: `a string of 1 to ${USER_IDENTIFIER_LENGTH_MAX} characters`,
+    fits: (value) =>
+      typeof value === 'string' && value !== '' && [...value].length <= USER_IDENTIFIER_LENGTH_MAX,
+  },
+  nothing: { takes: 'null', fits: (value) => value === null },
+} as const satisfies Record<string, LineCheck>
+
+/** How values pass from a table to a line of an export and back. JSON passes as text, so that no digit is lost. */
+const TYPES = {
+  uuid: {
+    check: {
+      takes: 'a UUID in lower case',
+      fits: (value) => typeof value === 'string' && UUID.test(value),
+    },
+    write: quoted,
+    read: asText('uuid'),
+  },
+  text: { check: CHECKS.text, write: (column) => `to_json(${column})`, read: asText('text') },
+  identifier: { check: CHECKS.identifier, write: (column) => `to_json(${column})`, read: asText('text') },
+  time: {
+    check: { takes: 'a time such as 2026-11-21T09:30:00.123456Z', fits: isTime },
+    write: (column) => quoted(timestampText(column)),
+    read: asText('timestamptz'),
+  },
+  object: {
+    check: { takes: 'an object', fits: isJsonObject },
+    write: plain,
+    read: (name) => `nullif(l -> '${name}', 'null')`,
+  },
+  boolean: {
+    check: { takes: 'true or false', fits: (value) => typeof value === 'boolean' },
+    write: plain,
+    read: asText('boolean'),
+  },
+  /** 1 to 2^53 - 1. */
+  ordinal: { check: integer(1, Number.MAX_SAFE_INTEGER), write: plain, read: asText('bigint') },
+  /** 0 to 2^53 - 1. */
+  bigint: { check: integer(0, Number.MAX_SAFE_INTEGER), write: plain, read: asText('bigint') },
+  /** 0 to 2^31 - 1. */
+  integer: { check: integer(0, INT_MAX), write: plain, read: asText('int') },
+} as const satisfies Record<string, ColumnType>
+
+/**
+ * The type of a column; with `?` it may be null. `user` is the id of a user, beside which a line has the user's
+ * identifier: an import gives the id of the user who is called so there.
+ */
+export type Column = keyof typeof TYPES | `${keyof typeof TYPES}?` | 'user?' | LineCheck
+
+/** The checks of a line's members, in their order. */
+export function lineChecks(columns: Readonly<Record<string, Column>>): Record<string, LineCheck> {
+  return Object.fromEntries(
+    Object.entries(columns).flatMap(([name, column]): [string, LineCheck][] =>
+      column === 'user?'
+        ? [
+            [name, orNull(TYPES.uuid.check)],
+            ['user', orNull(CHECKS.identifier)],
+          ]
+        : [[name, checkOf(column)]],
+    ),
+  )
+}
+
+function checkOf(column: Column): LineCheck {
+  if (typeof column === 'object') return column
+  const { check } = typeOf(column)
+  return column.endsWith('?') ? orNull(check) : check
+}
+
+function orNull(check: LineCheck): LineCheck {
+  return { takes: `${check.takes}, or null`, fits: (value) => value === null || check.fits(value) }
+}
+
+function typeOf(column: Column): ColumnType {
+  return TYPES[String(column).replace('?', '') as keyof typeof TYPES]
+}
+
+/** SQL of a line, from the row `t` and, where it has a user, the row `u`. */
+export function lineSql(kind: string, columns: Readonly<Record<string, Column>>): string {
+  const members = Object.entries(columns).flatMap(([name, column]): [string, string][] =>
+    column === 'user?'
+      ? [
+          [name, quoted(`t.${name}`)],
+          ['user', 'to_json(u.identifier)'],
+        ]
+      : [[name, typeOf(column).write(`t.${name}`)]],
+  )
+  return jsonLine({ kind: `'"${kind}"'`, ...Object.fromEntries(members) })
+}
+
+/** SQL of a line of given members, each an expression that gives JSON or null. */
+export function jsonLine(members: Readonly<Record<string, string>>): string {
+  const pieces = Object.entries(members).map(
+    ([name, json], index) => `'${index === 0 ? '{' : ','}"${name}":', coalesce((${json})::text, 'null')`,
+  )
+  return `concat(${pieces.join(', ')}, '}')`
+}
+
+/** SQL that reads a column from the line `l`. */
+export function readColumn(name: string, column: Column): string {
+  return column === 'user?' ? 'u.id' : typeOf(column).read(name)
+}
+
+/** SQL that gives a column of the row `t` as text in the words of an export; of a user, its identifier. */
+export function columnText(name: string, column: Column): string {
+  if (column === 'user?') return 'u.identifier'
+  return String(column).startsWith('time') ? timestampText(`t.${name}`) : `t.${name}::text`
+}
+
+/** The type of a column of a key, for a parameter. */
+export function castOf(column: Column): string {
+  return /::(\w+)$/.exec(typeOf(column).read('x'))![1]!
+}
+
+export function hasUser(columns: Readonly<Record<string, Column>>): boolean {
+  return Object.values(columns).includes('user?')
+}
+
+function isTime(value: unknown): boolean {
+  if (typeof value !== 'string' || !TIME.test(value)) return false
+  const time = new Date(`${value.slice(0, 23)}Z`)
+  // Otherwise a day that its month does not have would count as one of the next month.
+  return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 23) === value.slice(0, 23)
+}

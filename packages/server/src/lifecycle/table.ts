@@ -1,0 +1,158 @@
+import type { Database, Queryable, Row } from '../postgres/database.js'
+import type { StoredFunction } from '../postgres/stored_function.js'
+import type { Column } from './columns.js'
+import type { ExportLine, LineFollower } from './transfer/export_line.js'
+import type { ExportPiece } from './transfer/export_piece.js'
+import type { RestoreContext, Tallies } from './transfer/restore_context.js'
+import type { Check, CheckedPiece } from './verify/check.js'
+
+/** How many rows of what, by the names under which a receipt, an export or a verification shows them. */
+export type Counts = Record<string, number>
+
+/**
+ * A table of tenant data, and all that the life of its rows asks: with what they are erased, how an export writes them
+ * and an import restores them, and what is checked of them. Its primary key begins with `project_id`. What is said here is
+ * enough for most tables: the statements are made from it. `own` has functions where it is not.
+ */
+export interface Table {
+  readonly name: string
+  /** What one row is, in the singular: the kind of its lines in an export, and how other tables name it. */
+  readonly kind: string
+  /** The primary key behind `project_id`. */
+  readonly key: readonly string[]
+  /** Columns, the key's included, in the order of a line of an export. */
+  readonly columns: Readonly<Record<string, Column>>
+  /**
+   * The kind whose rows take these with them: `session`, `user`, `project`, or that of another table; `any` is whatever
+   * else has an id. All rows go with their project. Rows that go with a session may outlive it for a moment and have no
+   * foreign key to it: who writes them locks the session's head FOR KEY SHARE first.
+   */
+  readonly erased_with: string
+  /** The column that holds the id of what the rows are erased with; by default `session_id` and the like. */
+  readonly owner_column?: string
+  /** Whether erasing a user counts these rows in its receipt, under the table's name. */
+  readonly counted: boolean
+  /** Whether exports have the rows. What is derived, or belongs to the installation, stays out. */
+  readonly exported: boolean
+  /** Columns that never change: a row that an import finds with other values in them is in conflict. */
+  readonly unchanging?: readonly string[]
+  /** The order in which an index lists the rows of one owner; by default the rest of the key. */
+  readonly order?: readonly string[]
+  /** The column that lists are filtered by, where `list_terms` has terms of it. */
+  readonly document?: string
+  /** What must not be, beside a row whose owner does not exist. By the name of the check; the row is `t`. */
+  readonly checks: Readonly<Record<string, Check>>
+  readonly own?: OwnFunctions
+}
+
+/** A table whose rows the code of another table of the module handles in all respects. */
+export interface HandledTable {
+  readonly name: string
+  /** How its rows go, and what becomes of them in an export, an import and a verification: a sentence. */
+  readonly handled: string
+  /** True for a table that every machine of a cluster has, and whose rows are not found by their project. */
+  readonly is_reference?: boolean
+}
+
+/** The rows that go with those of a table: of all tables that say so in `erased_with`. */
+export interface Dependents {
+  /** Erases some rows of each table inside a transaction. `has_all`: there are no more. */
+  eraseSome(
+    connection: Queryable,
+    project_id: string,
+    owner_ids: string[],
+  ): Promise<{ counts: Counts; has_all: boolean }>
+  /** Erases all rows, a statement a slice. */
+  eraseAll(database: Queryable, project_id: string, owner_id: string, onSlice?: () => void): Promise<Counts>
+}
+
+/** What one transaction of an erasure did. */
+export interface ErasedStep {
+  counts: Counts
+  /** Ids of what is gone for everybody and of which rows are left, for `eraseRemains`. */
+  remains: string[]
+  /** Ids of what had no room in this transaction. */
+  left: string[]
+}
+
+export interface EraseOptions {
+  /** Keeps what was touched at or after this time, even while the erasure runs. */
+  untouched_since?: string
+  /** Told what each transaction erased; what it throws ends the work. */
+  onStep?: (counts: Counts) => void
+  /** Told of each slice behind a transaction; what it throws ends the work. */
+  onSlice?: () => void
+}
+
+/** Functions in place of the statements that are made from a table. */
+export interface OwnFunctions {
+  /** Erases some, with their dependents, inside a transaction. */
+  eraseSome?(
+    connection: Queryable,
+    project_id: string,
+    ids: string[],
+    dependents: Dependents,
+    options: EraseOptions,
+  ): Promise<ErasedStep>
+  /** Names beside the table's that its erasure and its import count. */
+  further_counts?: readonly string[]
+  /** Erases, in slices, what a transaction left. Gives what it counted. */
+  eraseRemains?(
+    database: Queryable,
+    project_id: string,
+    id: string,
+    dependents: Dependents,
+    onSlice?: () => void,
+  ): Promise<Counts>
+  /** Erases what killed processes left in a project. */
+  eraseAllRemains?(
+    database: Queryable,
+    project_id: string,
+    dependents: Dependents,
+    signal?: AbortSignal,
+  ): Promise<void>
+  /** SQL of a page of an export: the line, further columns, and what is joined to the row `t`; $1 is the project. */
+  exported?: { line: string; columns: string; join: string }
+  /** The lines of such a page, and of what belongs to its rows. */
+  exportRows?(database: Queryable, project_id: string, rows: Row[]): AsyncGenerator<ExportPiece>
+  /** The kinds of lines beside the table's own, with their columns. */
+  further_lines?: Readonly<
+    Record<string, { columns: Readonly<Record<string, Column>>; key: readonly string[] }>
+  >
+  /** What follows the lines of an export and holds them against each other. */
+  follow?(): LineFollower
+  restore?(context: RestoreContext, lines: ExportLine[]): Promise<Tallies>
+  /** The table and column whose row is locked while a row of a dependent is restored. */
+  lock?: { table: string; column: string }
+  /** Reads all of a project in bounded pieces. */
+  verify?(database: Database, project_id: string): AsyncGenerator<CheckedPiece>
+  /** What else is counted before, for the progress: tables, and SQL of how many rows one (`t`) has. */
+  measured?: Readonly<Record<string, string>>
+}
+
+/** The lifecycle's part of a module: what is to be known of its tables. Each stands behind what it refers to. */
+export interface TableOwner {
+  readonly name: string
+  readonly tables: readonly (Table | HandledTable)[]
+  /** Functions that its statements call. */
+  readonly functions: readonly StoredFunction[]
+}
+
+export function isHandled(table: Table | HandledTable): table is HandledTable {
+  return 'handled' in table
+}
+
+/** The column that holds the id of what a table's rows are erased with. */
+export function ownerColumn(table: Table): string {
+  return table.owner_column ?? `${table.erased_with}_id`
+}
+
+/** The columns in whose order the rows of one owner are listed. */
+export function orderOf(table: Table): readonly string[] {
+  return table.order ?? table.key.filter((name) => name !== ownerColumn(table))
+}
+
+/** Whether the rows go one by one, each with what belongs to it. */
+export function isOwner({ kind, key, erased_with }: Table): boolean {
+  return key.length === 1 && key[0] === 'id' && kind !== 'user' && ['user', 'project'].includes(erased_with)
+}

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AnnalsError, keyReused } from '../errors.js'
+import type { Queryable } from '../postgres/database.js'
+import { isForeignKeyViolation, isTransient, isUniqueViolation } from '../postgres/database_errors.js'
+import type { IdempotencyKey } from './append/append_request.js'
+import { FIND_IDEMPOTENCY_KEY } from './append/idempotency_queries.js'
+import { END_COPIES } from './unfinished_copy_queries.js'
+
+const ATTEMPTS_MAX = 20
+const PAUSE_MS = 5
+/** How often to check whether the first request with the same key has finished. */
+const UNFINISHED_PAUSE_MS = 250
+
+/** A resource as JSON text. `replayed`: an earlier request with the same key created it. */
+export interface Created {
+  json: string
+  replayed: boolean
+}
+
+/**
+ * Creates a resource at most once for an idempotency key. `create` stores the resource and the key's answer together.
+ * It returns undefined, or a violation, if another request got in between (created the same user, used the same key,
+ * erased the user), and is then called again with a fresh snapshot. A key without an answer belongs to a long request
+ * that is still in flight.
+ */
+export async function createOnce(
+  database: Queryable,
+  project_id: string,
+  idempotency: IdempotencyKey | undefined,
+  create: () => Promise<string | undefined>,
+): Promise<Created> {
+  for (let attempt = 1; ; attempt++) {
+    const earlier = idempotency && (await findAnswer(database, project_id, idempotency))
+    if (typeof earlier?.answer === 'string') return { json: earlier.answer, replayed: true }
+    if (earlier) {
+      await database.query(END_COPIES.abandoned.statement, [project_id, [earlier.owner_id]])
+      if (attempt >= ATTEMPTS_MAX) throw stillUnderWay()
+      await sleep(UNFINISHED_PAUSE_MS)
+      continue
+    }
+    try {
+      const json = await create()
+      if (json !== undefined) return { json, replayed: false }
+    } catch (error) {
+      if (!isUniqueViolation(error) && !isForeignKeyViolation(error) && !isTransient(error)) throw error
+    }
+    if (attempt >= ATTEMPTS_MAX) {
+      throw new AnnalsError(
+        'unavailable',
+        'Too many concurrent requests for the same user or key. Nothing was stored; retry shortly.',
+      )
+    }
+    // After a random pause: the request that got in between is probably not finished yet.
+    await sleep(Math.random() * PAUSE_MS * attempt)
+  }
+}
+
+function stillUnderWay(): AnnalsError {
+  return new AnnalsError(
+    'unavailable',
+    'The first request with this Idempotency-Key is still in progress. Retry later for its answer.',
+  )
+}
+
+/** The answer to an earlier request with the same key; null while it is in flight. */
+async function findAnswer(
+  database: Queryable,
+  project_id: string,
+  idempotency: IdempotencyKey,
+): Promise<{ answer: string | null; owner_id: string } | undefined> {
+  const [row] = await database.query(FIND_IDEMPOTENCY_KEY, [project_id, idempotency.key])
+  if (!row) return undefined
+  if (row.request_hash !== idempotency.request_hash) throw keyReused()
+  return { answer: row.answer!, owner_id: row.owner_id! }
+}

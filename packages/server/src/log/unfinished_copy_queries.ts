@@ -1,0 +1,41 @@
+import { storedFunction } from '../postgres/stored_function.js'
+
+/**
+ * Takes copies from their writers, with their keys: what was written of them becomes remains of sessions (see
+ * ERASE_REMAINS), and a repetition of the request begins anew. Answer (of each): the ids, separated by commas, or null.
+ */
+export const END_COPIES = {
+  /** `p_copies`: ids of copies. */
+  own: endCopies('end_copies', 'p_copies', 'x.session_id = ANY (p_copies)'),
+  /** The same if the writer has not been heard of for long. */
+  abandoned: endCopies(
+    'end_abandoned_copies',
+    'p_copies',
+    'x.session_id = ANY (p_copies) AND x.leased_until < now()',
+  ),
+  /** `p_sources`: sessions that are copied. */
+  of_sources: endCopies('end_copies_of_sessions', 'p_sources', 'x.source_id = ANY (p_sources)'),
+} as const
+
+function endCopies(name: string, ids: string, which: string) {
+  return storedFunction(
+    name,
+    { p_project: 'uuid', [ids]: 'uuid[]' },
+    `DECLARE
+  ended uuid[] := '{}';
+  copy uuid;
+BEGIN
+  FOR copy IN
+    UPDATE erased_sessions AS x SET leased_until = NULL
+    WHERE x.project_id = p_project AND x.leased_until IS NOT NULL AND ${which}
+    RETURNING x.session_id
+  LOOP
+    ended := ended || copy;
+  END LOOP;
+  IF cardinality(ended) > 0 THEN
+    DELETE FROM idempotency_keys AS k WHERE k.project_id = p_project AND k.owner_id = ANY (ended);
+  END IF;
+  RETURN nullif(array_to_string(ended, ','), '');
+END`,
+  )
+}

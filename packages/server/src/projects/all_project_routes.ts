@@ -1,0 +1,25 @@
+import type { ModuleRoutes } from '../http/module.js'
+import { DATA_ID } from '../http/openapi/openapi_links.js'
+import { adminRoutes } from './admin_routes.js'
+import { Project, Token } from './project_schema.js'
+import { adminUsageRoutes, usageRoutes } from './usage_routes.js'
+import { Usage } from './usage_schema.js'
+
+export const PROJECT_ROUTES: ModuleRoutes = {
+  project: usageRoutes,
+  admin: (app, parts) => {
+    adminRoutes(app, parts)
+    adminUsageRoutes(app, parts)
+  },
+  schemas: [Project, Token, Usage],
+  links: {
+    createProject: {
+      to: ['changeProject', 'deleteProject', 'createToken', 'listTokens'],
+      parameters: { project_id: '$response.body#/data/project/id' },
+    },
+    createToken: {
+      to: ['revokeToken'],
+      parameters: { project_id: '$request.path.project_id', token_id: DATA_ID },
+    },
+  },
+}

@@ -1,0 +1,20 @@
+import type { Module } from '../http/module.js'
+
+/** Projects with their keys. */
+export const PROJECTS_MODULE: Module = {
+  name: 'projects',
+  routes: async () => (await import('./all_project_routes.js')).PROJECT_ROUTES,
+  functions: [],
+  tables: [
+    {
+      name: 'projects',
+      is_reference: true,
+      handled: 'The last row that an erasure of the project deletes; an export has its name in the header.',
+    },
+    {
+      name: 'api_keys',
+      is_reference: true,
+      handled: 'Deleted first when a project is erased, so that nobody gets in; never exported.',
+    },
+  ],
+}

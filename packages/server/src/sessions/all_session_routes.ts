@@ -1,0 +1,50 @@
+import type { ModuleRoutes } from '../http/module.js'
+import { DATA_ID } from '../http/openapi/openapi_links.js'
+import { TimelineEvent, TimelineItem, TimelineMessage } from '../log/entry_schema.js'
+import { eventRoutes } from '../log/event_routes.js'
+import { SessionEvent } from '../log/event_schema.js'
+import { messageRoutes } from '../log/message_routes.js'
+import { Message } from '../log/message_schema.js'
+import { timelineRoutes } from '../log/timeline_routes.js'
+import { configsRoutes } from './configs_routes.js'
+import { sessionRoutes } from './session_routes.js'
+import { Session } from './session_schema.js'
+
+const SESSION_OPERATIONS = [
+  'getSession',
+  'deleteSession',
+  'copySession',
+  'getConfigs',
+  'replaceConfigs',
+  'mergeConfigs',
+  'addEvent',
+  'listEvents',
+  'addMessage',
+  'listMessages',
+  'countTokens',
+  'getContext',
+  'readTimeline',
+  'appendEntries',
+]
+
+export const SESSION_ROUTES: ModuleRoutes = {
+  project: (app, parts) => {
+    sessionRoutes(app, parts)
+    configsRoutes(app)
+    eventRoutes(app, parts)
+    messageRoutes(app, parts)
+    timelineRoutes(app, parts)
+  },
+  schemas: [Session, SessionEvent, Message, TimelineMessage, TimelineEvent, TimelineItem],
+  links: {
+    createSession: { to: SESSION_OPERATIONS, parameters: { session_id: DATA_ID } },
+    copySession: {
+      to: SESSION_OPERATIONS,
+      parameters: { session_id: '$response.body#/data/new_session_id' },
+    },
+    addMessage: {
+      to: ['mergeMessageMeta'],
+      parameters: { session_id: '$request.path.session_id', message_id: DATA_ID },
+    },
+  },
+}

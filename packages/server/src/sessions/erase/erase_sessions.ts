@@ -1,0 +1,104 @@
+import { addCounts, ROWS_AT_ONCE_MAX } from '../../lifecycle/erase/dependents.js'
+import type { Counts, Dependents, ErasedStep, EraseOptions } from '../../lifecycle/table.js'
+import { END_COPIES } from '../../log/unfinished_copy_queries.js'
+import type { Queryable } from '../../postgres/database.js'
+import { ERASE_REMAINS, ERASE_SESSIONS, FIND_PROJECTS_WITH_REMAINS, FIND_REMAINS } from './erasure_queries.js'
+
+const SESSIONS_AT_ONCE_MAX = 100
+
+/*
+ * Deletes sessions with their logs: the one place where a session is deleted. Each is there or gone as a whole for
+ * everybody, in short transactions of a bounded number of rows, so that appends to other sessions wait for none
+ * and those to these wait briefly and are then refused.
+ */
+
+/** One transaction's part of deleting sessions; the caller goes on with what is left once it is committed. */
+export async function eraseSomeSessions(
+  connection: Queryable,
+  project_id: string,
+  ids: string[],
+  dependents: Dependents,
+  { untouched_since }: EraseOptions,
+): Promise<ErasedStep> {
+  const locked = await connection.query(ERASE_SESSIONS.lock, [project_id, ids, untouched_since ?? null])
+  const heads = locked.map((row) => ({ id: row.id!, last_seq: Number(row.last_seq) }))
+  const long = heads.filter(({ last_seq }) => last_seq > ROWS_AT_ONCE_MAX)
+  const short: typeof heads = []
+  const left: string[] = []
+  let rows = 0
+  for (const head of heads.filter(({ last_seq }) => last_seq <= ROWS_AT_ONCE_MAX)) {
+    if (rows + head.last_seq > ROWS_AT_ONCE_MAX) {
+      left.push(head.id)
+      continue
+    }
+    short.push(head)
+    rows += head.last_seq
+  }
+  const whole = short.map(({ id }) => id)
+  const gone = [...whole, ...long.map(({ id }) => id)]
+  const remaining = [...long]
+  const copies: string[] = []
+  const counts: Counts = {}
+  if (gone.length > 0) {
+    await connection.query(ERASE_SESSIONS.heads, [project_id, gone])
+    await connection.query(ERASE_SESSIONS.entries, [project_id, whole])
+    const others = await dependents.eraseSome(connection, project_id, whole)
+    addCounts(counts, others.counts)
+    if (!others.has_all) remaining.push(...short.map(({ id }) => ({ id, last_seq: 0 })))
+    if (remaining.length > 0) {
+      const last_seqs = remaining.map(({ last_seq }) => last_seq)
+      await connection.query(ERASE_SESSIONS.remains, [project_id, remaining.map(({ id }) => id), last_seqs])
+    }
+    await connection.query(ERASE_SESSIONS.terms, [project_id, gone])
+    await connection.query(ERASE_SESSIONS.sessions, [project_id, gone])
+    // Deleted data must not survive in a copy that is being made of it.
+    const [ended] = await connection.query(END_COPIES.of_sources.statement, [project_id, gone])
+    copies.push(...(ended!.answer?.split(',') ?? []))
+  }
+  const entries = [...short, ...long].reduce((sum, { last_seq }) => sum + last_seq, 0)
+  addCounts(counts, { sessions: gone.length, entries })
+  return { counts, remains: [...remaining.map(({ id }) => id), ...copies], left }
+}
+
+/**
+ * Deletes the entries of a session that is gone, and what else belongs to it, in slices. Any number of processes may do
+ * it at once. Gives what it counted, entries aside, which were counted with the session.
+ */
+export async function eraseRemains(
+  database: Queryable,
+  project_id: string,
+  session_id: string,
+  dependents: Dependents,
+  onSlice: () => void = () => {},
+): Promise<Counts> {
+  const session = [project_id, session_id]
+  for (let last_seq = 1; last_seq > 0; ) {
+    const [row] = await database.query(ERASE_REMAINS.entries, [...session, ROWS_AT_ONCE_MAX])
+    if (row!.answer === null) return {}
+    last_seq = Number(row!.answer)
+    onSlice()
+  }
+  const counts = await dependents.eraseAll(database, project_id, session_id, onSlice)
+  await database.query(ERASE_REMAINS.done, session)
+  return counts
+}
+
+/** Deletes what killed or stopped processes left of a project's deleted sessions. */
+export async function eraseAllRemains(
+  database: Queryable,
+  project_id: string,
+  dependents: Dependents,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (let found = SESSIONS_AT_ONCE_MAX; found === SESSIONS_AT_ONCE_MAX; ) {
+    const remains = await database.query(FIND_REMAINS, [project_id, SESSIONS_AT_ONCE_MAX])
+    for (const { id } of remains)
+      await eraseRemains(database, project_id, id!, dependents, () => signal?.throwIfAborted())
+    found = remains.length
+  }
+}
+
+/** The projects with such remains. */
+export async function findProjectsWithRemains(database: Queryable): Promise<string[]> {
+  return (await database.query(FIND_PROJECTS_WITH_REMAINS, [])).map((row) => row.id!)
+}

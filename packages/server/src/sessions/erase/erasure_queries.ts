@@ -1,0 +1,105 @@
+import { dropTerms } from '../../lists/term_queries.js'
+import { prepared } from '../../postgres/statement.js'
+import { storedFunction } from '../../postgres/stored_function.js'
+import { SESSION_LIST } from '../session_queries.js'
+
+/**
+ * Deletes sessions with their logs, in one transaction and in this order. `lock` waits for appends in flight, in the
+ * appender's order, to avoid deadlocks; after it, nothing in these sessions changes. `heads` are what an append
+ * needs: without them it finds no session. `remains` records sessions with too many entries for this transaction.
+ * Parameters of each: $1 project, $2 session ids, and what it names itself.
+ */
+export const ERASE_SESSIONS = {
+  /** Those that exist, and with $3 (otherwise null) only those last touched before it. Rows: id, last_seq. */
+  lock: prepared(
+    'lock_sessions_to_erase',
+    `
+SELECT h.session_id AS id, h.last_seq FROM session_heads h
+WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[]) AND ($3::timestamptz IS NULL OR h.updated_at < $3::timestamptz)
+ORDER BY h.session_id FOR UPDATE`,
+  ),
+  heads: prepared(
+    'erase_heads',
+    'DELETE FROM session_heads AS h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])',
+  ),
+  entries: prepared(
+    'erase_entries',
+    'DELETE FROM entries AS e WHERE e.project_id = $1 AND e.session_id = ANY ($2::uuid[])',
+  ),
+  /** $3 their last seqs. */
+  remains: prepared(
+    'keep_remains',
+    `
+INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at)
+SELECT $1::uuid, r.session_id, r.last_seq, now() FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, last_seq)
+ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_seq, excluded.last_seq)`,
+  ),
+  /** Found by the sessions' configs, and so before these are deleted. */
+  terms: prepared('erase_session_terms', dropTerms(SESSION_LIST)),
+  sessions: prepared(
+    'erase_sessions',
+    'DELETE FROM sessions AS s WHERE s.project_id = $1 AND s.id = ANY ($2::uuid[])',
+  ),
+} as const
+
+/**
+ * Entries without a session, except those of a copy in progress: remains of a session, or of a copy with an expired
+ * lease.
+ */
+const NOT_LEASED = '(x.leased_until IS NULL OR x.leased_until < now())'
+
+/**
+ * Deletes up to `p_entries_max` entries of the remains of a session. Answer: the last remaining seq; null if another
+ * run deleted the rest, or it is a copy in progress.
+ */
+export const ERASE_SLICE_OF_ENTRIES = storedFunction(
+  'erase_slice_of_entries',
+  { p_project: 'uuid', p_session: 'uuid', p_entries_max: 'bigint' },
+  `DECLARE
+  until bigint;
+  remaining bigint;
+BEGIN
+  SELECT x.last_seq INTO until FROM erased_sessions x
+  WHERE x.project_id = p_project AND x.session_id = p_session AND ${NOT_LEASED} FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  remaining := greatest(until - p_entries_max, 0);
+  DELETE FROM entries AS e
+  WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq > remaining AND e.seq <= until;
+  UPDATE erased_sessions AS x SET last_seq = remaining, leased_until = NULL
+  WHERE x.project_id = p_project AND x.session_id = p_session;
+  RETURN remaining;
+END`,
+)
+
+/**
+ * Deletes the remains of a session, one slice per statement, from the highest seq down. Each holds the row of
+ * erased_sessions, so that concurrent runs take turns. Parameters of each: $1 project, $2 session.
+ */
+export const ERASE_REMAINS = {
+  entries: ERASE_SLICE_OF_ENTRIES.statement,
+  done: prepared(
+    'forget_remains',
+    `DELETE FROM erased_sessions AS x
+WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = 0 AND x.leased_until IS NULL`,
+  ),
+} as const
+
+/** Sessions of a project with entries still to be deleted. Parameters: $1 project, $2 how many. */
+export const FIND_REMAINS = prepared(
+  'find_remains',
+  `SELECT x.session_id AS id FROM erased_sessions x WHERE x.project_id = $1 AND ${NOT_LEASED} ORDER BY x.session_id LIMIT $2`,
+)
+
+/** The same for ids requested for new sessions. Parameters: $1 project, $2 ids. */
+export const FIND_REMAINS_OF = prepared(
+  'find_remains_of',
+  'SELECT x.session_id AS id FROM erased_sessions x WHERE x.project_id = $1 AND x.session_id = ANY ($2::uuid[])',
+)
+
+/** Projects with such sessions. One of the few statements that ask every project: for housekeeping alone. */
+export const FIND_PROJECTS_WITH_REMAINS = prepared(
+  'find_projects_with_remains',
+  `SELECT DISTINCT x.project_id AS id FROM erased_sessions x WHERE ${NOT_LEASED}`,
+)

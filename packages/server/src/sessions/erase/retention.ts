@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Erasure } from '../../lifecycle/erase/erasure.js'
+import type { Database } from '../../postgres/database.js'
+import { describeError } from '../../postgres/database_errors.js'
+import { FIND_PROJECTS_WITH_RETENTION } from '../../projects/project_queries.js'
+import { findProjectsWithRemains } from './erase_sessions.js'
+import { prune, timeBefore } from './prune.js'
+import type { PrunePosition } from './prune_queries.js'
+
+const SECONDS_A_DAY = 86_400
+/** Most sessions of a project that one round reads: the rest waits for the next one. */
+const LOOKED_AT_A_ROUND_MAX = 20_000
+
+/**
+ * Periodically deletes sessions whose retention has expired, and what killed processes left of deleted sessions.
+ * Every node does it, at its own pace; doing it twice is harmless. A round is bounded; the next one continues where
+ * it stopped, and starts over after the last session. If there is nothing to do, it costs two short statements.
+ */
+export function applyRetention(
+  database: Database,
+  erasure: Erasure,
+  logger: Logger,
+  every_ms: number,
+): { stop(): Promise<void> } {
+  const abort = new AbortController()
+  const running = run(database, erasure, logger, every_ms, abort.signal)
+  return {
+    stop: () => {
+      abort.abort()
+      return running
+    },
+  }
+}
+
+async function run(
+  database: Database,
+  erasure: Erasure,
+  logger: Logger,
+  every_ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const positions = new Map<string, PrunePosition>()
+  for (;;) {
+    try {
+      // Spreads the nodes over time, even those that were started together.
+      await sleep(every_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
+      await applyOnce(database, erasure, logger, positions, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      logger.warn({ err: describeError(error) }, 'expired sessions could not be deleted; will retry')
+    }
+  }
+}
+
+async function applyOnce(
+  database: Database,
+  erasure: Erasure,
+  logger: Logger,
+  positions: Map<string, PrunePosition>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const project_id of await findProjectsWithRemains(database)) {
+    await erasure.eraseAllRemains(database, project_id, signal)
+  }
+  for (const row of await database.query(FIND_PROJECTS_WITH_RETENTION, [])) {
+    const project_id = row.id!
+    const untouched_since = await timeBefore(database, Number(row.retention_days) * SECONDS_A_DAY)
+    const { stopped_at, sessions, entries } = await prune(
+      database,
+      erasure,
+      { project_id, untouched_since },
+      { after: positions.get(project_id), looked_at_max: LOOKED_AT_A_ROUND_MAX, signal },
+    )
+    if (stopped_at) positions.set(project_id, stopped_at)
+    else positions.delete(project_id)
+    if (sessions > 0) logger.info({ project_id, sessions, entries }, 'deleted expired sessions')
+  }
+}

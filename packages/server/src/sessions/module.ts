@@ -1,0 +1,89 @@
+import type { Module } from '../http/module.js'
+import type { Table } from '../lifecycle/table.js'
+import { APPEND_ENTRIES } from '../log/append/append_queries.js'
+import { MERGE_MESSAGE_META } from '../log/read/message_queries.js'
+import { END_COPIES } from '../log/unfinished_copy_queries.js'
+import { COPY_SHORT_SESSION, MAKE_COPIED_SESSION } from './copy_queries.js'
+import { eraseAllRemains, eraseRemains, eraseSomeSessions } from './erase/erase_sessions.js'
+import { ERASE_SLICE_OF_ENTRIES } from './erase/erasure_queries.js'
+import { CREATE_SESSION, MERGE_CONFIGS, REPLACE_CONFIGS, SESSION_LIST } from './session_queries.js'
+import { exportSessionRows } from './transfer/export_pieces.js'
+import { SESSION_LINE_SQL } from './transfer/export_session_queries.js'
+import { restoreSessionLines } from './transfer/restore_sessions.js'
+import { ENTRY_LINES, LogFollower, SESSION_LINE } from './transfer/session_lines.js'
+import { KEY_CHECKS, SESSION_CHECKS } from './verify/session_check_queries.js'
+import { verifySessions } from './verify/verify_sessions.js'
+
+const SESSIONS: Table = {
+  name: SESSION_LIST.table,
+  kind: 'session',
+  key: ['id'],
+  columns: SESSION_LINE,
+  erased_with: 'user',
+  order: ['created_at', 'id'],
+  document: SESSION_LIST.document,
+  counted: true,
+  exported: true,
+  checks: SESSION_CHECKS,
+  own: {
+    further_counts: ['entries'],
+    eraseSome: eraseSomeSessions,
+    eraseRemains,
+    eraseAllRemains,
+    exported: {
+      line: SESSION_LINE_SQL,
+      columns: 'h.last_seq, ',
+      join: 'JOIN session_heads h ON h.project_id = $1 AND h.session_id = t.id',
+    },
+    exportRows: exportSessionRows,
+    further_lines: ENTRY_LINES,
+    follow: () => new LogFollower(),
+    restore: restoreSessionLines,
+    lock: { table: 'session_heads', column: 'session_id' },
+    verify: verifySessions,
+    measured: { session_heads: 'coalesce(sum(t.last_seq), 0) + count(*)', list_terms: 'count(*)' },
+  },
+}
+
+const WITH_THE_SESSION = 'With its session in all respects, by the functions of that table.'
+
+/** Sessions with their logs, and what was answered for idempotency keys. */
+export const SESSIONS_MODULE: Module = {
+  name: 'sessions',
+  routes: async () => (await import('./all_session_routes.js')).SESSION_ROUTES,
+  functions: [
+    APPEND_ENTRIES,
+    COPY_SHORT_SESSION,
+    CREATE_SESSION,
+    ERASE_SLICE_OF_ENTRIES,
+    MAKE_COPIED_SESSION,
+    MERGE_CONFIGS,
+    MERGE_MESSAGE_META,
+    REPLACE_CONFIGS,
+    ...Object.values(END_COPIES),
+  ],
+  tables: [
+    SESSIONS,
+    { name: 'session_heads', handled: WITH_THE_SESSION },
+    { name: 'entries', handled: WITH_THE_SESSION },
+    {
+      name: 'erased_sessions',
+      handled: 'Keeps in mind what is left of erased sessions, and goes with the last of it.',
+    },
+    {
+      name: 'list_terms',
+      handled: 'Written, deleted and verified with the rows of the tables that have a `document`.',
+    },
+    {
+      name: 'idempotency_keys',
+      kind: 'key',
+      key: ['key'],
+      columns: { key: 'text', owner_id: 'uuid', created_at: 'time' },
+      erased_with: 'any',
+      owner_column: 'owner_id',
+      counted: false,
+      exported: false,
+      checks: KEY_CHECKS,
+    },
+  ],
+}

@@ -1,0 +1,115 @@
+import { AnnalsError } from '../../errors.js'
+import type { ExportPiece } from '../../lifecycle/transfer/export_piece.js'
+import type { Queryable, Row } from '../../postgres/database.js'
+import { EXPORT_ENTRIES } from './export_session_queries.js'
+
+/** Most entries that one statement reads. */
+const PIECE_ENTRIES_MAX = 2_000
+/** Most bytes of JSON that one statement reads (plus one entry): what an export holds in memory. */
+const PIECE_BYTES_MAX = 4 * 1024 * 1024
+
+/** A session whose head was read: its log is exported up to `last_seq`, whatever is appended meanwhile. */
+export interface SessionToExport {
+  id: string
+  line: string
+  last_seq: number
+}
+
+/** How far the log of a session has been read. */
+interface Reading {
+  session: SessionToExport
+  behind: number
+}
+
+/** A range of a log for one statement. */
+interface Range {
+  reading: Reading
+  behind: number
+  until: number
+}
+
+/**
+ * The lines of sessions, each followed by its entries in order, in pieces of bounded size: small sessions share a
+ * statement, large ones take several. Entries never move, so pieces fit together without a snapshot.
+ *
+ * A session that is deleted meanwhile is left out. If it is deleted while its own entries are being written, the
+ * export fails, because keeping half of what was meant to be deleted would be wrong.
+ */
+export async function* exportSessions(
+  database: Queryable,
+  project_id: string,
+  sessions: SessionToExport[],
+): AsyncGenerator<ExportPiece> {
+  let open: Reading[] = sessions.map((session) => ({ session, behind: 0 }))
+  while (open.length > 0) {
+    const ranges = cutRanges(open)
+    const rows = await database.query(EXPORT_ENTRIES, [
+      project_id,
+      ranges.map(({ reading }) => reading.session.id),
+      ranges.map(({ behind }) => behind),
+      ranges.map(({ until }) => until),
+      PIECE_BYTES_MAX,
+    ])
+    const { piece, finished } = takeRows(ranges, rows)
+    if (piece.lines.length > 0) yield piece
+    open = open.slice(finished)
+  }
+}
+
+/** Assigns rows to their sessions; `finished` counts the complete ones at the front. */
+function takeRows(ranges: Range[], rows: Row[]): { piece: ExportPiece; finished: number } {
+  const counts = { sessions: 0, entries: rows.length }
+  const piece: ExportPiece = { lines: [], counts }
+  let at = 0
+  for (const [index, { reading, until }] of ranges.entries()) {
+    const { session, behind } = reading
+    const from = at
+    while (at < rows.length && Number(rows[at]!.ord) === index + 1) at += 1
+    const own = rows.slice(from, at)
+    if (behind === 0 && (own.length > 0 || session.last_seq === 0)) {
+      piece.lines.push(session.line)
+      counts.sessions += 1
+    }
+    for (const row of own) piece.lines.push(row.line!)
+    reading.behind += own.length
+    if (own.length > 0 && Number(own.at(-1)!.seq) !== reading.behind) {
+      throw new Error(`the log of session ${session.id} has a gap before seq ${own.at(-1)!.seq}`)
+    }
+    // The first range always returns something, and so does each before one that returned something.
+    const isGone = reading.behind < until && (at < rows.length || rows.length === 0)
+    if (isGone && reading.behind > 0) throw deletedMeanwhile(session.id)
+    if (!isGone && reading.behind < session.last_seq) return { piece, finished: index }
+  }
+  return { piece, finished: ranges.length }
+}
+
+/** The ranges of the next statement: the logs of as many sessions as it may read entries of. */
+function cutRanges(open: Reading[]): Range[] {
+  const ranges: Range[] = []
+  let room = PIECE_ENTRIES_MAX
+  for (const reading of open) {
+    const { behind } = reading
+    const until = Math.min(reading.session.last_seq, behind + room)
+    if (until === behind && reading.session.last_seq > behind) break
+    ranges.push({ reading, behind, until })
+    room -= until - behind
+  }
+  return ranges
+}
+
+function deletedMeanwhile(session_id: string): AnnalsError {
+  return new AnnalsError(
+    'session_not_found',
+    `Session ${session_id} was deleted while it was being exported. Export again: the session will be left out.`,
+  )
+}
+
+/** The lines of a page of sessions, as the export reads them. */
+export function exportSessionRows(
+  database: Queryable,
+  project_id: string,
+  rows: Row[],
+): AsyncGenerator<ExportPiece> {
+  const sessions = rows.map((row) => ({ id: row.id!, line: row.line!, last_seq: Number(row.last_seq) }))
+  return exportSessions(database, project_id, sessions)
+}

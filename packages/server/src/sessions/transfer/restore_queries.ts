@@ -1,0 +1,125 @@
+import { timestampText } from '../../lists/resource_json.js'
+import { insertTerms } from '../../lists/term_queries.js'
+import { planned } from '../../postgres/statement.js'
+import { SESSION_LIST } from '../session_queries.js'
+
+/**
+ * Writes an import. An import restores a log that was appended elsewhere: its ids, seqs and times are given and must
+ * be kept, but an append assigns new ones. So these statements bypass the appender and keep its rules: the session's
+ * head is locked before its log is read, entries are only inserted directly after the head's last seq, the same
+ * transaction moves the head to the last of them, and its total_tokens and last_message_id move with it.
+ *
+ * Lines of the export arrive as one JSON array and are taken apart here, so that their numbers keep every digit. No
+ * statement is prepared: an import often begins with empty tables, and a plan made for these would stay. Look-ups row
+ * by row use OFFSET 0, which keeps the planner from reading a whole table to join it.
+ */
+
+function userOf(condition: string): string {
+  return `LEFT JOIN LATERAL (SELECT u.id, u.identifier FROM users u WHERE u.project_id = $1 AND ${condition} OFFSET 0) u ON true`
+}
+
+const FIND_HEADS_TEXT = `
+SELECT s.id, u.identifier AS user, ${timestampText('s.created_at')} AS created_at,
+  s.disable_task_tracking::text AS disable_task_tracking, h.last_seq
+FROM session_heads h
+JOIN sessions s ON s.project_id = $1 AND s.id = h.session_id
+${userOf('u.id = s.user_id')}
+WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])
+ORDER BY h.session_id`
+
+/** Sessions that exist, and their last seqs. Parameters: $1 project, $2 ids. */
+export const FIND_HEADS = planned('find_heads', FIND_HEADS_TEXT)
+
+/** The same, with their heads locked in the appender's order, so that nothing changes until the transaction ends. */
+export const LOCK_HEADS = planned('lock_heads', `${FIND_HEADS_TEXT}\nFOR UPDATE OF h`)
+
+/**
+ * Sessions with heads and empty logs. Rows: the stored ids, except those whose user does not exist. updated_at is the
+ * final one: an append that arrives while entries are still missing gets no earlier time than they have. Parameters:
+ * $1 project, $2 lines.
+ */
+export const RESTORE_SESSIONS = planned(
+  'restore_sessions',
+  `
+WITH given AS MATERIALIZED (
+  SELECT (l ->> 'id')::uuid AS id, l ->> 'user' AS identifier, l -> 'configs' AS configs,
+    (l ->> 'disable_task_tracking')::boolean AS disable_task_tracking, (l ->> 'created_at')::timestamptz AS created_at,
+    (l ->> 'updated_at')::timestamptz AS updated_at
+  FROM jsonb_array_elements($2::jsonb) AS l
+), made AS (
+  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
+  SELECT $1, g.id, u.id, g.configs, g.disable_task_tracking, g.created_at
+  FROM given g
+  ${userOf('u.identifier = g.identifier')}
+  WHERE g.identifier IS NULL OR u.id IS NOT NULL
+  RETURNING s.id, s.user_id, s.configs, s.created_at
+), made_terms AS (${insertTerms(SESSION_LIST, '$1', 'made')}
+), made_head AS (
+  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
+  SELECT $1, m.id, 0, 0, g.updated_at FROM made m JOIN given g ON g.id = m.id
+)
+SELECT id FROM made`,
+)
+
+/**
+ * Entries of the lines that differ from the log: another id, content or time at that seq. JSON is compared as text,
+ * because equal numbers may be written differently. Fields that may change (patched meta) or are derived (tokens,
+ * bytes) are not compared. Rows: session_id, seq (the first that differs). Parameters: $1 project, $2 lines.
+ */
+export const FIND_DIFFERENT_ENTRIES = planned(
+  'find_different_entries',
+  `
+WITH given AS MATERIALIZED (
+  SELECT (l ->> 'session_id')::uuid AS session_id, (l ->> 'seq')::bigint AS seq, (l ->> 'id')::uuid AS id,
+    l ->> 'kind' AS kind, l ->> 'type' AS type, l ->> 'role' AS role, l ->> 'format' AS format,
+    (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'created_at')::timestamptz AS created_at, l -> 'data' AS data,
+    nullif(l -> 'meta', 'null') AS meta
+  FROM jsonb_array_elements($2::jsonb) AS l
+)
+SELECT g.session_id, min(g.seq) AS seq
+FROM given g
+LEFT JOIN entries e ON e.project_id = $1 AND e.session_id = g.session_id AND e.seq = g.seq
+WHERE (e.id, e.kind, e.type, e.role, e.format, e.parent_id, e.created_at, e.data::text, e.meta::text)
+  IS DISTINCT FROM (g.id, g.kind, g.type, g.role, g.format, g.parent_id, g.created_at, g.data::text, g.meta::text)
+GROUP BY g.session_id`,
+)
+
+/**
+ * Inserts entries directly after their sessions' last seqs and moves the heads to the last of them. Rows: the
+ * sessions whose heads moved, which must be all. Parameters: $1 project, $2 lines; one element per session: $3
+ * session, $4 its updated_at in the export.
+ */
+export const RESTORE_ENTRIES = planned(
+  'restore_entries',
+  `
+WITH made AS (
+  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
+    role, format, data, meta, patched_meta)
+  SELECT $1, (l ->> 'session_id')::uuid, (l ->> 'seq')::bigint, (l ->> 'created_at')::timestamptz,
+    (l ->> 'updated_at')::timestamptz, (l ->> 'id')::uuid, (l ->> 'parent_id')::uuid, (l ->> 'bytes')::int,
+    (l ->> 'tokens')::int, l ->> 'kind', l ->> 'type', l ->> 'role', l ->> 'format', l -> 'data',
+    nullif(l -> 'meta', 'null'), nullif(l -> 'patched_meta', 'null')
+  FROM jsonb_array_elements($2::jsonb) AS l
+  RETURNING e.session_id, e.seq, e.created_at, e.tokens, e.bytes, e.kind, e.id
+), moved AS (
+  UPDATE session_heads AS h
+  SET last_seq = m.last_seq, total_tokens = h.total_tokens + m.tokens, updated_at = greatest(h.updated_at, m.updated_at),
+    last_message_id = coalesce(m.last_message_id, h.last_message_id), bytes = h.bytes + m.bytes, counted = h.counted + m.entries
+  FROM (
+    SELECT n.session_id, count(*) AS entries, sum(n.bytes) AS bytes, min(n.seq) AS first_seq, max(n.seq) AS last_seq, sum(n.tokens) AS tokens,
+      greatest(s.updated_at, max(n.created_at)) AS updated_at,
+      (array_agg(n.id ORDER BY n.seq DESC) FILTER (WHERE n.kind = 'message'))[1] AS last_message_id
+    FROM made n JOIN unnest($3::uuid[], $4::timestamptz[]) AS s (session_id, updated_at) ON s.session_id = n.session_id
+    GROUP BY n.session_id, s.updated_at
+  ) m
+  WHERE h.project_id = $1 AND h.session_id = m.session_id AND h.last_seq = m.first_seq - 1
+  RETURNING h.session_id
+)
+SELECT session_id FROM moved`,
+)
+
+/** Which of the ids belong to entries of a session. Parameters: $1 project, $2 session, $3 ids. */
+export const FIND_KNOWN_ENTRIES = planned(
+  'find_known_entries',
+  'SELECT e.id FROM entries e WHERE e.project_id = $1 AND e.session_id = $2 AND e.id = ANY ($3::uuid[])',
+)

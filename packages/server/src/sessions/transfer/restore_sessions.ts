@@ -1,0 +1,170 @@
+import { StartError } from '../../errors.js'
+import { type ExportLine, wrongLine } from '../../lifecycle/transfer/export_line.js'
+import {
+  differenceOf,
+  jsonOf,
+  type RestoreContext,
+  type Tallies,
+  tally,
+} from '../../lifecycle/transfer/restore_context.js'
+import type { Queryable, Row } from '../../postgres/database.js'
+import { FIND_REMAINS_OF } from '../erase/erasure_queries.js'
+import {
+  FIND_DIFFERENT_ENTRIES,
+  FIND_HEADS,
+  LOCK_HEADS,
+  RESTORE_ENTRIES,
+  RESTORE_SESSIONS,
+} from './restore_queries.js'
+import type { EntryRecord, SessionRecord } from './session_lines.js'
+
+interface SessionLine extends ExportLine {
+  session: SessionRecord
+}
+type EntryLine = SessionLine & { entry: EntryRecord }
+
+/** Lines restored in one transaction. Entries follow one another without gaps, a session's together. */
+interface SessionBatch {
+  sessions: SessionLine[]
+  entries: EntryLine[]
+}
+
+/** A session of the batch, as it is in the target. */
+interface Target {
+  row: Row
+  last_seq: number
+}
+
+/**
+ * Restores sessions and entries inside a transaction. What the target has already is compared and left as it is; what it
+ * has otherwise is a conflict, and nothing of it is stored. With `dry_run` nothing at all is stored.
+ *
+ * Entries are only stored after the last seq of a log, and only if all its existing entries were found to be equal,
+ * by this batch or earlier ones. So a conflict is known before the first write to its session.
+ */
+export async function restoreSessionLines(
+  { connection, project_id, dry_run, conflicts }: RestoreContext,
+  lines: ExportLine[],
+): Promise<Tallies> {
+  const batch = batchOf(lines)
+  const targets = await findTargets(connection, project_id, batch, dry_run)
+  const refused = refuseSessions(batch, targets, dry_run)
+  const isRestored = ({ session }: SessionLine) => !refused.has(session.id)
+  const known: EntryLine[] = []
+  let fresh: EntryLine[] = []
+  for (const line of batch.entries.filter(isRestored)) {
+    const isKnown = line.entry.seq <= (targets.get(line.entry.session_id)?.last_seq ?? 0)
+    ;(isKnown ? known : fresh).push(line)
+  }
+  for (const [id, reason] of await findDifferent(connection, project_id, known)) refused.set(id, reason)
+  fresh = fresh.filter(isRestored)
+  const sessions = batch.sessions.filter(isRestored)
+  const newSessions = sessions.filter(({ session }) => !targets.has(session.id))
+  if (!dry_run) {
+    await restoreSessions(connection, project_id, newSessions)
+    await restoreEntries(connection, project_id, fresh)
+  }
+  for (const [id, reason] of refused) conflicts.push({ kind: 'session', id, reason })
+  return {
+    sessions: tally(sessions.length, newSessions.length),
+    entries: { stored: fresh.length, known: known.filter(isRestored).length },
+  }
+}
+
+function batchOf(lines: ExportLine[]): SessionBatch {
+  const batch: SessionBatch = { sessions: [], entries: [] }
+  for (const line of lines) {
+    const session = line.followed as SessionRecord
+    if (line.kind === 'session') batch.sessions.push({ ...line, session })
+    else batch.entries.push({ ...line, session, entry: line.record as unknown as EntryRecord })
+  }
+  return batch
+}
+
+/** The batch's sessions that exist, by id; their heads are locked unless nothing will be stored. */
+async function findTargets(
+  connection: Queryable,
+  project_id: string,
+  batch: SessionBatch,
+  dry_run: boolean,
+): Promise<Map<string, Target>> {
+  const ids = [...sessionsOf(batch).keys()]
+  if (ids.length === 0) return new Map()
+  const rows = await connection.query(dry_run ? FIND_HEADS : LOCK_HEADS, [project_id, ids])
+  return new Map(rows.map((row) => [row.id!, { row, last_seq: Number(row.last_seq) }]))
+}
+
+/** Sessions that exist with different content, and how they differ. */
+function refuseSessions(
+  batch: SessionBatch,
+  targets: Map<string, Target>,
+  dry_run: boolean,
+): Map<string, string> {
+  const refused = new Map<string, string>()
+  const beginning = new Set(batch.sessions.map(({ session }) => session.id))
+  for (const [id, session] of sessionsOf(batch)) {
+    const target = targets.get(id)
+    const reason = target
+      ? differenceOf({ ...session }, target.row, ['created_at', 'user', 'disable_task_tracking'])
+      : // In a dry run the beginning of a long session was not stored either.
+        beginning.has(id) || dry_run
+        ? undefined
+        : 'it was deleted while it was being imported'
+    if (reason) refused.set(id, reason)
+  }
+  return refused
+}
+
+async function findDifferent(
+  connection: Queryable,
+  project_id: string,
+  known: EntryLine[],
+): Promise<Array<[string, string]>> {
+  if (known.length === 0) return []
+  const rows = await connection.query(FIND_DIFFERENT_ENTRIES, [project_id, jsonOf(known)])
+  return rows.map((row) => [row.session_id!, `it has another entry at seq ${row.seq}`])
+}
+
+async function restoreSessions(
+  connection: Queryable,
+  project_id: string,
+  sessions: SessionLine[],
+): Promise<void> {
+  if (sessions.length === 0) return
+  const ids = sessions.map(({ session }) => session.id)
+  const [erased] = await connection.query(FIND_REMAINS_OF, [project_id, ids])
+  if (erased)
+    throw new StartError(
+      `Session ${erased.id} was deleted a moment ago, and its log is still being removed. Run the command again in a moment.`,
+    )
+  const stored = await connection.query(RESTORE_SESSIONS, [project_id, jsonOf(sessions)])
+  requireAll(sessions, new Set(stored.map((row) => row.id!)))
+}
+
+async function restoreEntries(
+  connection: Queryable,
+  project_id: string,
+  entries: EntryLine[],
+): Promise<void> {
+  if (entries.length === 0) return
+  const sessions = [...new Set(entries.map(({ session }) => session))]
+  const moved = await connection.query(RESTORE_ENTRIES, [
+    project_id,
+    jsonOf(entries),
+    sessions.map(({ id }) => id),
+    sessions.map(({ updated_at }) => updated_at),
+  ])
+  if (moved.length !== sessions.length) throw new Error('a head did not agree with its log')
+}
+
+/** @throws StartError for the first line that was not stored; there is only one possible reason */
+function requireAll(lines: readonly SessionLine[], stored: ReadonlySet<string>): void {
+  const line = lines.find(({ session }) => !stored.has(session.id))
+  if (line)
+    throw wrongLine(line.number, `no earlier line is that of its user, ${JSON.stringify(line.session.user)}.`)
+}
+
+/** The sessions that lines of a batch belong to. */
+function sessionsOf({ sessions, entries }: SessionBatch): Map<string, SessionRecord> {
+  return new Map([...sessions, ...entries].map(({ session }) => [session.id, session]))
+}

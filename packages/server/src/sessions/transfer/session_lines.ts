@@ -1,0 +1,147 @@
+import { MESSAGE_FORMATS } from '@annals/messages'
+import { CHECKS, type Column, type LineCheck } from '../../lifecycle/columns.js'
+import { type ExportLine, type LineFollower, wrongLine } from '../../lifecycle/transfer/export_line.js'
+
+/** What the checks of lines need of a session; the rest of it goes to the database as text. */
+export interface SessionRecord {
+  id: string
+  user: string | null
+  disable_task_tracking: boolean
+  created_at: string
+  updated_at: string
+  last_seq: number
+  total_tokens: number
+  last_message_id: string | null
+}
+
+export interface EntryRecord {
+  session_id: string
+  seq: number
+  id: string
+  created_at: string
+  tokens: number
+}
+
+const oneOf = (values: readonly string[]): LineCheck => ({
+  takes: `one of ${values.join(', ')}`,
+  fits: (value) => values.includes(value as string),
+})
+
+/** The members of a session's line. */
+export const SESSION_LINE = {
+  id: 'uuid',
+  user_id: 'user?',
+  disable_task_tracking: 'boolean',
+  created_at: 'time',
+  updated_at: 'time',
+  last_seq: 'bigint',
+  total_tokens: 'bigint',
+  last_message_id: 'uuid?',
+  configs: 'object',
+} as const satisfies Record<string, Column>
+
+const ENTRY = {
+  session_id: 'uuid',
+  seq: 'ordinal',
+  id: 'uuid',
+  created_at: 'time',
+  updated_at: 'time',
+  bytes: 'integer',
+  tokens: 'integer',
+  data: 'object',
+} as const satisfies Record<string, Column>
+
+/** The lines of entries: what the other kind has is null. */
+export const ENTRY_LINES = {
+  event: {
+    key: ['session_id', 'id'],
+    columns: {
+      ...ENTRY,
+      parent_id: CHECKS.nothing,
+      type: 'text',
+      role: CHECKS.nothing,
+      format: CHECKS.nothing,
+      meta: CHECKS.nothing,
+      patched_meta: CHECKS.nothing,
+    },
+  },
+  message: {
+    key: ['session_id', 'id'],
+    columns: {
+      ...ENTRY,
+      parent_id: 'uuid?',
+      type: CHECKS.nothing,
+      role: oneOf(['user', 'assistant']),
+      format: oneOf(MESSAGE_FORMATS),
+      meta: 'object',
+      patched_meta: 'object?',
+    },
+  },
+} as const satisfies Record<string, { key: readonly string[]; columns: Record<string, Column> }>
+
+/** Follows the entries of one session after the other, and compares them with the session's line. */
+export class LogFollower implements LineFollower {
+  private session: SessionRecord | undefined
+  private last: { seq: number; tokens: number; created_at: string; message_id: string | null } = NOTHING_YET
+
+  /** The session that the line belongs to. @throws StartError if the line is out of place */
+  follow(line: Omit<ExportLine, 'end_offset'>): SessionRecord | undefined {
+    switch (line.kind) {
+      case 'event':
+      case 'message':
+        return this.enter(line.number, line.kind, line.record as unknown as EntryRecord)
+      case 'session':
+        this.finish(line.number)
+        this.session = line.record as unknown as SessionRecord
+        this.last = NOTHING_YET
+        return this.session
+      default:
+        this.finish(line.number)
+        return undefined
+    }
+  }
+
+  /** Ends the last followed session. @throws StartError if its log is incomplete */
+  finish(number: number): void {
+    const { session, last } = this
+    this.session = undefined
+    if (!session) return
+    const what = `before this line, session ${session.id} should`
+    if (session.last_seq !== last.seq) {
+      throw wrongLine(number, `${what} have ${session.last_seq} entries and has ${last.seq}.`)
+    }
+    if (session.total_tokens !== last.tokens) {
+      throw wrongLine(number, `${what} have ${session.total_tokens} tokens and has ${last.tokens}.`)
+    }
+    if (session.last_message_id !== last.message_id) {
+      throw wrongLine(
+        number,
+        `${what} end with message ${session.last_message_id} and ends with ${last.message_id}.`,
+      )
+    }
+  }
+
+  private enter(number: number, kind: 'event' | 'message', entry: EntryRecord): SessionRecord {
+    const { session, last } = this
+    if (!session || session.id !== entry.session_id) {
+      throw wrongLine(
+        number,
+        `session_id must be that of the session's line before it${session ? `, ${session.id}` : ''}.`,
+      )
+    }
+    if (entry.seq !== last.seq + 1)
+      throw wrongLine(number, `seq must be ${last.seq + 1}; it is ${entry.seq}.`)
+    if (entry.created_at < last.created_at) {
+      throw wrongLine(number, 'created_at must not be earlier than that of the entry before it.')
+    }
+    this.last = {
+      seq: entry.seq,
+      tokens: last.tokens + entry.tokens,
+      created_at: entry.created_at,
+      message_id: kind === 'message' ? entry.id : last.message_id,
+    }
+    return session
+  }
+}
+
+const NOTHING_YET = { seq: 0, tokens: 0, created_at: '', message_id: null }

@@ -1,0 +1,22 @@
+import type { Module } from '../http/module.js'
+import { restoreUsers } from './restore_users.js'
+
+/** Users, who come to be with the first thing that is theirs. */
+export const USERS_MODULE: Module = {
+  name: 'users',
+  routes: async () => (await import('./all_user_routes.js')).USER_ROUTES,
+  functions: [],
+  tables: [
+    {
+      name: 'users',
+      kind: 'user',
+      key: ['id'],
+      columns: { id: 'uuid', identifier: 'identifier', created_at: 'time', updated_at: 'time' },
+      erased_with: 'project',
+      counted: false,
+      exported: true,
+      checks: {},
+      own: { restore: restoreUsers },
+    },
+  ],
+}
