@@ -116,6 +116,13 @@ describe('the dependency rule', () => {
     expect(findCircle(imports)).toBeUndefined()
   })
 
+  it('names learning spaces in few files outside their folder: what holds for every module is said once', () => {
+    const naming = files.filter(
+      ({ name, text }) => !name.startsWith('learning/') && text.includes('learning_space'),
+    )
+    expect(naming.length, naming.map(({ name }) => name).join(', ')).toBeLessThanOrEqual(8)
+  })
+
   it('keeps each package to the layer that it is for', () => {
     const wrong = files.flatMap(({ name, source }) =>
       importsOf(source)

@@ -79,12 +79,12 @@ async function loadThere(options: Options, signal: AbortSignal): Promise<void> {
   }
 }
 
-function summarize(where: string, { sessions, entries, learning_spaces }: DemoTotals): void {
+function summarize(where: string, { sessions, entries, spaces }: DemoTotals): void {
   const { stdout } = process
   const made =
     sessions.stored === 0
       ? `${where} already has the demo: nothing was added.`
-      : `${where} has ${sessions.stored} new sessions, with ${entries} entries, and ${learning_spaces} learning spaces.`
+      : `${where} has ${sessions.stored} new sessions, with ${entries} entries, and ${spaces} learning spaces.`
   const known =
     sessions.known > 0 && sessions.stored > 0 ? ` ${sessions.known} sessions already existed.` : ''
   stdout.write(`${made}${known}\n`)

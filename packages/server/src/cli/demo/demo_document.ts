@@ -20,7 +20,7 @@ export interface DemoSession {
 export interface DemoTotals {
   sessions: { stored: number; known: number }
   entries: number
-  learning_spaces: number
+  spaces: number
 }
 
 /** The demo that ships with the package. */

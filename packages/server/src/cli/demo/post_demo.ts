@@ -9,7 +9,7 @@ export async function postDemo(
   signal: AbortSignal,
   progress: Progress,
 ): Promise<DemoTotals> {
-  const totals = { sessions: { stored: 0, known: 0 }, entries: 0, learning_spaces: 0 }
+  const totals = { sessions: { stored: 0, known: 0 }, entries: 0, spaces: 0 }
   let done = 0
   // Oldest first, so that lists have the intended order.
   for (const session of sessions) {
@@ -24,7 +24,7 @@ export async function postDemo(
     const { items } = await annals.learningSpaces.list({ filter_by_meta, limit: 1 }, { signal }).page()
     if (items.length > 0) continue
     await annals.learningSpaces.create({ user, meta }, { signal })
-    totals.learning_spaces += 1
+    totals.spaces += 1
   }
   return totals
 }

@@ -32,7 +32,7 @@ export async function restoreDemo(
   return {
     sessions: { stored: tallies.sessions!.stored, known: demo.sessions.length - sessions.length },
     entries: tallies.entries!.stored,
-    learning_spaces: tallies.learning_spaces!.stored,
+    spaces: tallies.learning_spaces!.stored,
   }
 }
 
