@@ -39,6 +39,8 @@ describe('a list of messages', () => {
     const page = expectOk(await log.list())
     expect(contents(page.items)).toEqual(all)
     expect(page.metas).toEqual(all.map((said) => ({ said })))
+    expect(page.edit_at_message_id).toBe(page.ids.at(-1))
+    expect(expectOk(await log.list({ limit: 0 }))).toEqual(page)
     expect(new Set(page.ids).size).toBe(1_500)
     expect([page.has_more, page.next_cursor]).toEqual([false, ''])
     expect(page).not.toHaveProperty('events')
@@ -86,7 +88,7 @@ describe('a list of messages', () => {
   })
 
   it.each([
-    'limit=0',
+    'limit=-1',
     'limit=1001',
     'limit=x',
     'format=cohere',
@@ -107,6 +109,7 @@ describe('a list of messages', () => {
       metas: [],
       has_more: false,
       next_cursor: '',
+      edit_at_message_id: '',
       this_time_tokens: 0,
       events: [],
     })

@@ -70,7 +70,7 @@ describe('the list of users', () => {
       expect(up.map((user) => user.identifier)).toEqual(names)
       expect(down).toEqual([...up].reverse())
     }
-    const page = expectOk(await usersOf(client))
+    const page = expectOk(await usersOf(client, { limit: 20 }))
     expect([page.items.length, page.has_more]).toEqual([20, true])
     const [session] = expectOk(await client.listSessions({ user: names[0]! })).items
     expect(page.items[0]).toEqual({
@@ -84,6 +84,24 @@ describe('the list of users', () => {
     expectError(await usersOf(client, { cursor, time_desc: true }), 400, 'invalid_cursor')
     expectError(await usersOf(client, { limit: 201 }), 400, 'invalid_request', 'limit')
     expectError(await usersOf(client, { surprise: 1 }), 400, 'invalid_request', 'surprise')
+  })
+
+  it.each([200, 402, 403])('shows all of %i users as one page if no limit is given', async (count) => {
+    const own = await service.newProject()
+    const client = await service.newClient({ token: own.token })
+    await withConnection(service.databaseUrl, (connection) =>
+      connection.query(
+        `INSERT INTO users (project_id, id, identifier, created_at, updated_at)
+         SELECT $1, gen_random_uuid(), 'user-' || n, now() + (n / 3) * interval '1 s', now() FROM generate_series(1, $2) n`,
+        [own.id, count],
+      ),
+    )
+    const walked = await walkPages((cursor) => usersOf(client, { limit: 100, cursor }))
+    const all = expectOk(await usersOf(client))
+    expect(all).toEqual({ items: walked, has_more: false, next_cursor: '' })
+    expect(all.items).toHaveLength(count)
+    const { next_cursor: cursor } = expectOk(await usersOf(client, { limit: 150 }))
+    expect(expectOk(await usersOf(client, { cursor })).items).toEqual(walked.slice(150))
   })
 
   it('has one user after 60 simultaneous first uses by sessions and spaces at two nodes', async () => {

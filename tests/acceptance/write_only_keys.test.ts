@@ -53,6 +53,7 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
   'post /api/v1/session': ({ session }) => ['POST', '/api/v1/session', { use_uuid: session.id }],
   'delete /api/v1/session/{session_id}': ({ path }) => ['DELETE', path],
   'post /api/v1/session/{session_id}/copy': ({ path }) => ['POST', `${path}/copy`],
+  'post /api/v1/session/{session_id}/flush': ({ path }) => ['POST', `${path}/flush`],
   'put /api/v1/session/{session_id}/configs': ({ path }) => ['PUT', `${path}/configs`, { configs: {} }],
   'patch /api/v1/session/{session_id}/configs': ({ path }) => ['PATCH', `${path}/configs`, { configs: {} }],
   'post /api/v1/session/{session_id}/events': ({ path }) => ['POST', `${path}/events`, EVENT],

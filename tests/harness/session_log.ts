@@ -21,6 +21,7 @@ export interface MessagePage {
   metas: Array<Record<string, unknown>>
   has_more: boolean
   next_cursor: string
+  edit_at_message_id: string
   this_time_tokens: number
   events?: SessionEvent[]
 }

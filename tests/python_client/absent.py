@@ -64,12 +64,6 @@ ABSENT: dict[str, Callable[[AcontextClient, str, str], Any]] = {
     "learning_spaces.exclude_skill": lambda client, _, space: client.learning_spaces.exclude_skill(
         space, skill_id=ANY
     ),
-    "sessions.get_tasks": lambda client, session, _: client.sessions.get_tasks(session, limit=2),
-    "sessions.get_session_summary": lambda client, session, _: client.sessions.get_session_summary(session),
-    "sessions.flush": lambda client, session, _: client.sessions.flush(session),
-    "sessions.messages_observing_status": lambda client, session, _: client.sessions.messages_observing_status(
-        session
-    ),
     "project.get_configs": lambda client, *_: client.project.get_configs(),
     "project.update_configs": lambda client, *_: client.project.update_configs({"a": 1}),
 }
@@ -77,7 +71,8 @@ ABSENT: dict[str, Callable[[AcontextClient, str, str], Any]] = {
 # The other public methods of the client, which the checks beside this file call.
 PRESENT = {
     "sessions": "list create delete update_configs get_configs store_message add_event get_events get_messages "
-    "get_token_counts patch_message_meta patch_configs copy",
+    "get_token_counts patch_message_meta patch_configs copy get_tasks get_session_summary flush "
+    "messages_observing_status",
     "users": "list get_resources delete",
     "learning_spaces": "create list get update delete",
 }

@@ -101,7 +101,8 @@ def _(client: AcontextClient) -> None:
             same([one for page in walk for one in page.ids], ids[::-1] if time_desc else ids)
     cursor = page_of(limit=2).next_cursor
     refused(400, "invalid_cursor", lambda: page_of(cursor=cursor, time_desc=True))
-    for limit in (0, 201):
+    same(page_of(limit=0), page_of())
+    for limit in (-1, 1_001):
         refused(400, "invalid_request", lambda: page_of(limit=limit))
 
 

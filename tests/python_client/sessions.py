@@ -156,6 +156,19 @@ def _(client: AcontextClient) -> None:
     same([event.data for event in read.events or []], [{"text": "one"}])
 
 
+@check("sessions: no tasks are extracted, none are under way, and a flush is done at once")
+def _(client: AcontextClient) -> None:
+    session = client.sessions.create()
+    client.sessions.store_message(session.id, blob={"role": "user", "content": "Hello"})
+    tasks = client.sessions.get_tasks(session.id, limit=2, time_desc=True)
+    same((tasks.items, tasks.has_more), ([], False))
+    same(client.sessions.get_session_summary(session.id), "")
+    status = client.sessions.messages_observing_status(session.id)
+    same((status.observed, status.in_process, status.pending), (0, 0, 0))
+    flushed = client.sessions.flush(session.id)
+    same((flushed.status, flushed.errmsg), (0, ""))
+
+
 @check("sessions.delete: the session is gone, and unknown ids are 404 session_not_found")
 def _(client: AcontextClient) -> None:
     session = client.sessions.create()

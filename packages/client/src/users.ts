@@ -3,6 +3,9 @@ import type { CallOptions } from './options.js'
 import type { Transport } from './transport.js'
 import type { ErasedUser, User, UserResources, UsersQuery } from './types.js'
 
+/** Without a limit, the API sends all users as one page; walking a list should not need the memory for that. */
+const USER_PAGE_LIMIT = 200
+
 /** The project's users. A user is created when first named. */
 export class Users {
   readonly #transport: Transport
@@ -12,9 +15,10 @@ export class Users {
   }
 
   list(query: UsersQuery = {}, options?: CallOptions): List<User> {
+    const paged = { limit: USER_PAGE_LIMIT, ...query }
     return new List((cursor) =>
       this.#transport.call<Page<User>>(
-        { method: 'GET', path: ['user', 'ls'], query: cursor ? { ...query, cursor } : query },
+        { method: 'GET', path: ['user', 'ls'], query: cursor ? { ...paged, cursor } : paged },
         options,
       ),
     )

@@ -57,7 +57,10 @@ describe('a list', () => {
     const items: unknown[] = []
     for await (const item of list) items.push(item)
     expect(items).toEqual([3, 4])
-    expect(sent.map((request) => new URL(request.url).search)).toEqual(['?cursor=c1', '?cursor=c2'])
+    expect(sent.map((request) => new URL(request.url).search)).toEqual([
+      '?limit=200&cursor=c1',
+      '?limit=200&cursor=c2',
+    ])
   })
 
   it('throws what a page throws', async () => {

@@ -72,7 +72,7 @@ describe('what a method sends', () => {
       false,
     ],
     [`DELETE /learning_spaces/${ID}`, (annals) => annals.learningSpaces.delete(ID), undefined, false],
-    ['GET /user/ls', (annals) => annals.users.list().page(), undefined, false],
+    ['GET /user/ls?limit=200', (annals) => annals.users.list().page(), undefined, false],
     ['GET /user/ada/resources', (annals) => annals.users.resources('ada'), undefined, false],
     ['DELETE /user/ada', (annals) => annals.users.erase('ada'), undefined, false],
   ])('is %s', async (request, call, body, keyed) => {

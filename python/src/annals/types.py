@@ -147,6 +147,8 @@ class MessagePage(TypedDict):
     metas: list[JsonObject]
     has_more: bool
     next_cursor: str
+    edit_at_message_id: str
+    """The id of the page's last message; empty on a page without messages."""
     this_time_tokens: int
     """Tokens of the page (o200k_base)."""
     events: NotRequired[list[SessionEvent]]
@@ -156,7 +158,7 @@ class MessagesQuery(TypedDict):
     format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"] | None]
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     limit: NotRequired[int | None]
-    """Most messages per page. Absent: the whole session, streamed."""
+    """Most messages per page. Absent or 0: the whole session, streamed."""
     cursor: NotRequired[str | None]
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
@@ -388,7 +390,7 @@ class UserResourcesCounts(TypedDict):
 
 class UsersQuery(TypedDict):
     limit: NotRequired[int | None]
-    """Most items per page. It may change between pages."""
+    """Most users per page. Absent: all of them, streamed."""
     cursor: NotRequired[str | None]
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]

@@ -88,7 +88,7 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         UNKEYED,
     ),
     (f"DELETE /learning_spaces/{ID}", lambda annals: annals.learning_spaces.delete(ID), None, UNKEYED),
-    ("GET /user/ls", lambda annals: annals.users.list().page(), None, UNKEYED),
+    ("GET /user/ls?limit=200", lambda annals: annals.users.list().page(), None, UNKEYED),
     ("GET /user/ada/resources", lambda annals: annals.users.resources("ada"), None, UNKEYED),
     ("DELETE /user/ada", lambda annals: annals.users.erase("ada"), None, UNKEYED),
 ]

@@ -54,7 +54,7 @@ def test_pages_are_returned_as_the_api_answers_them(scripted: Scripted) -> None:
 def test_a_list_starts_at_the_cursor_of_its_query(scripted: Scripted) -> None:
     annals, service = scripted(page([3], "c2"), page([4]))
     assert [item for item in annals.users.list(cursor="c1")] == [3, 4]
-    assert asked(service) == ["cursor=c1", "cursor=c2"]
+    assert asked(service) == ["limit=200&cursor=c1", "limit=200&cursor=c2"]
 
 
 def test_a_list_raises_what_a_page_raises(scripted: Scripted) -> None:

@@ -125,7 +125,14 @@ function listRoute(app: AppServer, { thread }: AppParts): void {
       const { range, seen_seq } = readPageRange(cursors, request.query)
       const session = { project_id, session_id }
       const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
-      const page = { project_id, limit, time_desc, with_events, range, format: format as MessageFormat }
+      const page = {
+        project_id,
+        limit: limit || undefined,
+        time_desc,
+        with_events,
+        range,
+        format: format as MessageFormat,
+      }
       return answerChunks(reply, messagePage({ log, thread }, page, cursors))
     },
   )

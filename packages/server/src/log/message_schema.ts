@@ -68,9 +68,9 @@ export const ListMessagesQuery = Strict({
   ...pageQuery(),
   limit: Type.Optional(
     Type.Integer({
-      minimum: 1,
+      minimum: 0,
       maximum: ENTRY_PAGE_LIMIT_MAX,
-      description: 'Most messages per page. Absent: the whole session, streamed.',
+      description: 'Most messages per page. Absent or 0: the whole session, streamed.',
     }),
   ),
   with_events: Type.Optional(
@@ -88,6 +88,9 @@ export const MessagePage = Type.Object({
   metas: Type.Array(MessageMeta),
   has_more: Type.Boolean(),
   next_cursor: Type.String(),
+  edit_at_message_id: Type.String({
+    description: "The id of the page's last message; empty on a page without messages.",
+  }),
   this_time_tokens: Type.Integer({ minimum: 0, description: 'Tokens of the page (o200k_base).' }),
   events: Type.Optional(Type.Array(Type.Ref('SessionEvent'))),
 })

@@ -9,6 +9,7 @@ import { timelineRoutes } from '../log/timeline_routes.js'
 import { configsRoutes } from './configs_routes.js'
 import { sessionRoutes } from './session_routes.js'
 import { Session } from './session_schema.js'
+import { taskRoutes } from './task_routes.js'
 
 const SESSION_OPERATIONS = [
   'getSession',
@@ -25,6 +26,9 @@ const SESSION_OPERATIONS = [
   'getContext',
   'readTimeline',
   'appendEntries',
+  'getObservingStatus',
+  'listTasks',
+  'flushSession',
 ]
 
 export const SESSION_ROUTES: ModuleRoutes = {
@@ -34,6 +38,7 @@ export const SESSION_ROUTES: ModuleRoutes = {
     eventRoutes(app, parts)
     messageRoutes(app, parts)
     timelineRoutes(app, parts)
+    taskRoutes(app)
   },
   schemas: [Session, SessionEvent, Message, TimelineMessage, TimelineEvent, TimelineItem],
   links: {

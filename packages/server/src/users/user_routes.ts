@@ -2,14 +2,16 @@ import Type from '#typebox'
 import { responses } from '../contract/responses.js'
 import { NoQuery, PageOf } from '../contract/schema.js'
 import { answer } from '../http/answer/answer.js'
-import { answerList, readListCursor } from '../http/answer/page_answer.js'
+import { answerList, answerWholeList, type PagePosition, readListCursor } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { Cursors } from '../http/request/cursor.js'
 import type { AppParts } from '../http/service_context.js'
 import { countedOfUser } from '../lifecycle/count_owned.js'
-import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { ErasedUser, ListUsersQuery, notYet, ResourceCounts, UserParams } from './user_schema.js'
 import { countResources, findUsers } from './users.js'
+
+/** Bytes of a user as JSON, whose identifier may be all escapes. */
+const USER_JSON_BYTES_MAX = 2_048
 
 /** Users: list, count what they have, erase. */
 export function userRoutes(app: AppServer, { longWork, erasure, registry }: AppParts): void {
@@ -21,7 +23,7 @@ export function userRoutes(app: AppServer, { longWork, erasure, registry }: AppP
       schema: {
         operationId: 'listUsers',
         summary: "List the project's users",
-        description: 'In order of first use.',
+        description: 'In order of first use. Without `limit`, all of them are streamed as one page.',
         tags: ['Users'],
         querystring: ListUsersQuery,
         response: responses({
@@ -32,15 +34,13 @@ export function userRoutes(app: AppServer, { longWork, erasure, registry }: AppP
       },
     },
     async (request, reply) => {
-      const { cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
+      const { cursor, limit, time_desc = false } = request.query
       const cursors = new Cursors('users', request.project_id, time_desc)
-      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-      return answerList(
-        reply,
-        cursors,
-        () => findUsers(request.database, request.project_id, position),
-        limit,
-      )
+      const after = readListCursor(cursors, cursor)
+      const find = (position: PagePosition) =>
+        findUsers(request.database, request.project_id, { time_desc, ...position })
+      if (limit === undefined) return answerWholeList(reply, find, after, USER_JSON_BYTES_MAX)
+      return answerList(reply, cursors, () => find({ limit, after }), limit)
     },
   )
 

@@ -1,5 +1,6 @@
 import Type, { type TSchema } from '#typebox'
 import { pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from '../contract/schema.js'
+import { PAGE_LIMIT_MAX } from '../limits.js'
 
 export const User = Type.Object(
   {
@@ -12,7 +13,16 @@ export const User = Type.Object(
   { $id: 'User' },
 )
 
-export const ListUsersQuery = Strict(pageQuery())
+export const ListUsersQuery = Strict({
+  ...pageQuery(),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: PAGE_LIMIT_MAX,
+      description: 'Most users per page. Absent: all of them, streamed.',
+    }),
+  ),
+})
 
 export const UserParams = Strict({ identifier: UserIdentifier })
 

@@ -8,6 +8,10 @@ from .list import AsyncList
 from .transport import AsyncTransport
 
 
+# Without a limit the API sends all users as one page, which would need memory for all of them.
+_USER_PAGE_LIMIT = 200
+
+
 class AsyncUsers:
     """The project's users, who are created on first use."""
 
@@ -16,7 +20,7 @@ class AsyncUsers:
 
     def list(self, **query: Unpack[UsersQuery]) -> AsyncList[User, Page[User]]:
         """The project's users, in order of first use."""
-        return AsyncList(self._transport, ("user", "ls"), query)
+        return AsyncList(self._transport, ("user", "ls"), {"limit": _USER_PAGE_LIMIT, **query})
 
     async def resources(self, identifier: str) -> UserResources:
         """How many resources the user has."""

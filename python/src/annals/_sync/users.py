@@ -8,6 +8,10 @@ from .list import List
 from .transport import Transport
 
 
+# Without a limit the API sends all users as one page, which would need memory for all of them.
+_USER_PAGE_LIMIT = 200
+
+
 class Users:
     """The project's users, who are created on first use."""
 
@@ -16,7 +20,7 @@ class Users:
 
     def list(self, **query: Unpack[UsersQuery]) -> List[User, Page[User]]:
         """The project's users, in order of first use."""
-        return List(self._transport, ("user", "ls"), query)
+        return List(self._transport, ("user", "ls"), {"limit": _USER_PAGE_LIMIT, **query})
 
     def resources(self, identifier: str) -> UserResources:
         """How many resources the user has."""

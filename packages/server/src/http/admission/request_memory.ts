@@ -43,9 +43,9 @@ export function logReadBytes({ server }: FastifyRequest): number {
   return READ_FACTOR * Math.max(PIECE_BYTES_MAX, server.initialConfig.bodyLimit!)
 }
 
-/** Bytes needed to read a list, each of whose rows may have the largest object. */
-export function listReadBytes(rows: number): number {
-  return READ_FACTOR * MERGED_BYTES_MAX * rows
+/** Bytes needed to read rows of a list; by default each may have the largest object. */
+export function listReadBytes(rows: number, row_bytes_max = MERGED_BYTES_MAX): number {
+  return READ_FACTOR * row_bytes_max * rows
 }
 
 /** Counts connections, requests sent ahead on them, and answers; gives requests their share. */

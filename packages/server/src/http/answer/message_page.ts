@@ -56,11 +56,11 @@ export async function* messagePage(
   yield* page.ids()
   yield '],"metas":['
   yield* page.metas()
-  const { next_seq, tokens } = page
+  const { next_seq, tokens, last_id } = page
   // Both bounds are exclusive: the next page begins with the message that this one left out.
   const next_cursor =
     next_seq === undefined ? '' : cursors.write(String(time_desc ? next_seq + 1 : next_seq - 1))
-  yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","this_time_tokens":${tokens}`
+  yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","edit_at_message_id":"${last_id}","this_time_tokens":${tokens}`
   if (request.with_events) {
     yield ',"events":['
     yield* joined(walk('event', { kind: 'event', ...page.ownBounds() }), ({ json }) => json)
@@ -72,6 +72,9 @@ export async function* messagePage(
 /** The walks over the messages of one page. `items` comes first; the others rely on what it found. */
 class MessageWalk {
   tokens = 0
+  /** The newest message of the page; empty where there is none. */
+  last_id = ''
+  private last_seq = 0
   /** The first message of the next page. */
   next_seq: number | undefined
   private kept: Kept[] | undefined = []
@@ -142,6 +145,10 @@ class MessageWalk {
   private note(message: ReadEntry, items: number): void {
     const { seq, id, meta, tokens } = message
     this.tokens += tokens!
+    if (seq > this.last_seq) {
+      this.last_seq = seq
+      this.last_id = id!
+    }
     this.keptLength += meta!.length
     if (items !== 1) this.severalItems.set(seq, items)
     this.kept?.push({ id: id!, meta: meta!, items })

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
 import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
 import type { Listed } from '../../lists/listed.js'
 import { type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
@@ -86,6 +86,40 @@ async function* listChunks(items: string[], end: string): AsyncGenerator<string>
   yield '{"items":['
   for (const [index, item] of items.entries()) yield index > 0 ? `,${item}` : item
   yield end
+}
+
+/** Where a part of a list begins, and how long it is. */
+export interface PagePosition {
+  after: { created_at: string; id: string } | undefined
+  limit: number
+}
+
+/** Answers with all that a list has behind a position as one page, which is read and sent part by part. */
+export async function answerWholeList(
+  reply: FastifyReply,
+  find: (position: PagePosition) => Promise<Listed[]>,
+  after: PagePosition['after'],
+  row_bytes_max: number,
+): Promise<FastifyReply> {
+  await reply.request.memory.hold(listReadBytes(PAGE_LIMIT_MAX + 1, row_bytes_max))
+  return sendChunks(reply, wholeListChunks(find, after))
+}
+
+async function* wholeListChunks(
+  find: (position: PagePosition) => Promise<Listed[]>,
+  first: PagePosition['after'],
+): AsyncGenerator<string> {
+  let after = first
+  let separator = ''
+  yield '{"items":['
+  for (;;) {
+    const rows = await find({ after, limit: PAGE_LIMIT_MAX })
+    if (rows.length > 0) yield separator + rows.map(({ json }) => json).join(',')
+    if (rows.length <= PAGE_LIMIT_MAX) break
+    after = rows.at(-1)
+    separator = ','
+  }
+  yield '],"has_more":false,"next_cursor":""}'
 }
 
 /** A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows. */

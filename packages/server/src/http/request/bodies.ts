@@ -76,6 +76,7 @@ export const BODIES = {
   appendEntries: [AppendEntriesBody, takeEntries],
   createSession: [CreateSessionBody, takeSession],
   copySession: [EmptyBody, takeWhole],
+  flushSession: [EmptyBody, takeWhole],
   replaceConfigs: [ConfigsBody, checkConfigs],
   mergeConfigs: [ConfigsBody, checkConfigs],
   mergeMessageMeta: [PatchMetaBody, checkMeta],
