@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from annals import AnnalsError, AsyncAnnals
+from annals._waiting import async_sleep
 
-from ..concurrency import AsyncResult
+from ..concurrency import AsyncResult, async_together
 from ..scripted_service import Clock, Received, ScriptedService, Step, answered, broken, ok, refused, silent
 
 pytestmark = pytest.mark.anyio
@@ -169,6 +170,26 @@ async def test_a_call_takes_30_seconds_at_most_and_an_attempt_a_third(scripted: 
     assert (error.error, error.message[-12:]) == ("timeout", "within 30 s.")
     assert service.received[1].at_s >= 10
     assert clock.now_s == pytest.approx(30)
+
+
+async def test_at_most_32_calls_are_in_flight_even_with_clients_that_share_connections() -> None:
+    in_flight: list[None] = []
+    seen: list[int] = []
+
+    async def answer(_: httpx.Request) -> httpx.Response:
+        in_flight.append(None)
+        seen.append(len(in_flight))
+        while len(seen) < 32:
+            await async_sleep(0.001)
+        # Time for a further call to arrive, if it could.
+        await async_sleep(0.02)
+        in_flight.pop()
+        return httpx.Response(200, json={"code": 0, "error": "", "msg": "ok", "data": {}})
+
+    http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+    annals = AsyncAnnals(token="sk-1", http_client=http)
+    await async_together(*[annals.ping, annals.with_options(retries=0).ping] * 20)
+    assert (len(seen), max(seen)) == (40, 32)
 
 
 async def test_limits_are_set_for_the_client_or_with_options(scripted: Scripted, clock: Clock) -> None:

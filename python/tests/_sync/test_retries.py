@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from annals import Annals, AnnalsError
+from annals._waiting import sleep
 
-from ..concurrency import Result
+from ..concurrency import Result, together
 from ..scripted_service import Clock, Received, ScriptedService, Step, answered, broken, ok, refused, silent
 
 pytestmark = pytest.mark.anyio
@@ -169,6 +170,26 @@ def test_a_call_takes_30_seconds_at_most_and_an_attempt_a_third(scripted: Script
     assert (error.error, error.message[-12:]) == ("timeout", "within 30 s.")
     assert service.received[1].at_s >= 10
     assert clock.now_s == pytest.approx(30)
+
+
+def test_at_most_32_calls_are_in_flight_even_with_clients_that_share_connections() -> None:
+    in_flight: list[None] = []
+    seen: list[int] = []
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        in_flight.append(None)
+        seen.append(len(in_flight))
+        while len(seen) < 32:
+            sleep(0.001)
+        # Time for a further call to arrive, if it could.
+        sleep(0.02)
+        in_flight.pop()
+        return httpx.Response(200, json={"code": 0, "error": "", "msg": "ok", "data": {}})
+
+    http = httpx.Client(transport=httpx.MockTransport(answer))
+    annals = Annals(token="sk-1", http_client=http)
+    together(*[annals.ping, annals.with_options(retries=0).ping] * 20)
+    assert (len(seen), max(seen)) == (40, 32)
 
 
 def test_limits_are_set_for_the_client_or_with_options(scripted: Scripted, clock: Clock) -> None:

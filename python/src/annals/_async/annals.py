@@ -63,14 +63,12 @@ class AsyncAnnals:
         other = object.__new__(type(self))
         other._owns_http = False
         other._set_transport(
-            AsyncTransport(
-                self._transport.requests,
-                self._transport.http,
+            self._transport.with_limits(
                 Limits(
                     limits.timeout_s if timeout_s is None else timeout_s,
                     limits.attempt_timeout_s if attempt_timeout_s is None else attempt_timeout_s,
                     limits.retries if retries is None else retries,
-                ),
+                )
             )
         )
         return other

@@ -11,16 +11,26 @@ import httpx
 from .._call import Call, Limits, Prepared, RequestMaker, TimeLeft, data_of
 from .._errors import AnnalsError, no_answer, refusal
 from .._retry import outcome_of, pause_before
-from .._waiting import Stream, sleep
+from .._waiting import Semaphore, Stream, sleep
+
+# More would keep Python busy with connections and not be faster; and waiting calls would use up their attempt's time.
+CALLS_IN_FLIGHT_MAX = 32
 
 
 class Transport:
     """Sends calls, with time limits and retries."""
 
-    def __init__(self, requests: RequestMaker, http: httpx.Client, limits: Limits) -> None:
+    def __init__(
+        self, requests: RequestMaker, http: httpx.Client, limits: Limits, in_flight: Semaphore | None = None
+    ) -> None:
         self.limits = limits
         self.requests = requests
         self.http = http
+        self._in_flight = in_flight or Semaphore(CALLS_IN_FLIGHT_MAX)
+
+    def with_limits(self, limits: Limits) -> Transport:
+        """The same transport with other limits."""
+        return Transport(self.requests, self.http, limits, self._in_flight)
 
     def call(self, call: Call) -> Any:
         """Sends a call, retries it where that is safe and may help, and returns the answer's `data`."""
@@ -29,7 +39,8 @@ class Transport:
         in_doubt = False
         for attempt in count(1):
             try:
-                return self._attempt(prepared, TimeLeft(prepared.what, self.limits, deadline))
+                with self._in_flight:
+                    return self._attempt(prepared, TimeLeft(prepared.what, self.limits, deadline))
             except AnnalsError as error:
                 if in_doubt and error.error == call.done_when:
                     return None
