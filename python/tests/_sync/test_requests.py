@@ -93,6 +93,9 @@ METHODS: list[tuple[str, Method, object, bool]] = [
     ("DELETE /user/ada", lambda annals: annals.users.erase("ada"), None, UNKEYED),
 ]
 
+# The service has no tasks; it answers these for clients of the same interface that ask for them.
+FOR_OTHER_CLIENTS = ["GET /session/*/observing_status", "GET /session/*/task", "POST /session/*/flush"]
+
 
 @pytest.mark.parametrize(("line", "method", "body", "keyed"), METHODS)
 def test_a_method_sends_its_operation(scripted: Scripted, line: str, method: Method, body: object, keyed: bool) -> None:
@@ -116,7 +119,7 @@ def test_every_operation_of_the_api_has_a_method() -> None:
         for method in operations
         if path.startswith("/api/v1/")
     ]
-    missing = [line for line in described if _without_names(line) not in sent]
+    missing = [line for line in described if _without_names(line) not in (*sent, *FOR_OTHER_CLIENTS)]
     assert missing == []
 
 

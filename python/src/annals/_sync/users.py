@@ -7,7 +7,6 @@ from ..types import ErasedUser, Page, User, UserResources, UsersQuery
 from .list import List
 from .transport import Transport
 
-
 # Without a limit the API sends all users as one page, which would need memory for all of them.
 _USER_PAGE_LIMIT = 200
 
