@@ -54,7 +54,7 @@ async function oddSession(user: string | null, objects: string[]): Promise<strin
   const entries = objects.map((object, index) =>
     index % 3 === 0
       ? `{"kind":"message","blob":{"role":"user","content":"Hi","odd":${object}},"format":"${FORMATS[index % 2]}","meta":${object}}`
-      : `{"kind":"event","type":${JSON.stringify(`t"\u2028${index}`)},"data":${object}}`,
+      : `{"kind":"event","type":${JSON.stringify(`t"\u2028${index}`)},"data":${object}${index % 3 === 1 ? `,"key":${JSON.stringify(`k"\u2028${index}`)}` : ''}}`,
   )
   const { items } = expectOk(await post(`/session/${id}/entries`, `{"entries":[${entries.join(',')}]}`), 201)
   const patched = await api.request('PATCH', `/api/v1/session/${id}/messages/${items[0]!.id}/meta`, {

@@ -133,6 +133,7 @@ function anEntry(data: string, given?: string): AppendedEntry {
   return {
     id: given ?? randomUUID(),
     id_given: given !== undefined,
+    key: null,
     kind: 'event',
     type: 'marked',
     format: null,

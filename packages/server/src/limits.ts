@@ -7,6 +7,9 @@ export const ENTRY_PAGE_LIMIT_MAX = 1_000
 export const BATCH_ENTRIES_MAX = 1_000
 export const USER_IDENTIFIER_LENGTH_MAX = 256
 export const EVENT_TYPE_LENGTH_MAX = 256
+export const ENTRY_KEY_LENGTH_MAX = 255
+/** Most entries that one request names by their ids. */
+export const IDS_MAX = 200
 export const NAME_LENGTH_MAX = 256
 /** Largest rate limit of a token, in requests per second. */
 export const RATE_LIMIT_MAX = 1_000_000

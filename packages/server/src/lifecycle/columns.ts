@@ -120,12 +120,18 @@ export function lineSql(kind: string, columns: Readonly<Record<string, Column>>)
   return jsonLine({ kind: `'"${kind}"'`, ...Object.fromEntries(members) })
 }
 
-/** SQL of a line of given members, each an expression that gives JSON or null. */
-export function jsonLine(members: Readonly<Record<string, string>>): string {
+/**
+ * SQL of a line of given members, each an expression that gives JSON or null; `optional` ones are left out if null.
+ */
+export function jsonLine(
+  members: Readonly<Record<string, string>>,
+  optional: Readonly<Record<string, string>> = {},
+): string {
   const pieces = Object.entries(members).map(
     ([name, json], index) => `'${index === 0 ? '{' : ','}"${name}":', coalesce((${json})::text, 'null')`,
   )
-  return `concat(${pieces.join(', ')}, '}')`
+  const more = Object.entries(optional).map(([name, json]) => `',"${name}":' || (${json})::text`)
+  return `concat(${[...pieces, ...more].join(', ')}, '}')`
 }
 
 /** SQL that reads a column from the line `l`. */

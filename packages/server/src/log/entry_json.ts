@@ -9,6 +9,10 @@ export interface ShownEntry {
   format: string | null
   role: string | null
   parent_id: string | null
+  /** Both are shown only if set. */
+  key?: string | null
+  /** The seq of the event that retracted it. */
+  retracted_by?: number | null
   meta: string | null
   /** An event's data or a message's blob. */
   data: string
@@ -29,7 +33,9 @@ export type EntryShape = 'item' | 'resource'
 /** Writes an entry as JSON: the one place that knows the fields of events and messages, for appends and reads. */
 export function entryJson(shape: EntryShape, log: ShownLog, entry: ShownEntry): string {
   const { seq, id, kind, data } = entry
-  const times = `"created_at":"${entry.created_at}","updated_at":"${entry.updated_at}"`
+  const key = entry.key ? `"key":${JSON.stringify(entry.key)},` : ''
+  const mark = entry.retracted_by ? `,"retracted_by":${entry.retracted_by}` : ''
+  const times = `${key}"created_at":"${entry.created_at}","updated_at":"${entry.updated_at}"${mark}`
   if (kind === 'event') {
     const fields = `"id":"${id}","project_id":"${log.project_id}","session_id":"${log.session_id}","type":${JSON.stringify(entry.type)},"data":${data}`
     return shape === 'item'

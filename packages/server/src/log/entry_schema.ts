@@ -1,7 +1,7 @@
 import Type, { type Static } from '#typebox'
 import { pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { BATCH_ENTRIES_MAX, ENTRY_PAGE_LIMIT_DEFAULT, ENTRY_PAGE_LIMIT_MAX } from '../limits.js'
-import { EventData, EventType, Seq } from './event_schema.js'
+import { BATCH_ENTRIES_MAX, ENTRY_PAGE_LIMIT_DEFAULT, ENTRY_PAGE_LIMIT_MAX, IDS_MAX } from '../limits.js'
+import { EntryKey, EventData, EventType, entryMarks, Seq } from './event_schema.js'
 import { Message, MessageBlob, MessageFormat, MessageMeta } from './message_schema.js'
 
 const Kind = Type.Union([Type.Literal('message'), Type.Literal('event')], {
@@ -19,6 +19,7 @@ export const TimelineEvent = Type.Object(
     data: EventData,
     created_at: Timestamp('When it was stored.'),
     updated_at: Timestamp('As `created_at`.'),
+    ...entryMarks,
   },
   { $id: 'TimelineEvent' },
 )
@@ -31,6 +32,7 @@ export const TimelineMessage = Type.Object(
     ...messageFields,
     format: MessageFormat,
     blob: MessageBlob,
+    ...entryMarks,
   },
   { $id: 'TimelineMessage' },
 )
@@ -55,9 +57,22 @@ export const TimelineQuery = Strict({
   kind: Type.Optional(Kind),
   type: Type.Optional(EventType),
   after_seq: Type.Optional(AfterSeq),
+  ids: Type.Optional(
+    Type.String({
+      description: `Up to ${IDS_MAX} ids of entries, separated by commas: these entries in this order, without those that the session does not have. Not together with other parameters.`,
+    }),
+  ),
   ...pageQuery(ENTRY_PAGE_LIMIT_DEFAULT, ENTRY_PAGE_LIMIT_MAX),
 })
 export type TimelineQuery = Static<typeof TimelineQuery>
+
+const { limit, cursor } = pageQuery()
+export const LatestQuery = Strict({
+  key: Type.Optional(EntryKey),
+  key_prefix: Type.Optional({ ...EntryKey, description: 'Only keys that begin with this.' }),
+  ...{ limit, cursor },
+})
+export type LatestQuery = Static<typeof LatestQuery>
 
 export const TailHeaders = Type.Object({
   accept: Type.Optional(Type.String({ description: '`text/event-stream` for the live tail.' })),
@@ -78,12 +93,19 @@ const GivenId = Type.Optional(
 
 const BatchEntry = Type.Union(
   [
-    Strict({ kind: Type.Literal('event'), type: EventType, data: EventData, id: GivenId }),
+    Strict({
+      kind: Type.Literal('event'),
+      type: EventType,
+      data: EventData,
+      key: Type.Optional(EntryKey),
+      id: GivenId,
+    }),
     Strict({
       kind: Type.Literal('message'),
       blob: MessageBlob,
       format: Type.Optional(MessageFormat),
       meta: Type.Optional(MessageMeta),
+      key: Type.Optional(EntryKey),
       id: GivenId,
     }),
   ],

@@ -81,7 +81,10 @@ export function eventRoutes(app: AppServer, parts: AppParts): void {
       const session = { project_id, session_id }
       const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
       const entries = log.read('event', { kind: 'event', type, ...range, time_desc, limit: limit + 1 })
-      return answerChunks(reply, entriesPage(entries, limit, cursors))
+      return answerChunks(
+        reply,
+        entriesPage(entries, limit, (seq) => cursors.write(String(seq))),
+      )
     },
   )
 }

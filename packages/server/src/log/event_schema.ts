@@ -1,6 +1,7 @@
 import Type, { type Static } from '#typebox'
 import { JsonObject, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import {
+  ENTRY_KEY_LENGTH_MAX,
   ENTRY_PAGE_LIMIT_DEFAULT,
   ENTRY_PAGE_LIMIT_MAX,
   EVENT_TYPE_LENGTH_MAX,
@@ -25,6 +26,24 @@ export const Seq = Type.Integer({
   examples: [7],
 })
 
+export const EntryKey = Type.String({
+  minLength: 1,
+  maxLength: ENTRY_KEY_LENGTH_MAX,
+  description: "The caller's name for what the entry says. The newest entry of each key is its latest.",
+  examples: ['plan'],
+})
+
+/** What is shown of an entry only if it is set. */
+export const entryMarks = {
+  key: Type.Optional(EntryKey),
+  retracted_by: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'The seq of the event that retracted the entry. Absent: it was not retracted.',
+    }),
+  ),
+}
+
 export const SessionEvent = Type.Object(
   {
     id: Uuid('The event.'),
@@ -35,11 +54,12 @@ export const SessionEvent = Type.Object(
     seq: Seq,
     created_at: Timestamp('When it was stored. It never decreases along `seq`.'),
     updated_at: Timestamp('The same as `created_at`: events do not change.'),
+    ...entryMarks,
   },
   { $id: 'SessionEvent' },
 )
 
-export const AddEventBody = Strict({ type: EventType, data: EventData })
+export const AddEventBody = Strict({ type: EventType, data: EventData, key: Type.Optional(EntryKey) })
 export type AddEventBody = Static<typeof AddEventBody>
 
 export const ListEventsQuery = Strict({

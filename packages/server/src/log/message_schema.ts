@@ -2,7 +2,7 @@ import { MESSAGE_FORMATS } from '@annals/messages'
 import Type, { type Static } from '#typebox'
 import { JsonObject, Nullable, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { ENTRY_PAGE_LIMIT_MAX } from '../limits.js'
-import { Seq } from './event_schema.js'
+import { EntryKey, Seq } from './event_schema.js'
 
 export const MessageFormat = Type.Union(
   MESSAGE_FORMATS.map((format) => Type.Literal(format)),
@@ -52,6 +52,7 @@ export const Message = Type.Object(
     created_at: Timestamp('When it was stored. It never decreases along `seq`.'),
     updated_at: Timestamp('When its meta last changed.'),
     seq: Seq,
+    key: Type.Optional(EntryKey),
   },
   { $id: 'Message' },
 )
@@ -60,6 +61,7 @@ export const AddMessageBody = Strict({
   blob: MessageBlob,
   format: Type.Optional(MessageFormat),
   meta: Type.Optional(Nullable(MessageMeta)),
+  key: Type.Optional(EntryKey),
 })
 export type AddMessageBody = Static<typeof AddMessageBody>
 

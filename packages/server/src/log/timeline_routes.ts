@@ -14,11 +14,13 @@ import { Cursors } from '../http/request/cursor.js'
 import { releaseBody } from '../http/request/read_body.js'
 import { takeBody } from '../http/request/taken_body.js'
 import type { AppParts } from '../http/service_context.js'
-import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { parseId } from '../ids.js'
+import { ENTRY_PAGE_LIMIT_DEFAULT, IDS_MAX } from '../limits.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { AppendEntriesBody, AppendedEntries, TailHeaders, TimelineQuery } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import { LogReader, readLastSeq } from './read/read_log.js'
+import { findIds } from './read/read_places.js'
 
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
 export function timelineRoutes(app: AppServer, parts: AppParts): void {
@@ -49,6 +51,13 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       const { project_id } = request
       const { session_id } = request.params
       const session = { project_id, session_id }
+      const { ids } = request.query
+      if (ids !== undefined) {
+        const found = await findIds(request.database, session, readIds(request.query, ids))
+        const seqs = found.flatMap((entry) => entry?.seq ?? [])
+        const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
+        return answerChunks(reply, entriesPage(log.readSeqs(seqs), seqs.length, String))
+      }
       if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
         refuseForStream(request.query)
         const last_event_id = request.headers['last-event-id'] as string | undefined
@@ -70,7 +79,10 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       const { range, seen_seq } = readPageRange(cursors, request.query)
       const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
       const entries = log.read('item', { kind, type, ...range, time_desc, limit: limit + 1 })
-      return answerChunks(reply, entriesPage(entries, limit, cursors))
+      return answerChunks(
+        reply,
+        entriesPage(entries, limit, (seq) => cursors.write(String(seq))),
+      )
     },
   )
 
@@ -113,6 +125,24 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       return answer(reply, `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`, 201)
     },
   )
+}
+
+/** @throws AnnalsError invalid_request */
+function readIds(query: TimelineQuery, text: string): string[] {
+  const other = Object.keys(query).find((name) => name !== 'ids')
+  if (other !== undefined)
+    throw new AnnalsError(
+      'invalid_request',
+      `Query parameter ${other} cannot be combined with ids, which name the entries.`,
+    )
+  const ids = text.split(',', IDS_MAX + 1)
+  const wrong = ids.findIndex((id) => !parseId(id))
+  if (ids.length > IDS_MAX || wrong !== -1)
+    throw new AnnalsError(
+      'invalid_request',
+      `Query parameter ids takes 1 to ${IDS_MAX} UUIDs, separated by commas; ${wrong === -1 ? 'these are more' : `number ${wrong + 1} is none`}.`,
+    )
+  return ids
 }
 
 /** Whether a caller asks for the stream by name, not only by a wildcard. */

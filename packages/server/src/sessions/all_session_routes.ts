@@ -3,6 +3,7 @@ import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { TimelineEvent, TimelineItem, TimelineMessage } from '../log/entry_schema.js'
 import { eventRoutes } from '../log/event_routes.js'
 import { SessionEvent } from '../log/event_schema.js'
+import { latestRoutes } from '../log/latest_routes.js'
 import { messageRoutes } from '../log/message_routes.js'
 import { Message } from '../log/message_schema.js'
 import { timelineRoutes } from '../log/timeline_routes.js'
@@ -38,6 +39,7 @@ export const SESSION_ROUTES: ModuleRoutes = {
     eventRoutes(app, parts)
     messageRoutes(app, parts)
     timelineRoutes(app, parts)
+    latestRoutes(app)
     taskRoutes(app)
   },
   schemas: [Session, SessionEvent, Message, TimelineMessage, TimelineEvent, TimelineItem],

@@ -11,11 +11,11 @@ import { SESSION_LIST } from './session_queries.js'
 
 /** Columns of a copied entry, and their values. `copy` is the parameter with the new session's id. */
 const ENTRY_COLUMNS = `project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
-    role, format, data, meta, patched_meta`
+    role, format, key, retracted_by, data, meta, patched_meta`
 
 function copiedEntry(project: string, copy: string): string {
   return `${project}, ${copy}::uuid, o.seq, o.created_at, o.updated_at, ${copiedId('o.id', copy)}, ${copiedId('o.parent_id', copy)}, o.bytes, o.tokens,
-    o.kind, o.type, o.role, o.format, o.data, o.meta, o.patched_meta`
+    o.kind, o.type, o.role, o.format, o.key, o.retracted_by, o.data, o.meta, o.patched_meta`
 }
 
 function copiedId(id: string, copy: string): string {

@@ -28,6 +28,7 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   getContext: 'read',
   readTimeline: 'read',
   appendEntries: 'write',
+  readLatest: 'read',
   createLearningSpace: 'write',
   listLearningSpaces: 'read',
   getLearningSpace: 'read',

@@ -5,11 +5,12 @@ import { elementSlices, memberSlice, memberTexts } from '../../json/slices.js'
 import type { AppendedEntry } from '../../log/append/append_request.js'
 import { messageEntry } from '../../log/append/message_entry.js'
 import type { AppendEntriesBody } from '../../log/entry_schema.js'
+import type { AddEventBody } from '../../log/event_schema.js'
 import { checkObjectBytes } from '../request/json_parameters.js'
 
 /** What is stored for an event. `bytes`: of its JSON, as it will be written. */
 export function eventEntry(
-  type: string,
+  { type, key }: Pick<AddEventBody, 'type' | 'key'>,
   members: Map<string, string>,
   bytes: number,
   given?: string,
@@ -21,6 +22,7 @@ export function eventEntry(
     type,
     format: null,
     role: null,
+    key: key ?? null,
     bytes,
     tokens: 0,
     data: members.get('data')!,
@@ -68,12 +70,13 @@ export function batchEntries(body: AppendEntriesBody, text: string, all_bytes: n
     const members = memberTexts(text, from)
     const length = isOneByteEach ? to - from : Buffer.byteLength(text.slice(from, to))
     const bytes = length + spread
-    if (entry.kind === 'event') return eventEntry(entry.type, members, bytes, given)
+    if (entry.kind === 'event') return eventEntry(entry, members, bytes, given)
     const id = given ?? newId()
     checkObjectBytes(`/entries/${index}/meta`, entry.meta)
-    const { format = 'openai' } = entry
+    const { format = 'openai', key = null } = entry
     const blob = parseJson(members.get('blob')!)
     const { role, tokens } = messageEntry(format, blob, id, `/entries/${index}/blob`)
-    return { ...messageMembers(format, members), id, id_given: given !== undefined, bytes, role, tokens }
+    const id_given = given !== undefined
+    return { ...messageMembers(format, members), key, id, id_given, bytes, role, tokens }
   })
 }

@@ -122,11 +122,14 @@ async function* wholeListChunks(
   yield '],"has_more":false,"next_cursor":""}'
 }
 
-/** A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows. */
+/**
+ * A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows. `cursorOf`
+ * gives the cursor behind the entry with this seq.
+ */
 export async function* entriesPage(
   pieces: AsyncGenerator<ReadEntry[]>,
   limit: number,
-  cursors: Cursors,
+  cursorOf: (last_seq: number) => string,
 ): AsyncGenerator<string> {
   let shown = 0
   let last_seq = 0
@@ -140,5 +143,5 @@ export async function* entriesPage(
     shown += fitting.length
     last_seq = fitting.at(-1)!.seq
   }
-  yield `],"has_more":${has_more},"next_cursor":"${has_more ? cursors.write(String(last_seq)) : ''}"}`
+  yield `],"has_more":${has_more},"next_cursor":"${has_more ? cursorOf(last_seq) : ''}"}`
 }

@@ -22,11 +22,11 @@ import { checkObjectBytes } from './json_parameters.js'
  */
 export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number) => Taken
 
-export const takeEvent: TakeBody<AddEventBody, AppendedEntry> = ({ type }, text, bytes) =>
-  eventEntry(type, memberTexts(text), bytes)
+export const takeEvent: TakeBody<AddEventBody, AppendedEntry> = (body, text, bytes) =>
+  eventEntry(body, memberTexts(text), bytes)
 
 export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: string }> = (
-  { format = 'openai', meta },
+  { format = 'openai', meta, key = null },
   text,
   bytes,
 ) => {
@@ -35,7 +35,7 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
   const members = memberTexts(text)
   const blob = parseJson(members.get('blob')!)
   const { role, parts, tokens } = messageEntry(format as MessageFormat, blob, id, '/blob')
-  const entry = { ...messageMembers(format, members), id, id_given: false, bytes, tokens, role }
+  const entry = { ...messageMembers(format, members), key, id, id_given: false, bytes, tokens, role }
   return { entry, parts: writeJson(parts) }
 }
 

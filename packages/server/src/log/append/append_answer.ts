@@ -12,7 +12,7 @@ export interface StoredPlace {
   disable_task_tracking: boolean
 }
 
-type AnsweredEntry = Pick<AppendedEntry, 'id' | 'kind' | 'type' | 'format' | 'role' | 'data' | 'meta'>
+type AnsweredEntry = Pick<AppendedEntry, 'id' | 'kind' | 'type' | 'format' | 'role' | 'key' | 'data' | 'meta'>
 
 /**
  * Writes the answer to an append: for a single entry the resource itself (a message without its parts, which its
@@ -21,11 +21,11 @@ type AnsweredEntry = Pick<AppendedEntry, 'id' | 'kind' | 'type' | 'format' | 'ro
 export function appendAnswer(request: AppendRequest, entry: AnsweredEntry, stored: StoredPlace): string {
   const { project_id, session_id } = request
   const { seq, time, parent_id, disable_task_tracking } = stored
-  const { id, kind, type, format, role, data, meta } = entry
+  const { id, kind, type, format, role, key, data, meta } = entry
   return entryJson(
     request.kind === 'entries' ? 'item' : 'resource',
     { project_id, session_id, disable_task_tracking },
-    { seq, id, kind, type, format, role, data, meta, parent_id, created_at: time, updated_at: time },
+    { seq, id, kind, type, format, role, key, data, meta, parent_id, created_at: time, updated_at: time },
   )
 }
 
@@ -39,6 +39,7 @@ export function storedAnswer(request: AppendRequest, row: Row): AppendAnswer {
     type: row.type!,
     format: row.format!,
     role: row.role!,
+    key: row.key!,
     data: row.data!,
     meta: row.meta!,
   }

@@ -53,14 +53,15 @@ const STORE = `
     last_message_id = coalesce(p_new_last_messages[${PLACE}], h.last_message_id)
   WHERE h.project_id = p_project AND h.session_id = ANY (moved_sessions);
   INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens,
-    kind, type, role, format, data, meta)
+    kind, type, role, format, key, data, meta)
   SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id,
     CASE WHEN i.is_first_message THEN last_messages[i.place] ELSE i.parent_id END, i.bytes, i.tokens,
-    i.kind, i.type, i.role, i.format, i.data, nullif(i.meta, 'null')
+    i.kind, i.type, i.role, i.format, i.key, i.data, nullif(i.meta, 'null')
   FROM ROWS FROM (
-    unnest(p_places, p_behind, p_ids, p_parents, p_are_first_messages, p_bytes, p_tokens, p_kinds, p_types, p_roles, p_formats),
+    unnest(p_places, p_behind, p_ids, p_parents, p_are_first_messages, p_bytes, p_tokens, p_kinds, p_types, p_roles,
+      p_formats, p_entry_keys),
     jsonb_array_elements(p_data), jsonb_array_elements(p_metas)
-  ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, data, meta)
+  ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, key, data, meta)
   WHERE open_seqs[i.place] IS NOT NULL;
   IF p_sessions_of_messages IS NOT NULL THEN
     SELECT string_agg(width_bucket(s.id, p_sessions)::text, ',') INTO untracked
@@ -110,10 +111,10 @@ const ANSWER = `
  *
  * Parameters, one element per session, ordered by id: `p_sessions`, `p_new_entries` (how many), `p_new_bytes`. One
  * element per entry: `p_places` (index of its session, from 1), `p_behind` (position after the head, from 1), `p_ids`,
- * `p_bytes`, `p_types`; `p_data` as a JSON array. For a flush of only events, without conditions, `p_kinds` and what
+ * `p_bytes`, `p_types`; `p_data` as a JSON array. For a flush of only events, without conditions and keys of their own, `p_kinds` and what
  * belongs to it are null. Otherwise, per session: `p_if_match`, `p_new_tokens`, `p_new_last_messages`; per entry:
  * `p_parents` (the previous message in this flush), `p_are_first_messages` (in this flush), `p_tokens`, `p_kinds`,
- * `p_roles`, `p_formats`, and `p_metas` as a JSON array; an array without any value may be empty.
+ * `p_roles`, `p_formats`, `p_entry_keys`, and `p_metas` as a JSON array; an array without any value may be empty.
  * `p_sessions_of_messages`: the sessions that get messages, or null. Per key, or null: `p_keys`, `p_key_hashes`,
  * `p_key_places` (index of its session), `p_key_firsts` and `p_key_lasts` (first and last index of its seqs in the
  * following), `p_key_behind` (positions after the head, 0 for an entry stored before) and `p_key_known_seqs` (the seqs
@@ -147,6 +148,7 @@ export const APPEND_ENTRIES = storedFunction(
     p_kinds: 'text[]',
     p_roles: 'text[]',
     p_formats: 'text[]',
+    p_entry_keys: 'text[]',
     p_metas: 'jsonb',
     p_sessions_of_messages: 'uuid[]',
     p_keys: 'text[]',
@@ -193,19 +195,19 @@ JOIN LATERAL (
 /**
  * Entries that are already stored, by session and id, and whether they differ from those to be stored under the same
  * ids. `place` (from 1) is the index of the given entry. Parameters: $1 project; one element per entry: $2 session,
- * $3 id, $4 kind, $5 type, $6 format, $7 data and $8 meta as JSON arrays.
+ * $3 id, $4 kind, $5 type, $6 format, $7 key, $8 data and $9 meta as JSON arrays.
  */
 export const FIND_KNOWN_APPENDS = prepared(
   'find_known_appends',
   `
 SELECT x.place, e.seq, e.kind <> x.kind OR e.type IS DISTINCT FROM x.type OR e.format IS DISTINCT FROM x.format
-  OR e.data <> x.data OR e.meta IS DISTINCT FROM nullif(x.meta, 'null') AS differs
+  OR e.key IS DISTINCT FROM x.key OR e.data <> x.data OR e.meta IS DISTINCT FROM nullif(x.meta, 'null') AS differs
 FROM ROWS FROM (
-  unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[]),
-  jsonb_array_elements($7::jsonb), jsonb_array_elements($8::jsonb)
-) WITH ORDINALITY AS x(session_id, id, kind, type, format, data, meta, place)
+  unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[]),
+  jsonb_array_elements($8::jsonb), jsonb_array_elements($9::jsonb)
+) WITH ORDINALITY AS x(session_id, id, kind, type, format, key, data, meta, place)
 JOIN LATERAL (
-  SELECT o.seq, o.kind, o.type, o.format, o.data, o.meta
+  SELECT o.seq, o.kind, o.type, o.format, o.key, o.data, o.meta
   FROM entries o WHERE o.project_id = $1 AND o.session_id = x.session_id AND o.id = x.id LIMIT 1
 ) e ON true`,
 )
@@ -217,7 +219,7 @@ JOIN LATERAL (
 export const READ_APPENDED_ENTRIES = prepared(
   'read_appended_entries',
   `
-SELECT e.seq, e.id, e.kind, e.type, e.format, e.role, e.data::text AS data, e.meta::text AS meta, e.parent_id,
+SELECT e.seq, e.id, e.kind, e.type, e.format, e.role, e.key, e.data::text AS data, e.meta::text AS meta, e.parent_id,
   ${timestampText('e.created_at')} AS time, s.disable_task_tracking
 FROM unnest($3::bigint[]) WITH ORDINALITY AS w(seq, ord)
 JOIN entries e ON e.project_id = $1 AND e.session_id = $2 AND e.seq = w.seq

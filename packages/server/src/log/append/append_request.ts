@@ -1,3 +1,6 @@
+/** The type of the events that retract entries, which only the service appends. Their data is `{ "seqs": […] }`. */
+export const RETRACTION_TYPE = 'annals.retraction'
+
 /** What an append stores for one entry. `data` and `meta` are JSON as the caller sent it, already checked. */
 export interface AppendedEntry {
   id: string
@@ -12,6 +15,8 @@ export interface AppendedEntry {
   role: string | null
   /** Length of the entry's JSON text, in bytes. */
   bytes: number
+  /** The caller's name for what the entry says; null if it has none. */
+  key: string | null
   /** Tokens of a message; 0 for an event. */
   tokens: number
   /** An event's data or a message's blob, as JSON text. */

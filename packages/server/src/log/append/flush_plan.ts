@@ -31,6 +31,7 @@ interface SessionPart {
   new_bytes: number
   last_message_id: string | null
   has_messages: boolean
+  has_keys: boolean
   requests: OpenAppend[]
 }
 
@@ -102,6 +103,7 @@ function emptyPart(session_id: string): SessionPart {
     new_bytes: 0,
     last_message_id: null,
     has_messages: false,
+    has_keys: false,
     requests: [],
   }
 }
@@ -114,6 +116,7 @@ function place(
 ): Place {
   const isMessage = entry.kind === 'message'
   if (isMessage) part.has_messages = true
+  if (entry.key !== null) part.has_keys = true
   const known_seq = known.get(entry.id) ?? 0
   if (known_seq > 0) return { entry, session, behind: 0, known_seq, parent_id: null, is_first_message: false }
   part.new_entries += 1
@@ -125,9 +128,9 @@ function place(
   return { entry, session, behind: part.new_entries, known_seq, parent_id, is_first_message }
 }
 
-/** Whether a session only gets new, unconditional events, so that its head need not be known. */
-function isOfEvents({ has_messages, if_match, new_entries }: SessionPart): boolean {
-  return !has_messages && if_match === null && new_entries > 0
+/** Whether a session only gets new, unconditional events without keys, so that its head need not be known. */
+function isOfEvents({ has_messages, has_keys, if_match, new_entries }: SessionPart): boolean {
+  return !has_messages && !has_keys && if_match === null && new_entries > 0
 }
 
 function sessionParameters(parts: SessionPart[]): string[] {
@@ -150,7 +153,7 @@ function entryParameters(added: Place[]): string[] {
 }
 
 /** What a flush of events alone does without. */
-const NO_MORE = Array.from({ length: 11 }, () => null)
+const NO_MORE = Array.from({ length: 12 }, () => null)
 
 function moreParameters(parts: SessionPart[], added: Place[]): Array<string | null> {
   const metas = added.map((one) => one.entry.meta)
@@ -169,6 +172,10 @@ function moreParameters(parts: SessionPart[], added: Place[]): Array<string | nu
     ),
     optionalArray(
       added.map((one) => one.entry.format),
+      textArray,
+    ),
+    optionalArray(
+      added.map((one) => one.entry.key),
       textArray,
     ),
     metas.every(isNull) ? '[]' : `[${metas.map((meta) => meta ?? 'null').join(',')}]`,

@@ -81,6 +81,7 @@ async function findKnownEntries(
     textArray(entries.map(({ kind }) => kind)),
     textArray(entries.map(({ type }) => type)),
     textArray(entries.map(({ format }) => format)),
+    textArray(entries.map(({ key }) => key)),
     `[${entries.map(({ data }) => data).join(',')}]`,
     `[${entries.map(({ meta }) => meta ?? 'null').join(',')}]`,
   ])

@@ -13,7 +13,7 @@ FROM (
   FROM (
     SELECT e.seq, e.id, e.parent_id, e.format, e.tokens, e.data, e.bytes
     FROM entries e
-    WHERE e.project_id = $1 AND e.session_id = $2 AND e.kind = 'message'
+    WHERE e.project_id = $1 AND e.session_id = $2 AND e.kind = 'message' AND e.retracted_by IS NULL
       AND coalesce(e.data #>> '{meta,provider_role}', e.data ->> 'role') IN ('system', 'developer')
     ORDER BY e.seq DESC
     LIMIT $3

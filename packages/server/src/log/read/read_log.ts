@@ -1,7 +1,9 @@
 import { AnnalsError, notFound } from '../../errors.js'
+import { plainArray } from '../../postgres/array_literal.js'
 import { columnsOf } from '../../postgres/column_aggregates.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { entryJson, type ShownEntry, type ShownLog } from '../entry_json.js'
+import { READ_SEQS } from './place_queries.js'
 import { type EntryPage, type EntryView, READ_HEAD, readEntries, VIEW_COLUMNS } from './read_queries.js'
 
 /** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
@@ -26,11 +28,11 @@ export interface ReadEntry {
 }
 
 /** What a reader wants of a log, from where on. */
-export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id'>
+export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq'>
 
 /**
  * Reads a session's log, as long as it is when it is first read: however often it is read then, in whatever parts, what
- * is appended meanwhile is not among it.
+ * is appended meanwhile is not among it, and messages that are retracted meanwhile still are.
  */
 export class LogReader {
   private end_seq: number | undefined
@@ -60,7 +62,7 @@ export class LogReader {
     const isLeft = () => rest.limit > 0 && rest.above_seq + 1 < rest.below_seq
     while ((this.end_seq === undefined || isLeft()) && this.isWanted()) {
       const limit = Math.min(rest.limit, PIECE_ENTRIES_MAX)
-      const asked = { ...this.session, ...rest, limit }
+      const asked = { ...this.session, ...rest, limit, as_of_seq: this.end_seq }
       const { statement, parameters, scanned_max } = readEntries(asked, view, PIECE_BYTES_MAX)
       const [row] = await this.database.query(statement, parameters)
       if (!row) throw notFound('session')
@@ -72,6 +74,23 @@ export class LogReader {
       const isCut = entries.length === limit || row.fits !== 't'
       const last = isCut ? entries.at(-1) : undefined
       rest = { ...behind(rest, last?.seq, scanned_max), limit: rest.limit - entries.length }
+    }
+  }
+
+  /**
+   * The items of the timeline with these seqs, in this order, in pieces of bounded size.
+   * @throws AnnalsError session_not_found
+   */
+  async *readSeqs(seqs: readonly number[]): AsyncGenerator<ReadEntry[]> {
+    const { project_id, session_id } = this.session
+    for (let read = 0; read < seqs.length && this.isWanted(); ) {
+      const asked = plainArray(seqs.slice(read, read + PIECE_ENTRIES_MAX))
+      const parameters = [project_id, session_id, asked, PIECE_BYTES_MAX]
+      const [row] = await this.database.query(READ_SEQS, parameters)
+      const entries = entriesOf(row!, 'item', this.session)
+      if (entries.length === 0) throw notFound('session')
+      yield entries
+      read += entries.length
     }
   }
 
@@ -144,10 +163,14 @@ function entriesOf(row: Row, view: EntryView, session: Omit<ShownLog, 'disable_t
 
 type Columns = Record<string, Array<string | null>>
 const NONE: Array<string | null> = []
+const NO_MARKS: [key: null, retracted_by: null] = [null, null]
 
 function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
   const { id, kind = NONE, type, format = NONE, role = NONE, parent_id = NONE, meta = NONE, data } = columns
-  const { created_at, changed_at } = columns
+  const { created_at, changed_at, marks } = columns
+  const [key, retracted_by] = marks![at]
+    ? (JSON.parse(marks![at]) as [string | null, number | null])
+    : NO_MARKS
   return {
     seq,
     id: id![at]!,
@@ -157,6 +180,8 @@ function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
     role: role[at] ?? null,
     parent_id: parent_id[at] ?? null,
     meta: meta[at] ?? null,
+    key,
+    retracted_by,
     data: data![at]!,
     created_at: created_at![at]!,
     updated_at: changed_at![at] ?? created_at![at]!,

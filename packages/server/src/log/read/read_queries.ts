@@ -15,6 +15,8 @@ export interface EntryPage {
   below_seq: number
   time_desc: boolean
   limit: number
+  /** For messages as a conversation: those that were retracted after this seq are still in it. */
+  as_of_seq?: number | undefined
 }
 
 /**
@@ -36,8 +38,14 @@ const meta: Column = { sql: 'coalesce(e.patched_meta, e.meta)', as: 'token' }
 const parent_id: Column = { sql: 'e.parent_id', as: 'token' }
 const format: Column = { sql: 'e.format', as: 'token' }
 const role: Column = { sql: 'e.role', as: 'token' }
+/** Most entries have neither, and JSON text has no control characters, as a key might. */
+const marks: Column = {
+  sql: 'CASE WHEN e.key IS NOT NULL OR e.retracted_by IS NOT NULL THEN json_build_array(e.key, e.retracted_by) END',
+  as: 'token',
+}
+
 const event: Record<string, Column> = {
-  ...{ seq, id, data },
+  ...{ seq, id, data, marks },
   type: { sql: 'e.type', as: 'text' },
   created_at: { sql: 'e.created_at', as: 'time' },
   // Seldom another time, and dear to write out.
@@ -58,7 +66,7 @@ export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
 }
 
 /** Only timelines show it, and only of messages: what is not asked for is not looked up. */
-const TRACKING = `CASE WHEN p.kind LIKE '%message%' THEN
+export const TRACKING = `CASE WHEN p.kind LIKE '%message%' THEN
     (SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = $2) END AS disable_task_tracking, `
 
 /** Whether a page's filter may leave out any number of entries. Messages alone have an index. */
@@ -83,6 +91,7 @@ export function readEntries(
   const { project_id, session_id, above_seq, below_seq } = page
   const parameters: Parameter[] = [project_id, session_id, page.limit, bytes_max, above_seq, below_seq]
   const order = page.time_desc ? 'DESC' : 'ASC'
+  const isConversation = view.startsWith('message')
   const conditions = ['e.project_id = $1', 'e.session_id = $2', ...rangeOf(page)]
   const name = ['read_entries', view, order.toLowerCase()]
   if (page.kind) {
@@ -95,8 +104,23 @@ export function readEntries(
     name.push('type')
     parameters.push(page.type)
   }
-  const found = (limit: string) =>
-    `(SELECT e.* FROM entries e WHERE ${conditions.join(' AND ')} ORDER BY e.seq ${order} LIMIT ${limit}) e`
+  let entries = `entries e WHERE ${conditions.join(' AND ')}`
+  if (page.kind === 'message') {
+    // Live and retracted messages have an index each.
+    const [live, retracted] = [
+      `${entries} AND e.retracted_by IS NULL`,
+      `${entries} AND e.retracted_by IS NOT NULL`,
+    ]
+    const both = (which: string) => `(SELECT e.* FROM ${live} UNION ALL SELECT e.* FROM ${which}) e`
+    if (!isConversation) entries = both(retracted)
+    else if (page.as_of_seq === undefined) entries = live
+    else {
+      parameters.push(page.as_of_seq)
+      name.push('as_of')
+      entries = both(`${retracted} AND e.retracted_by > $${parameters.length}`)
+    }
+  }
+  const found = (limit: string) => `(SELECT e.* FROM ${entries} ORDER BY e.seq ${order} LIMIT ${limit}) e`
   const fitting = `(
       SELECT e.*, sum(e.bytes) OVER (ORDER BY e.seq ${order} ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
       FROM ${found('$3')}

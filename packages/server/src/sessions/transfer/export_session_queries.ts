@@ -29,24 +29,27 @@ export const SESSION_LINE_SQL = jsonLine({
   configs: 't.configs',
 })
 
-/** Everything in a row of entries except its project; nulls stay null. */
-const ENTRY_LINE = jsonLine({
-  kind: text('e.kind'),
-  session_id: quoted('e.session_id'),
-  seq: 'e.seq',
-  id: quoted('e.id'),
-  parent_id: quoted('e.parent_id'),
-  created_at: timestamp('e.created_at'),
-  updated_at: timestamp('e.updated_at'),
-  bytes: 'e.bytes',
-  tokens: 'e.tokens',
-  type: text('e.type'),
-  role: text('e.role'),
-  format: text('e.format'),
-  meta: 'e.meta',
-  patched_meta: 'e.patched_meta',
-  data: 'e.data',
-})
+/** Everything in a row of entries except its project. A retraction behind the exported entries is not exported. */
+const ENTRY_LINE = jsonLine(
+  {
+    kind: text('e.kind'),
+    session_id: quoted('e.session_id'),
+    seq: 'e.seq',
+    id: quoted('e.id'),
+    parent_id: quoted('e.parent_id'),
+    created_at: timestamp('e.created_at'),
+    updated_at: timestamp('e.updated_at'),
+    bytes: 'e.bytes',
+    tokens: 'e.tokens',
+    type: text('e.type'),
+    role: text('e.role'),
+    format: text('e.format'),
+    meta: 'e.meta',
+    patched_meta: 'e.patched_meta',
+    data: 'e.data',
+  },
+  { key: text('e.key'), retracted_by: 'CASE WHEN e.retracted_by <= e.until THEN e.retracted_by END' },
+)
 
 /**
  * Entries of several sessions, each from one seq to another, in that order. They end before the entry with which
@@ -58,7 +61,7 @@ export const EXPORT_ENTRIES = planned(
   `
 SELECT e.ord, e.seq, ${ENTRY_LINE} AS line
 FROM (
-  SELECT w.ord, e.*, sum(e.bytes) OVER (ORDER BY w.ord, e.seq ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
+  SELECT w.ord, w.until, e.*, sum(e.bytes) OVER (ORDER BY w.ord, e.seq ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
   FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS w (session_id, behind, until, ord)
   JOIN entries e
     ON e.project_id = $1 AND e.session_id = w.session_id AND e.seq > w.behind AND e.seq <= w.until

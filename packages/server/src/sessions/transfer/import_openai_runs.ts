@@ -163,6 +163,7 @@ function toEntry({ id, role, parts, blob }: RunMessage): AppendedEntry {
   return {
     id,
     id_given: true,
+    key: null,
     kind: 'message',
     type: null,
     format: 'openai',

@@ -71,7 +71,7 @@ export const FIND_DIFFERENT_ENTRIES = planned(
   `
 WITH given AS MATERIALIZED (
   SELECT (l ->> 'session_id')::uuid AS session_id, (l ->> 'seq')::bigint AS seq, (l ->> 'id')::uuid AS id,
-    l ->> 'kind' AS kind, l ->> 'type' AS type, l ->> 'role' AS role, l ->> 'format' AS format,
+    l ->> 'kind' AS kind, l ->> 'type' AS type, l ->> 'role' AS role, l ->> 'format' AS format, l ->> 'key' AS key,
     (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'created_at')::timestamptz AS created_at, l -> 'data' AS data,
     nullif(l -> 'meta', 'null') AS meta
   FROM jsonb_array_elements($2::jsonb) AS l
@@ -79,8 +79,8 @@ WITH given AS MATERIALIZED (
 SELECT g.session_id, min(g.seq) AS seq
 FROM given g
 LEFT JOIN entries e ON e.project_id = $1 AND e.session_id = g.session_id AND e.seq = g.seq
-WHERE (e.id, e.kind, e.type, e.role, e.format, e.parent_id, e.created_at, e.data::text, e.meta::text)
-  IS DISTINCT FROM (g.id, g.kind, g.type, g.role, g.format, g.parent_id, g.created_at, g.data::text, g.meta::text)
+WHERE (e.id, e.kind, e.type, e.role, e.format, e.key, e.parent_id, e.created_at, e.data::text, e.meta::text)
+  IS DISTINCT FROM (g.id, g.kind, g.type, g.role, g.format, g.key, g.parent_id, g.created_at, g.data::text, g.meta::text)
 GROUP BY g.session_id`,
 )
 
@@ -94,10 +94,10 @@ export const RESTORE_ENTRIES = planned(
   `
 WITH made AS (
   INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
-    role, format, data, meta, patched_meta)
+    role, format, key, data, meta, patched_meta)
   SELECT $1, (l ->> 'session_id')::uuid, (l ->> 'seq')::bigint, (l ->> 'created_at')::timestamptz,
     (l ->> 'updated_at')::timestamptz, (l ->> 'id')::uuid, (l ->> 'parent_id')::uuid, (l ->> 'bytes')::int,
-    (l ->> 'tokens')::int, l ->> 'kind', l ->> 'type', l ->> 'role', l ->> 'format', l -> 'data',
+    (l ->> 'tokens')::int, l ->> 'kind', l ->> 'type', l ->> 'role', l ->> 'format', l ->> 'key', l -> 'data',
     nullif(l -> 'meta', 'null'), nullif(l -> 'patched_meta', 'null')
   FROM jsonb_array_elements($2::jsonb) AS l
   RETURNING e.session_id, e.seq, e.created_at, e.tokens, e.bytes, e.kind, e.id
@@ -116,6 +116,24 @@ WITH made AS (
   RETURNING h.session_id
 )
 SELECT session_id FROM moved`,
+)
+
+/**
+ * Marks entries as their retractions name them, whether they were stored just now or are known. Parameters: $1
+ * project; one element per retracted entry: $2 session, $3 seq, $4 seq of the retraction.
+ */
+export const RESTORE_RETRACTIONS = planned(
+  'restore_retractions',
+  `
+WITH marked AS (
+  UPDATE entries AS e SET retracted_by = r.retraction_seq
+  FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS r (session_id, seq, retraction_seq)
+  WHERE e.project_id = $1 AND e.session_id = r.session_id AND e.seq = r.seq AND e.retracted_by IS NULL
+  RETURNING e.session_id, e.tokens
+)
+UPDATE session_heads AS h SET total_tokens = h.total_tokens - m.tokens
+FROM (SELECT n.session_id, sum(n.tokens) AS tokens FROM marked n GROUP BY n.session_id) m
+WHERE h.project_id = $1 AND h.session_id = m.session_id`,
 )
 
 /** Which of the ids belong to entries of a session. Parameters: $1 project, $2 session, $3 ids. */

@@ -16,6 +16,7 @@ import {
   RESTORE_ENTRIES,
   RESTORE_SESSIONS,
 } from './restore_queries.js'
+import { restoreRetractions } from './restore_retractions.js'
 import type { EntryRecord, SessionRecord } from './session_lines.js'
 
 interface SessionLine extends ExportLine {
@@ -63,6 +64,7 @@ export async function restoreSessionLines(
   if (!dry_run) {
     await restoreSessions(connection, project_id, newSessions)
     await restoreEntries(connection, project_id, fresh)
+    await restoreRetractions(connection, project_id, fresh)
   }
   for (const [id, reason] of refused) conflicts.push({ kind: 'session', id, reason })
   return {

@@ -1,6 +1,7 @@
 import { MESSAGE_FORMATS } from '@annals/messages'
 import { CHECKS, type Column, type LineCheck } from '../../lifecycle/columns.js'
 import { type ExportLine, type LineFollower, wrongLine } from '../../lifecycle/transfer/export_line.js'
+import { ENTRY_KEY_LENGTH_MAX } from '../../limits.js'
 
 /** What the checks of lines need of a session; the rest of it goes to the database as text. */
 export interface SessionRecord {
@@ -20,11 +21,19 @@ export interface EntryRecord {
   id: string
   created_at: string
   tokens: number
+  type: string | null
+  data: object
 }
 
 const oneOf = (values: readonly string[]): LineCheck => ({
   takes: `one of ${values.join(', ')}`,
   fits: (value) => values.includes(value as string),
+})
+
+/** Not in a line where it is not set: no entry had it once. */
+const orAbsent = ({ takes, fits }: LineCheck): LineCheck => ({
+  takes: `${takes}, or absent`,
+  fits: (value) => value === undefined || fits(value),
 })
 
 /** The members of a session's line. */
@@ -48,6 +57,15 @@ const ENTRY = {
   updated_at: 'time',
   bytes: 'integer',
   tokens: 'integer',
+  key: orAbsent({
+    takes: `a string of 1 to ${ENTRY_KEY_LENGTH_MAX} characters`,
+    fits: (value) =>
+      CHECKS.text.fits(value) && value !== '' && [...String(value)].length <= ENTRY_KEY_LENGTH_MAX,
+  }),
+  retracted_by: orAbsent({
+    takes: 'a positive integer',
+    fits: (value) => Number.isSafeInteger(value) && (value as number) > 0,
+  }),
   data: 'object',
 } as const satisfies Record<string, Column>
 

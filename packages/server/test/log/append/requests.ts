@@ -8,6 +8,7 @@ export function anEntry(data = '{}'): AppendedEntry {
   return {
     id: randomUUID(),
     id_given: false,
+    key: null,
     kind: 'event',
     type: 'a',
     format: null,

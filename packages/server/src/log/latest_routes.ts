@@ -1,0 +1,50 @@
+import Type from '#typebox'
+import { responses } from '../contract/responses.js'
+import { PageOf } from '../contract/schema.js'
+import { AnnalsError } from '../errors.js'
+import { answerChunks } from '../http/answer/answer_chunks.js'
+import { entriesPage } from '../http/answer/page_answer.js'
+import type { AppServer } from '../http/app_server.js'
+import { Cursors } from '../http/request/cursor.js'
+import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { SessionParams } from '../sessions/session_schema.js'
+import { LatestQuery } from './entry_schema.js'
+import { LogReader } from './read/read_log.js'
+import { findLatest } from './read/read_places.js'
+
+/** What the keys of a session say now. */
+export function latestRoutes(app: AppServer): void {
+  app.get(
+    '/session/:session_id/latest',
+    {
+      schema: {
+        operationId: 'readLatest',
+        summary: 'Read the newest entry of each key',
+        description:
+          'In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.',
+        tags: ['Timeline'],
+        params: SessionParams,
+        querystring: LatestQuery,
+        response: responses({
+          description: 'A page of entries.',
+          data: PageOf(Type.Ref('TimelineItem')),
+          errors: ['invalid_cursor', 'session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { key, key_prefix = '', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+      if (key !== undefined && request.query.key_prefix !== undefined)
+        throw new AnnalsError('invalid_request', 'Query parameters key and key_prefix cannot be combined.')
+      const session = { project_id: request.project_id, session_id: request.params.session_id }
+      const cursors = new Cursors('latest', session.project_id, session.session_id, key, key_prefix)
+      const after_key = cursor === undefined ? '' : cursors.read(cursor)
+      const page = { key, key_prefix, after_key, limit: limit + 1 }
+      const latest = await findLatest(request.database, session, page)
+      const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
+      const entries = log.readSeqs(latest.map(({ seq }) => seq))
+      const cursorOf = () => cursors.write(latest[limit - 1]!.key)
+      return answerChunks(reply, entriesPage(entries, limit, cursorOf))
+    },
+  )
+}
