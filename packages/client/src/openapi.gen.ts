@@ -256,6 +256,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/{session_id}/latest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the newest entry of each key
+         * @description In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.
+         */
+        get: operations["readLatest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/{session_id}/observing_status": {
         parameters: {
             query?: never;
@@ -635,6 +655,13 @@ export interface components {
              * @example 2026-11-21T09:30:00.123456Z
              */
             updated_at: string;
+            /**
+             * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+             * @example plan
+             */
+            key?: string;
+            /** @description The seq of the event that retracted the entry. Absent: it was not retracted. */
+            retracted_by?: number;
         };
         Message: {
             /**
@@ -689,6 +716,11 @@ export interface components {
              * @example 7
              */
             seq: number;
+            /**
+             * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+             * @example plan
+             */
+            key?: string;
         };
         TimelineMessage: {
             /** @enum {string} */
@@ -736,6 +768,11 @@ export interface components {
              */
             seq: number;
             /**
+             * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+             * @example plan
+             */
+            key?: string;
+            /**
              * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
              * @default openai
              */
@@ -750,6 +787,8 @@ export interface components {
             blob: {
                 [key: string]: unknown;
             };
+            /** @description The seq of the event that retracted the entry. Absent: it was not retracted. */
+            retracted_by?: number;
         };
         TimelineEvent: {
             /** @enum {string} */
@@ -806,6 +845,13 @@ export interface components {
              * @example 2026-11-21T09:30:00.123456Z
              */
             updated_at: string;
+            /**
+             * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+             * @example plan
+             */
+            key?: string;
+            /** @description The seq of the event that retracted the entry. Absent: it was not retracted. */
+            retracted_by?: number;
         };
         /** @description An entry of a log: an event unchanged, or a message with its stored blob and its format. */
         TimelineItem: components["schemas"]["TimelineMessage"] | components["schemas"]["TimelineEvent"];
@@ -2499,6 +2545,11 @@ export interface operations {
                     data: {
                         [key: string]: unknown;
                     };
+                    /**
+                     * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                     * @example plan
+                     */
+                    key?: string;
                 };
             };
         };
@@ -2866,6 +2917,11 @@ export interface operations {
                     meta?: {
                         [key: string]: unknown;
                     } | null;
+                    /**
+                     * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                     * @example plan
+                     */
+                    key?: string;
                 };
             };
         };
@@ -3511,6 +3567,8 @@ export interface operations {
                  * @example 7
                  */
                 after_seq?: number;
+                /** @description Up to 200 ids of entries, separated by commas: these entries in this order, without those that the session does not have. Not together with other parameters. */
+                ids?: string;
                 /** @description Most items per page. It may change between pages. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
@@ -3711,6 +3769,11 @@ export interface operations {
                             [key: string]: unknown;
                         };
                         /**
+                         * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                         * @example plan
+                         */
+                        key?: string;
+                        /**
                          * Format: uuid
                          * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
                          * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
@@ -3743,6 +3806,11 @@ export interface operations {
                         meta?: {
                             [key: string]: unknown;
                         };
+                        /**
+                         * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                         * @example plan
+                         */
+                        key?: string;
                         /**
                          * Format: uuid
                          * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
@@ -3858,6 +3926,152 @@ export interface operations {
             };
             /** @description The idempotency key was used for another request. */
             422: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readLatest: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                 * @example plan
+                 */
+                key?: string;
+                /**
+                 * @description Only keys that begin with this.
+                 * @example plan
+                 */
+                key_prefix?: string;
+                /** @description Most items per page. It may change between pages. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: components["schemas"]["TimelineItem"][];
+                            /** @description Whether another page follows. */
+                            has_more: boolean;
+                            /** @description The `cursor` of the next page; empty on the last page. */
+                            next_cursor: string;
+                        };
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
                 headers: {
                     /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;

@@ -139,6 +139,8 @@ class Message(TypedDict):
     """When its meta last changed."""
     seq: int
     """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
 
 
 class MessagePage(TypedDict):
@@ -172,6 +174,8 @@ class NewEvent(TypedDict):
     """The kind of event, named by the caller."""
     data: Mapping[str, object]
     """The event itself: any JSON object."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
 
 
 class NewEventEntry(TypedDict):
@@ -180,6 +184,8 @@ class NewEventEntry(TypedDict):
     """The kind of event, named by the caller."""
     data: Mapping[str, object]
     """The event itself: any JSON object."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
     id: NotRequired[str]
     """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
@@ -195,6 +201,8 @@ class NewMessage(TypedDict):
     format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"]]
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     meta: NotRequired[Mapping[str, object] | None]
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
 
 
 class NewMessageEntry(TypedDict):
@@ -205,6 +213,8 @@ class NewMessageEntry(TypedDict):
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     meta: NotRequired[Mapping[str, object]]
     """Any JSON object of the caller, stored with the message, up to 64 KiB."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
     id: NotRequired[str]
     """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
@@ -214,6 +224,17 @@ class NewSession(TypedDict):
     configs: NotRequired[Mapping[str, object] | None]
     disable_task_tracking: NotRequired[bool | None]
     use_uuid: NotRequired[str | None]
+
+
+class ReadLatestQuery(TypedDict):
+    key: NotRequired[str | None]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    key_prefix: NotRequired[str | None]
+    """Only keys that begin with this."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
 
 
 class Session(TypedDict):
@@ -248,6 +269,10 @@ class SessionEvent(TypedDict):
     """When it was stored. It never decreases along `seq`."""
     updated_at: str
     """The same as `created_at`: events do not change."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    retracted_by: NotRequired[int]
+    """The seq of the event that retracted the entry. Absent: it was not retracted."""
 
 
 class SessionsQuery(TypedDict):
@@ -281,6 +306,10 @@ class TimelineEvent(TypedDict):
     """When it was stored."""
     updated_at: str
     """As `created_at`."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    retracted_by: NotRequired[int]
+    """The seq of the event that retracted the entry. Absent: it was not retracted."""
 
 
 class TimelineMessage(TypedDict):
@@ -301,10 +330,14 @@ class TimelineMessage(TypedDict):
     """When its meta last changed."""
     seq: int
     """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
     format: Literal["openai", "anthropic", "gemini", "acontext", "responses"]
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     blob: JsonObject
     """One whole message in the provider's own format; of the Responses API, one item."""
+    retracted_by: NotRequired[int]
+    """The seq of the event that retracted the entry. Absent: it was not retracted."""
 
 
 class TimelineQuery(TypedDict):
@@ -314,6 +347,8 @@ class TimelineQuery(TypedDict):
     """The kind of event, named by the caller."""
     after_seq: NotRequired[int | None]
     """Only entries with a greater seq."""
+    ids: NotRequired[str | None]
+    """Up to 200 ids of entries, separated by commas: these entries in this order, without those that the session does not have. Not together with other parameters."""
     limit: NotRequired[int | None]
     """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]
