@@ -157,6 +157,11 @@ const NO_MORE = Array.from({ length: 12 }, () => null)
 
 function moreParameters(parts: SessionPart[], added: Place[]): Array<string | null> {
   const metas = added.map((one) => one.entry.meta)
+  const texts = (of: (entry: AppendedEntry) => string | null) =>
+    optionalArray(
+      added.map(({ entry }) => of(entry)),
+      textArray,
+    )
   const ofMessages = parts.filter((part) => part.has_messages).map((part) => part.session_id)
   return [
     optionalArray(parts.map((part) => part.if_match)),
@@ -166,18 +171,9 @@ function moreParameters(parts: SessionPart[], added: Place[]): Array<string | nu
     optionalArray(added.map((one) => one.is_first_message || null)),
     plainArray(added.map((one) => one.entry.tokens)),
     textArray(added.map((one) => one.entry.kind)),
-    optionalArray(
-      added.map((one) => one.entry.role),
-      textArray,
-    ),
-    optionalArray(
-      added.map((one) => one.entry.format),
-      textArray,
-    ),
-    optionalArray(
-      added.map((one) => one.entry.key),
-      textArray,
-    ),
+    texts(({ role }) => role),
+    texts(({ format }) => format),
+    texts(({ key }) => key),
     metas.every(isNull) ? '[]' : `[${metas.map((meta) => meta ?? 'null').join(',')}]`,
     ofMessages.length === 0 ? null : plainArray(ofMessages),
   ]
