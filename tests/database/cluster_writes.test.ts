@@ -4,15 +4,16 @@ import {
   CREATE_LEARNING_SPACE,
   MERGE_META,
 } from '../../packages/server/src/learning/learning_space_queries.ts'
-import { ERASE_SLICE_OF_ENTRIES } from '../../packages/server/src/lifecycle/erase/erasure_queries.ts'
 import { APPEND_ENTRIES } from '../../packages/server/src/log/append/append_queries.ts'
 import type { AppendRequest } from '../../packages/server/src/log/append/append_request.ts'
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
 import { MERGE_MESSAGE_META } from '../../packages/server/src/log/read/message_queries.ts'
+import { END_COPIES } from '../../packages/server/src/log/unfinished_copy_queries.ts'
 import type { Parameter } from '../../packages/server/src/postgres/database.ts'
 import { requestSettings } from '../../packages/server/src/postgres/pool_settings.ts'
 import type { StoredFunction } from '../../packages/server/src/postgres/stored_function.ts'
-import { COPY_SHORT_SESSION, END_COPIES } from '../../packages/server/src/sessions/copy_queries.ts'
+import { COPY_SHORT_SESSION } from '../../packages/server/src/sessions/copy_queries.ts'
+import { ERASE_SLICE_OF_ENTRIES } from '../../packages/server/src/sessions/erase/erasure_queries.ts'
 import {
   CREATE_SESSION,
   MERGE_CONFIGS,
