@@ -23,6 +23,7 @@ const NAMES = {
   'mergeConfigs.body': null,
   'mergeMessageMeta.body': null,
   'mergeLearningSpaceMeta.body': null,
+  'copySession.body': 'Fork',
   'copySession.data': 'CopiedSession',
   'flushSession.body': null,
   'flushSession.data': null,

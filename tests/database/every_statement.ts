@@ -13,7 +13,7 @@ const TIME = '2026-01-02T00:00:00.000000Z'
 
 /** Exported functions that give text for statements, and no statement. */
 const GIVES_TEXT =
-  /(Json|Text|Terms|Term|^rememberAnswer|^beside|^composed|^directionOf|^listParameters|^listStatement|^termsStatement)$|^(beside|composed)$/
+  /(Json|Text|Terms|Term|^rememberAnswer|^refuseReservedId|^beside|^composed|^directionOf|^listParameters|^listStatement|^termsStatement)$|^(beside|composed)$/
 
 type Composer = (...given: never[]) => unknown
 

@@ -30,6 +30,8 @@ export interface LongSession {
   rows(): Promise<Record<string, number>>
   /** Waits until nothing of a copy is left. */
   untilUncopied(): Promise<void>
+  /** Waits until no copy is in progress, and nothing is left of one that was broken off. */
+  untilUnleased(): Promise<void>
   /** annals verify finds nothing wrong with the project. */
   expectSound(): Promise<void>
 }
@@ -67,6 +69,11 @@ export function useLongSession(): LongSession {
     rows,
     untilUncopied: () =>
       vi.waitFor(async () => expect(await rows()).toEqual(UNCOPIED), { timeout: 20_000, interval: 50 }),
+    untilUnleased: () =>
+      vi.waitFor(async () => expect(await rows()).toMatchObject({ erased_sessions: 0 }), {
+        timeout: 20_000,
+        interval: 50,
+      }),
     expectSound: async () => {
       const env = { DATABASE_URL: service.databaseUrl }
       const verified = await runAnnals(['verify', '--project', made.project.name], env)

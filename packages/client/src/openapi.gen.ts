@@ -73,8 +73,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Copy a session with its log
-         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries or 4 MiB is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` is finished; one without is dropped.
+         * Copy a session with its log, or fork it
+         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` give it its own. It has no parent, and expires as its original does. Where more than 2,000 entries or 4 MiB are copied, this is done in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.
          */
         post: operations["copySession"];
         delete?: never;
@@ -577,6 +577,17 @@ export interface components {
              */
             project_id: string;
             user_id: string | null;
+            /**
+             * Format: uuid
+             * @description The session that this one was copied from, for as long as that one exists. Absent: none.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            forked_from?: string;
+            /**
+             * @description The last seq of that session that was copied.
+             * @example 7
+             */
+            forked_at_seq?: number;
             /**
              * @description Any JSON object of the caller, stored with the session; `{}` if never set.
              * @example {
@@ -1721,7 +1732,14 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                "application/json": {
+                    up_to_seq?: number | null;
+                    user?: string | null;
+                    configs?: {
+                        [key: string]: unknown;
+                    } | null;
+                    use_uuid?: string | null;
+                };
             };
         };
         responses: {
@@ -1796,6 +1814,17 @@ export interface operations {
             };
             /** @description It does not exist, or it belongs to another project. */
             404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It conflicts with the current state. */
+            409: {
                 headers: {
                     /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;

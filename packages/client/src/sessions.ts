@@ -9,6 +9,7 @@ import type {
   ContextQuery,
   CopiedSession,
   EventsQuery,
+  Fork,
   JsonObject,
   MergedMeta,
   Message,
@@ -65,6 +66,14 @@ export class Sessions {
   copy(session_id: string, options?: CreateOptions): Promise<CopiedSession> {
     return this.#transport.call(
       { method: 'POST', path: ['session', session_id, 'copy'], keyed: true },
+      options,
+    )
+  }
+
+  /** Copies a session up to a seq, with a user and configs of its own if given: a fork. Otherwise as `copy`. */
+  fork(session_id: string, fork: Fork, options?: CreateOptions): Promise<CopiedSession> {
+    return this.#transport.call(
+      { method: 'POST', path: ['session', session_id, 'copy'], body: fork, keyed: true },
       options,
     )
   }

@@ -39,6 +39,8 @@ export type NewMessage = Input<BodyOf<Messages['post']>>
 export type NewEntry = Input<BodyOf<Entries['post']>['entries'][number]>
 export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>
 
+/** What a fork gets: by default, the whole log, the user and the configs of its original. */
+export type Fork = Input<BodyOf<Copy['post']>>
 export type CopiedSession = DataOf<Copy['post']>
 export type MergedConfigs = DataOf<Configs['patch']>
 export type AppendedEntries = DataOf<Entries['post']>

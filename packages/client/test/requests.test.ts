@@ -26,6 +26,12 @@ describe('what a method sends', () => {
     [`GET /session/${ID}`, (annals) => annals.sessions.get(ID), undefined, false],
     [`DELETE /session/${ID}`, (annals) => annals.sessions.delete(ID), undefined, false],
     [`POST /session/${ID}/copy`, (annals) => annals.sessions.copy(ID), undefined, true],
+    [
+      `POST /session/${ID}/copy`,
+      (annals) => annals.sessions.fork(ID, { up_to_seq: 3, user: 'ada' }),
+      '{"up_to_seq":3,"user":"ada"}',
+      true,
+    ],
     [`GET /session/${ID}/configs`, (annals) => annals.sessions.configs.get(ID), undefined, false],
     [
       `PUT /session/${ID}/configs`,

@@ -86,6 +86,13 @@ class EventsQuery(TypedDict):
     """true: newest first. false: oldest first."""
 
 
+class Fork(TypedDict):
+    up_to_seq: NotRequired[int | None]
+    user: NotRequired[str | None]
+    configs: NotRequired[Mapping[str, object] | None]
+    use_uuid: NotRequired[str | None]
+
+
 class LearningSpace(TypedDict):
     id: str
     """The learning space."""
@@ -243,6 +250,10 @@ class Session(TypedDict):
     project_id: str
     """The project that the token names."""
     user_id: str | None
+    forked_from: NotRequired[str]
+    """The session that this one was copied from, for as long as that one exists. Absent: none."""
+    forked_at_seq: NotRequired[int]
+    """The last seq of that session that was copied."""
     configs: JsonObject
     """Any JSON object of the caller, stored with the session; `{}` if never set."""
     disable_task_tracking: bool

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { VERSION } from '../version.js'
 import { appendCommand } from './client/append.js'
+import { forkCommand } from './client/fork.js'
 import { loginCommand, logoutCommand } from './client/login.js'
 import { sessionsCommand } from './client/sessions.js'
 import { showCommand } from './client/show.js'
@@ -37,6 +38,7 @@ export function annalsProgram(): Command {
     .addCommand(showCommand())
     .addCommand(tailCommand())
     .addCommand(appendCommand())
+    .addCommand(forkCommand())
     .addCommand(spacesCommand())
     .addCommand(usersCommand())
     .addCommand(usageCommand())

@@ -99,6 +99,12 @@ function checkOf(column: Column): LineCheck {
   return column.endsWith('?') ? orNull(check) : check
 }
 
+/** The check of a member that older exports do not have. */
+export function absentBefore(column: Column): LineCheck {
+  const { takes, fits } = checkOf(column)
+  return { takes: `${takes}, or absent`, fits: (value) => value === undefined || fits(value) }
+}
+
 function orNull(check: LineCheck): LineCheck {
   return { takes: `${check.takes}, or null`, fits: (value) => value === null || check.fits(value) }
 }

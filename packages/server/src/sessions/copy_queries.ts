@@ -2,7 +2,8 @@ import { insertTerms } from '../lists/term_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
-import { SESSION_LIST } from './session_queries.js'
+import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
+import { refuseReservedId, SESSION_LIST } from './session_queries.js'
 
 /**
  * Copies a session with its log, inside the database. Entries keep seqs and times. Ids are derived from the old ones
@@ -10,12 +11,13 @@ import { SESSION_LIST } from './session_queries.js'
  */
 
 /** Columns of a copied entry, and their values. `copy` is the parameter with the new session's id. */
-const ENTRY_COLUMNS = `project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
+export const ENTRY_COLUMNS = `project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
     role, format, key, retracted_by, data, meta, patched_meta`
 
-function copiedEntry(project: string, copy: string): string {
+/** `until` is the last seq of the copy: what is retracted behind it is not retracted in the copy. */
+export function copiedEntryText(project: string, copy: string, until: string): string {
   return `${project}, ${copy}::uuid, o.seq, o.created_at, o.updated_at, ${copiedId('o.id', copy)}, ${copiedId('o.parent_id', copy)}, o.bytes, o.tokens,
-    o.kind, o.type, o.role, o.format, o.key, o.retracted_by, o.data, o.meta, o.patched_meta`
+    o.kind, o.type, o.role, o.format, o.key, CASE WHEN o.retracted_by <= ${until} THEN o.retracted_by END, o.data, o.meta, o.patched_meta`
 }
 
 function copiedId(id: string, copy: string): string {
@@ -23,15 +25,43 @@ function copiedId(id: string, copy: string): string {
 }
 
 /** The answer, as JSON. */
-function answerJson(source: string, copy: string): string {
+export function answerJson(source: string, copy: string): string {
   return `json_build_object('old_session_id', ${source}::uuid, 'new_session_id', ${copy})::text`
 }
 
+/** The last message of a copy, from the entries `o` of the original. */
+const LAST_MESSAGE = "(array_agg(o.id ORDER BY o.seq DESC) FILTER (WHERE o.kind = 'message'))[1]"
+
 /**
- * Copies a session with a short log. The lock on its head keeps deletions away,
- * so that the log stays as the head says; appends go on. `p_copy` is
- * the id of the copy, `p_key` may be null. Answer: JSON; null if there is no such session, or its log is longer than
- * `p_entries_max` or `p_bytes_max`.
+ * Steps of a stored function that make the session and head of the copy `p_copy` of `p_session`. `given` names the
+ * values: the original's user, unless `p_user` names another one, and what else the copy gets.
+ */
+export function makeCopyText(given: {
+  user: string
+  configs: string
+  disable_task_tracking: string
+  last_seq: string
+  total_tokens: string
+  last_message: string
+  updated_at: string
+  bytes: string
+}): string {
+  return `${FIND_OR_CREATE_OWNER}
+  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at, forked_from,
+    forked_at_seq)
+  VALUES (p_project, p_copy, coalesce(owner, ${given.user}), coalesce(nullif(p_body -> 'configs', 'null'), ${given.configs}),
+    ${given.disable_task_tracking}, now(), p_session, ${given.last_seq})
+  RETURNING s.id, s.user_id, s.configs, s.created_at INTO made;${refuseReservedId('p_copy')}
+  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
+  VALUES (p_project, p_copy, ${given.last_seq}, ${given.total_tokens}, greatest(now(), ${given.updated_at}),
+    ${copiedId(given.last_message, 'p_copy')}, ${given.bytes}, ${given.last_seq});${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};`
+}
+
+/**
+ * Copies a session with a short log, up to `p_up_to_seq` or its end. The lock on its head keeps deletions away, so
+ * that the log stays as the head says; appends go on. `p_copy` is the id of the copy, `p_body` may have configs for
+ * it; `p_user` (an identifier), `p_new_user` (an id for it) and `p_key` may be null. Answer: JSON; null if there is no
+ * such session, or its log ends before, or is longer than `p_entries_max` or `p_bytes_max`.
  */
 export const COPY_SHORT_SESSION = storedFunction(
   'copy_short_session',
@@ -39,6 +69,10 @@ export const COPY_SHORT_SESSION = storedFunction(
     p_project: 'uuid',
     p_session: 'uuid',
     p_copy: 'uuid',
+    p_up_to_seq: 'bigint',
+    p_user: 'text',
+    p_new_user: 'uuid',
+    p_body: 'jsonb',
     p_key: 'text',
     p_request_hash: 'text',
     p_entries_max: 'bigint',
@@ -46,166 +80,58 @@ export const COPY_SHORT_SESSION = storedFunction(
   },
   `DECLARE
   head record;
-  bytes bigint;
+  log record;
+  source record;
   made record;
+  owner uuid;
+  until bigint;
   answer text;
 BEGIN
-  SELECT h.last_seq, h.total_tokens, h.updated_at, h.last_message_id, h.bytes, h.counted INTO head
+  SELECT h.last_seq, h.updated_at INTO head
   FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR KEY SHARE;
-  IF NOT FOUND OR head.last_seq > p_entries_max THEN
+  until := coalesce(p_up_to_seq, head.last_seq);
+  IF until IS NULL OR until > least(head.last_seq, p_entries_max) THEN
     RETURN NULL;
   END IF;
-  SELECT coalesce(sum(o.bytes), 0) INTO bytes FROM entries o
-  WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= head.last_seq;
-  IF bytes > p_bytes_max THEN
+  SELECT coalesce(sum(o.bytes), 0) AS bytes, coalesce(sum(o.tokens) FILTER (WHERE (o.retracted_by <= until) IS NOT TRUE), 0) AS tokens,
+     ${LAST_MESSAGE} AS last_message INTO log
+  FROM entries o WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= until;
+  IF log.bytes > p_bytes_max THEN
     RETURN NULL;
   END IF;
-  SELECT s.user_id, s.configs, s.disable_task_tracking INTO made
-  FROM sessions s WHERE s.project_id = p_project AND s.id = p_session;
-  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
-  VALUES (p_project, p_copy, made.user_id, made.configs, made.disable_task_tracking, now())
-  RETURNING s.id, s.user_id, s.configs, s.created_at INTO made;
-  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
-  VALUES (p_project, p_copy, head.last_seq, head.total_tokens, greatest(now(), head.updated_at),
-    ${copiedId('head.last_message_id', 'p_copy')}, head.bytes, head.counted);${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};
+  SELECT s.user_id, s.configs, s.disable_task_tracking INTO source
+  FROM sessions s WHERE s.project_id = p_project AND s.id = p_session;${makeCopyText({
+    user: 'source.user_id',
+    configs: 'source.configs',
+    disable_task_tracking: 'source.disable_task_tracking',
+    last_seq: 'until',
+    total_tokens: 'log.tokens',
+    last_message: 'log.last_message',
+    updated_at: 'head.updated_at',
+    bytes: 'log.bytes',
+  })}
   INSERT INTO entries AS e (${ENTRY_COLUMNS})
-  SELECT ${copiedEntry('o.project_id', 'p_copy')}
+  SELECT ${copiedEntryText('o.project_id', 'p_copy', 'until')}
   FROM entries o
-  WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= head.last_seq;
+  WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= until;
   answer := ${answerJson('p_session', 'p_copy')};${rememberAnswer('p_copy')}
   RETURN answer;
 END`,
 )
 
-/** How long a copy's lease lasts after each slice, in seconds: many times as long as a slice takes. */
-const LEASE_S = 30
-const LEASED_UNTIL = `now() + make_interval(secs => ${LEASE_S})`
-
-/** Begins the copy of a long session, in one transaction. Parameters of each: $1 project, $2 session. */
-export const BEGIN_COPY = {
-  /** A deletion of the session comes before this transaction, or after it and then finds the copy. */
-  lock: prepared(
-    'lock_copied_session',
-    'SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR KEY SHARE',
-  ),
-  /** The session to copy. */
-  source: prepared(
-    'read_copied_session',
-    `
-SELECT s.user_id, s.configs::text AS configs, s.disable_task_tracking, s.created_at::text AS created_at,
-  h.last_seq, h.total_tokens, h.last_message_id, h.bytes, h.counted
-FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
-WHERE s.project_id = $1 AND s.id = $2`,
-  ),
-  /** $3 id of the copy. */
-  lease: prepared(
-    'lease_copy',
-    `
-INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at, source_id, leased_until)
-VALUES ($1, $3, 0, now(), $2, ${LEASED_UNTIL})`,
-  ),
-  /** The key without an answer: the copy is in progress. $2 key, $3 request hash, $4 id of the copy. */
-  key: prepared(
-    'keep_key_of_copy',
-    `
-INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at)
-VALUES ($1, $2, $3, $4, now())`,
-  ),
-} as const
-
-/** Copies the next slice, in one transaction. */
-export const COPY_SLICE = {
-  /**
-   * Rows: the copied seqs. Parameters: $1 project, $2 session, $3 id of the copy, $4 seq to start after, $5 last seq,
-   * $6 bytes after which the slice ends.
-   */
-  entries: prepared(
-    'copy_slice_of_entries',
-    `
-INSERT INTO entries AS e (${ENTRY_COLUMNS})
-SELECT ${copiedEntry('$1', '$3')}
-FROM (
-  SELECT i.*, sum(i.bytes) OVER (ORDER BY i.seq ROWS UNBOUNDED PRECEDING) - i.bytes AS bytes_before
-  FROM entries i WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq > $4 AND i.seq <= $5
-) o
-WHERE o.bytes_before < $6
-RETURNING e.seq`,
-  ),
-  /**
-   * Row: one if the writer still has the lease. Parameters: $1 project, $2 id of the copy, $3 seq up to which it was
-   * copied, $4 the new one.
-   */
-  move: prepared(
-    'move_copy',
-    `
-UPDATE erased_sessions AS x SET last_seq = $4, leased_until = ${LEASED_UNTIL}
-WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = $3 AND x.leased_until IS NOT NULL
-RETURNING x.session_id`,
-  ),
-} as const
-
-/** Makes the copy's session and head. Answer: JSON. */
-export const MAKE_COPIED_SESSION = storedFunction(
-  'make_copied_session',
-  {
-    p_project: 'uuid',
-    p_session: 'uuid',
-    p_copy: 'uuid',
-    p_user: 'uuid',
-    p_configs: 'jsonb',
-    p_disable_task_tracking: 'boolean',
-    p_last_seq: 'bigint',
-    p_total_tokens: 'bigint',
-    p_last_message: 'uuid',
-    p_updated_at: 'timestamptz',
-    p_bytes: 'bigint',
-    p_counted: 'bigint',
-  },
-  `BEGIN
-  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
-  VALUES (p_project, p_copy, p_user, p_configs, p_disable_task_tracking, now());
-  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
-  VALUES (p_project, p_copy, p_last_seq, p_total_tokens, greatest(now(), p_updated_at),
-    ${copiedId('p_last_message', 'p_copy')}, p_bytes, p_counted);${insertTerms(SESSION_LIST, 'p_project', '(SELECT p_copy AS id, p_user AS user_id, p_configs AS configs, now() AS created_at)')};
-  RETURN ${answerJson('p_session', 'p_copy')};
-END`,
+/**
+ * An existing session, and whether it is the copy that a request with its id as use_uuid asks for: `agrees` is true or
+ * false, `json` the answer. Parameters: $1 project, $2 original session, $3 id, $4 up_to_seq or null, $5 user
+ * identifier or null, $6 the body as JSON.
+ */
+export const COMPARE_COPY = prepared(
+  'compare_copy',
+  `
+SELECT ${answerJson('$2', 's.id')} AS json,
+  s.forked_from IS NOT DISTINCT FROM $2::uuid
+  AND ($4::bigint IS NULL OR s.forked_at_seq = $4::bigint)
+  AND ($5::text IS NULL OR u.identifier IS NOT DISTINCT FROM $5::text)
+  AND coalesce(nullif($6::jsonb -> 'configs', 'null') = s.configs, true) AS agrees
+FROM sessions s LEFT JOIN users u ON u.project_id = $1 AND u.id = s.user_id
+WHERE s.project_id = $1 AND s.id = $3`,
 )
-
-/** Makes a copy with all its entries a session, in one transaction and in this order. */
-export const FINISH_COPY = {
-  /** Waits for an erasure of the user, in the same lock order. Parameters: $1 project, $2 user. */
-  user: prepared(
-    'share_user',
-    'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.id = $2 FOR KEY SHARE',
-  ),
-  /**
-   * The original session if it still exists, and was not replaced by another one with its id. Parameters: $1 project,
-   * $2 session, $3 its created_at.
-   */
-  source: prepared(
-    'find_copied_session',
-    `
-SELECT h.updated_at::text AS updated_at
-FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
-WHERE s.project_id = $1 AND s.id = $2 AND s.created_at = $3::timestamptz`,
-  ),
-  /** Row: one if the writer still has the lease. Parameters: $1 project, $2 id of the copy, $3 last seq. */
-  release: prepared(
-    'release_copy',
-    `
-DELETE FROM erased_sessions AS x
-WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = $3 AND x.leased_until IS NOT NULL
-RETURNING x.session_id`,
-  ),
-  /**
-   * Row: the answer as JSON. Parameters: $1 project, $2 original session, $3 id of the copy, $4 user or null, $5
-   * configs, $6 disable_task_tracking, $7 last seq, $8 total tokens, and of the original: $9 last message, $10 time
-   * of the last change, $11 bytes and $12 how many entries these cover.
-   */
-  session: MAKE_COPIED_SESSION.statement,
-  /** Parameters: $1 project, $2 key, $3 id of the copy, $4 the answer. */
-  key: prepared(
-    'answer_key_of_copy',
-    'UPDATE idempotency_keys AS k SET answer = $4 WHERE k.project_id = $1 AND k.key = $2 AND k.owner_id = $3',
-  ),
-} as const

@@ -11,6 +11,18 @@ import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
 export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs' }
 
 /**
+ * A step of a stored function that has just inserted a session: its id must not be that of a deleted session whose log
+ * is still being deleted, or of a long copy in progress.
+ */
+export function refuseReservedId(id: string): string {
+  return `
+  PERFORM FROM erased_sessions x WHERE x.project_id = p_project AND x.session_id = ${id};
+  IF FOUND THEN
+    RAISE EXCEPTION 'The id is reserved.' USING ERRCODE = 'unique_violation';
+  END IF;`
+}
+
+/**
  * Creates a session with its head, its user if new, and its idempotency key. `p_id` is the session's, `p_user` an
  * identifier or null, `p_new_user` an id for a new user, `p_key` may be null. Answer: the session as JSON; null: see
  * FIND_OR_CREATE_OWNER.
@@ -35,7 +47,7 @@ BEGIN${FIND_OR_CREATE_OWNER}
   INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
   VALUES (p_project, p_id, owner, coalesce(nullif(p_body -> 'configs', 'null'), '{}'),
     coalesce((p_body ->> 'disable_task_tracking')::boolean, false), now())
-  RETURNING s.* INTO made;
+  RETURNING s.* INTO made;${refuseReservedId('p_id')}
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
   VALUES (p_project, p_id, 0, 0, now())
   RETURNING h.* INTO made_head;${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { Empty, EmptyBody, NoQuery, PageOf } from '../contract/schema.js'
+import { Empty, NoQuery, PageOf } from '../contract/schema.js'
 import { notFound } from '../errors.js'
 import { roomFor } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
@@ -9,7 +9,7 @@ import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
-import { takeSession } from '../http/request/bodies.js'
+import { takeCopy, takeSession } from '../http/request/bodies.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { takeBody } from '../http/request/taken_body.js'
 import type { AppParts } from '../http/service_context.js'
@@ -17,7 +17,13 @@ import { memberTexts } from '../json/slices.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
 import { copySession } from './copy_session.js'
 import { SESSIONS } from './session_queries.js'
-import { CopiedSession, CreateSessionBody, ListSessionsQuery, SessionParams } from './session_schema.js'
+import {
+  CopiedSession,
+  CopySessionBody,
+  CreateSessionBody,
+  ListSessionsQuery,
+  SessionParams,
+} from './session_schema.js'
 import { createSession, readSession } from './sessions.js'
 
 /** Sessions: list, create, read, delete, copy. */
@@ -138,27 +144,32 @@ function copyRoute(app: AppServer, parts: AppParts): void {
     {
       schema: {
         operationId: 'copySession',
-        summary: 'Copy a session with its log',
+        summary: 'Copy a session with its log, or fork it',
         description:
-          "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. A session of more than 2,000 entries or 4 MiB is copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` is finished; one without is dropped.",
+          "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` give it its own. Where more than 2,000 entries or 4 MiB are copied, this is done in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.",
         tags: ['Sessions'],
         params: SessionParams,
         querystring: NoQuery,
         headers: IdempotencyHeaders,
-        body: EmptyBody,
+        body: CopySessionBody,
         response: responses({
           description: 'It was copied.',
           data: CopiedSession,
           body: true,
           idempotent: true,
-          errors: ['session_not_found', 'quota_exceeded'],
+          errors: ['session_not_found', 'seq_ahead', 'session_exists', 'quota_exceeded'],
         }),
       },
     },
     async (request, reply) => {
+      const { up_to_seq, user, use_uuid } = takeBody(request, takeCopy)
       const copied = await copySession(request.database, longWork, {
         project_id: request.project_id,
         session_id: request.params.session_id,
+        up_to_seq,
+        user: user ?? undefined,
+        use_uuid: use_uuid?.toLowerCase(),
+        body: request.bodyText,
         idempotency: idempotencyOf(request),
         room: roomFor(parts.usage, request),
         isWanted: () => !reply.raw.destroyed,

@@ -17,6 +17,16 @@ export const Session = Type.Object(
     id: Uuid('The session.'),
     project_id: Uuid('The project that the token names.'),
     user_id: Nullable(Uuid("The user's UUID; null if the session has no user.")),
+    forked_from: Type.Optional(
+      Uuid('The session that this one was copied from, for as long as that one exists. Absent: none.'),
+    ),
+    forked_at_seq: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'The last seq of that session that was copied.',
+        examples: [7],
+      }),
+    ),
     configs: Configs('Any JSON object of the caller, stored with the session; `{}` if never set.'),
     disable_task_tracking: Type.Boolean(),
     created_at: Timestamp('When the session was created.'),
@@ -55,6 +65,31 @@ export type ListSessionsQuery = Static<typeof ListSessionsQuery>
 
 export const SessionParams = Strict({ session_id: Uuid('The session.') })
 export type SessionParams = Static<typeof SessionParams>
+
+export const CopySessionBody = Strict({
+  up_to_seq: Type.Optional(
+    Nullable(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'The copy ends with this entry. By default it has the whole log.',
+        examples: [7],
+      }),
+    ),
+  ),
+  user: Type.Optional(Nullable(UserIdentifier)),
+  configs: Type.Optional(
+    Nullable(Configs("The copy's configs, up to 64 KiB; by default those of the original.")),
+  ),
+  use_uuid: Type.Optional(
+    Nullable(
+      Uuid(
+        'An id for the copy. If it is the id of a copy of this session already, the request must agree with it, and gets the same answer.',
+      ),
+    ),
+  ),
+})
+export type CopySessionBody = Static<typeof CopySessionBody>
 
 export const CopiedSession = Type.Object({
   old_session_id: Uuid('The session that was copied.'),

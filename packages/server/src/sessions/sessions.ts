@@ -41,7 +41,7 @@ export async function createSession(
       existed = true
       return existing
     }
-    if (use_uuid !== undefined) await refuseWhileErased(database, project_id, use_uuid)
+    if (use_uuid !== undefined) await refuseWhileReserved(database, project_id, use_uuid)
     return withinRoom(room, { sessions: 1 }, async () => {
       const [row] = await database.query(CREATE_SESSION.statement, [
         project_id,
@@ -78,12 +78,19 @@ async function findAgreeing(
   return row?.json ?? undefined
 }
 
-/** While an id's old log is being deleted, the id cannot have a new session. @throws AnnalsError unavailable */
-async function refuseWhileErased(database: Queryable, project_id: string, use_uuid: string): Promise<void> {
+/**
+ * While an id's old log is being deleted, or a long copy with the id is in progress, the id cannot have a new session.
+ * @throws AnnalsError unavailable
+ */
+export async function refuseWhileReserved(
+  database: Queryable,
+  project_id: string,
+  use_uuid: string,
+): Promise<void> {
   if ((await database.query(FIND_REMAINS_OF, [project_id, [use_uuid]])).length > 0) {
     throw new AnnalsError(
       'unavailable',
-      'The session with that use_uuid was deleted a moment ago, and its log is still being deleted. Nothing was stored; retry shortly.',
+      'The session with that use_uuid was deleted a moment ago, and its log is still being deleted, or it is a copy in progress. Nothing was stored; retry shortly.',
     )
   }
 }

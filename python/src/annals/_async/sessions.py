@@ -12,6 +12,7 @@ from ..types import (
     ContextQuery,
     CopiedSession,
     EventsQuery,
+    Fork,
     JsonObject,
     MergedMeta,
     Message,
@@ -70,6 +71,14 @@ class AsyncSessions:
         return await self._transport.call(
             Call("POST", ("session", session_id, "copy"), keyed=True, idempotency_key=idempotency_key)
         )
+
+    async def fork(
+        self, session_id: str, *, idempotency_key: str | None = None, **fork: Unpack[Fork]
+    ) -> CopiedSession:
+        """Copies a session up to a seq, with a user and configs of its own if given. Otherwise as `copy`."""
+        path = ("session", session_id, "copy")
+        call = Call("POST", path, body=fork, keyed=True, idempotency_key=idempotency_key)
+        return await self._transport.call(call)
 
     async def append(
         self,

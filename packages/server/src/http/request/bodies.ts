@@ -11,7 +11,7 @@ import { AppendEntriesBody } from '../../log/entry_schema.js'
 import { AddEventBody } from '../../log/event_schema.js'
 import { AddMessageBody, PatchMetaBody } from '../../log/message_schema.js'
 import { ChangeProjectBody, CreateProjectBody, CreateTokenBody } from '../../projects/project_schema.js'
-import { ConfigsBody, CreateSessionBody } from '../../sessions/session_schema.js'
+import { ConfigsBody, CopySessionBody, CreateSessionBody } from '../../sessions/session_schema.js'
 import { batchEntries, eventEntry, messageMembers } from '../answer/appended_entries.js'
 import { checkObjectBytes } from './json_parameters.js'
 
@@ -52,6 +52,14 @@ export const takeSession: TakeBody<CreateSessionBody, GivenNames> = ({ user, use
   return { user, use_uuid }
 }
 
+export const takeCopy: TakeBody<CopySessionBody, GivenNames & { up_to_seq: number | undefined }> = (
+  { up_to_seq, user, use_uuid, configs },
+  text,
+) => {
+  checkObjectBytes('/configs', configs, text)
+  return { user, use_uuid, up_to_seq: up_to_seq ?? undefined }
+}
+
 export const checkConfigs: TakeBody<ConfigsBody, void> = ({ configs }, text) =>
   checkObjectBytes('/configs', configs, text)
 
@@ -75,8 +83,8 @@ export const BODIES = {
   addMessage: [AddMessageBody, takeMessage],
   appendEntries: [AppendEntriesBody, takeEntries],
   createSession: [CreateSessionBody, takeSession],
-  copySession: [EmptyBody, takeWhole],
   flushSession: [EmptyBody, takeWhole],
+  copySession: [CopySessionBody, takeCopy],
   replaceConfigs: [ConfigsBody, checkConfigs],
   mergeConfigs: [ConfigsBody, checkConfigs],
   mergeMessageMeta: [PatchMetaBody, checkMeta],

@@ -44,7 +44,9 @@ export async function eraseSomeSessions(
     await connection.query(ERASE_SESSIONS.entries, [project_id, whole])
     const others = await dependents.eraseSome(connection, project_id, whole)
     addCounts(counts, others.counts)
-    if (!others.has_all) remaining.push(...short.map(({ id }) => ({ id, last_seq: 0 })))
+    const forks = await connection.query(ERASE_SESSIONS.forks, [project_id, gone, ROWS_AT_ONCE_MAX])
+    if (!others.has_all || forks.length === ROWS_AT_ONCE_MAX)
+      remaining.push(...short.map(({ id }) => ({ id, last_seq: 0 })))
     if (remaining.length > 0) {
       const last_seqs = remaining.map(({ last_seq }) => last_seq)
       await connection.query(ERASE_SESSIONS.remains, [project_id, remaining.map(({ id }) => id), last_seqs])
@@ -77,6 +79,10 @@ export async function eraseRemains(
     if (row!.answer === null) return {}
     last_seq = Number(row!.answer)
     onSlice()
+  }
+  for (let unlinked = ROWS_AT_ONCE_MAX; unlinked === ROWS_AT_ONCE_MAX; onSlice()) {
+    const forks = [project_id, [session_id], ROWS_AT_ONCE_MAX]
+    unlinked = (await database.query(ERASE_SESSIONS.forks, forks)).length
   }
   const counts = await dependents.eraseAll(database, project_id, session_id, onSlice)
   await database.query(ERASE_REMAINS.done, session)

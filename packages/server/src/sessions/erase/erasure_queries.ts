@@ -36,6 +36,15 @@ ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_se
   ),
   /** Found by the sessions' configs, and so before these are deleted. */
   terms: prepared('erase_session_terms', dropTerms(SESSION_LIST)),
+  /** Forks of the sessions forget where they come from. $3 how many. Rows: one a fork. */
+  forks: prepared(
+    'unlink_forks',
+    `
+UPDATE sessions AS s SET forked_from = NULL, forked_at_seq = NULL
+WHERE s.project_id = $1 AND s.id = ANY (ARRAY(
+  SELECT o.id FROM sessions o WHERE o.project_id = $1 AND o.forked_from = ANY ($2::uuid[]) ORDER BY o.id LIMIT $3))
+RETURNING 1 AS unlinked`,
+  ),
   sessions: prepared(
     'erase_sessions',
     'DELETE FROM sessions AS s WHERE s.project_id = $1 AND s.id = ANY ($2::uuid[])',

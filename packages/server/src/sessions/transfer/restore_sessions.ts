@@ -133,14 +133,15 @@ async function restoreSessions(
   sessions: SessionLine[],
 ): Promise<void> {
   if (sessions.length === 0) return
-  const ids = sessions.map(({ session }) => session.id)
-  const [erased] = await connection.query(FIND_REMAINS_OF, [project_id, ids])
-  if (erased)
-    throw new StartError(
-      `Session ${erased.id} was deleted a moment ago, and its log is still being removed. Run the command again in a moment.`,
-    )
   const stored = await connection.query(RESTORE_SESSIONS, [project_id, jsonOf(sessions)])
   requireAll(sessions, new Set(stored.map((row) => row.id!)))
+  // After the sessions are inserted: whoever reserves one of their ids from now on waits for this transaction.
+  const ids = sessions.map(({ session }) => session.id)
+  const [reserved] = await connection.query(FIND_REMAINS_OF, [project_id, ids])
+  if (reserved)
+    throw new StartError(
+      `Session ${reserved.id} was deleted a moment ago, and its log is still being removed. Run the command again in a moment.`,
+    )
 }
 
 async function restoreEntries(

@@ -1,5 +1,5 @@
 import { MESSAGE_FORMATS } from '@annals/messages'
-import { CHECKS, type Column, type LineCheck } from '../../lifecycle/columns.js'
+import { absentBefore, CHECKS, type Column, type LineCheck } from '../../lifecycle/columns.js'
 import { type ExportLine, type LineFollower, wrongLine } from '../../lifecycle/transfer/export_line.js'
 import { ENTRY_KEY_LENGTH_MAX } from '../../limits.js'
 
@@ -30,12 +30,6 @@ const oneOf = (values: readonly string[]): LineCheck => ({
   fits: (value) => values.includes(value as string),
 })
 
-/** Not in a line where it is not set: no entry had it once. */
-const orAbsent = ({ takes, fits }: LineCheck): LineCheck => ({
-  takes: `${takes}, or absent`,
-  fits: (value) => value === undefined || fits(value),
-})
-
 /** The members of a session's line. */
 export const SESSION_LINE = {
   id: 'uuid',
@@ -46,6 +40,8 @@ export const SESSION_LINE = {
   last_seq: 'bigint',
   total_tokens: 'bigint',
   last_message_id: 'uuid?',
+  forked_from: absentBefore('uuid?'),
+  forked_at_seq: absentBefore('bigint?'),
   configs: 'object',
 } as const satisfies Record<string, Column>
 
@@ -57,12 +53,12 @@ const ENTRY = {
   updated_at: 'time',
   bytes: 'integer',
   tokens: 'integer',
-  key: orAbsent({
+  key: absentBefore({
     takes: `a string of 1 to ${ENTRY_KEY_LENGTH_MAX} characters`,
     fits: (value) =>
       CHECKS.text.fits(value) && value !== '' && [...String(value)].length <= ENTRY_KEY_LENGTH_MAX,
   }),
-  retracted_by: orAbsent({
+  retracted_by: absentBefore({
     takes: 'a positive integer',
     fits: (value) => Number.isSafeInteger(value) && (value as number) > 0,
   }),
