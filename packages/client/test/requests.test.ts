@@ -29,7 +29,7 @@ describe('what a method sends', () => {
     [
       `POST /session/${ID}/copy`,
       (annals) => annals.sessions.fork(ID, { up_to_seq: 3, user: 'ada' }),
-      '{"up_to_seq":3,"user":"ada"}',
+      { up_to_seq: 3, user: 'ada' },
       true,
     ],
     [`GET /session/${ID}/configs`, (annals) => annals.sessions.configs.get(ID), undefined, false],

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-
 from annals import Annals, AnnalsError
 
 from ..concurrency import Result
@@ -36,6 +35,7 @@ METHODS: list[tuple[str, Method, object, bool]] = [
     (f"GET /session/{ID}", lambda annals: annals.sessions.get(ID), None, UNKEYED),
     (f"DELETE /session/{ID}", lambda annals: annals.sessions.delete(ID), None, UNKEYED),
     (f"POST /session/{ID}/copy", lambda annals: annals.sessions.copy(ID), None, KEYED),
+    (f"POST /session/{ID}/copy", lambda annals: annals.sessions.fork(ID, up_to_seq=3), {"up_to_seq": 3}, KEYED),
     (f"GET /session/{ID}/configs", lambda annals: annals.sessions.configs.get(ID), None, UNKEYED),
     (
         f"PUT /session/{ID}/configs",

@@ -7,7 +7,6 @@ from contextlib import closing
 from decimal import Decimal
 
 import pytest
-
 from annals import Annals, AnnalsError
 from annals.types import NewEntry
 

@@ -12,6 +12,7 @@ from ..types import (
     ContextQuery,
     CopiedSession,
     EventsQuery,
+    Fork,
     JsonObject,
     MergedMeta,
     Message,
@@ -70,6 +71,12 @@ class Sessions:
         return self._transport.call(
             Call("POST", ("session", session_id, "copy"), keyed=True, idempotency_key=idempotency_key)
         )
+
+    def fork(self, session_id: str, *, idempotency_key: str | None = None, **fork: Unpack[Fork]) -> CopiedSession:
+        """Copies a session up to a seq, with a user and configs of its own if given. Otherwise as `copy`."""
+        path = ("session", session_id, "copy")
+        call = Call("POST", path, body=fork, keyed=True, idempotency_key=idempotency_key)
+        return self._transport.call(call)
 
     def append(
         self,
