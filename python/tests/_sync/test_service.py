@@ -7,6 +7,7 @@ from contextlib import closing
 from decimal import Decimal
 
 import pytest
+
 from annals import Annals, AnnalsError
 from annals.types import NewEntry
 

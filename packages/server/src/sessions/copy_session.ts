@@ -1,37 +1,14 @@
 import { AnnalsError } from '../errors.js'
 import type { FairSemaphore } from '../fairness/fair_semaphore.js'
 import { newId } from '../ids.js'
-import type { Dependents } from '../lifecycle/table.js'
-import type { IdempotencyKey } from '../log/append/append_request.js'
 import { type Created, createOnce } from '../log/create_once.js'
 import { readLastSeq } from '../log/read/read_log.js'
 import type { Database } from '../postgres/database.js'
-import { type Room, readBytes, withinRoom } from '../projects/usage.js'
+import { readBytes, withinRoom } from '../projects/usage.js'
 import { COMPARE_COPY, COPY_SHORT_SESSION } from './copy_queries.js'
+import type { CopyRequest } from './copy_request.js'
 import { copyInSlices, SLICE } from './long_copy.js'
 import { refuseWhileReserved } from './sessions.js'
-
-/** A request for a copy. */
-export interface CopyRequest {
-  project_id: string
-  session_id: string
-  /** The copy ends with this entry; by default with the last one. */
-  up_to_seq: number | undefined
-  /** The copy's user, if not that of the original. */
-  user: string | undefined
-  use_uuid: string | undefined
-  /** The body as sent; configs are taken from it. */
-  body: string
-  idempotency: IdempotencyKey | undefined
-  /** The quota that the copy must fit into. */
-  room: Room
-  /** Whether the caller is still connected: without a key, nobody else could ever learn of the copy. */
-  isWanted: () => boolean
-  /** Whether this process keeps running. */
-  isServing: () => boolean
-  /** What else belongs to a session. */
-  dependents: Dependents
-}
 
 /**
  * Copies a session with its log. Returns `{ old_session_id, new_session_id }` as JSON.

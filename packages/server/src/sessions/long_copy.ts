@@ -3,7 +3,7 @@ import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
 import { type Database, DatabaseAway, type Queryable, type Row } from '../postgres/database.js'
-import type { CopyRequest } from './copy_session.js'
+import type { CopyRequest } from './copy_request.js'
 import { eraseRemains } from './erase/erase_sessions.js'
 import { BEGIN_COPY, COPY_SLICE, FINISH_COPY } from './long_copy_queries.js'
 

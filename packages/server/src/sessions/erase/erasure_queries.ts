@@ -42,7 +42,9 @@ ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_se
     `
 UPDATE sessions AS s SET forked_from = NULL, forked_at_seq = NULL
 WHERE s.project_id = $1 AND s.id = ANY (ARRAY(
-  SELECT o.id FROM sessions o WHERE o.project_id = $1 AND o.forked_from = ANY ($2::uuid[]) ORDER BY o.id LIMIT $3))
+  SELECT f.id FROM unnest($2::uuid[]) AS g (id) CROSS JOIN LATERAL (
+    SELECT o.id FROM sessions o WHERE o.project_id = $1 AND o.forked_from = g.id LIMIT $3) f
+  LIMIT $3))
 RETURNING 1 AS unlinked`,
   ),
   sessions: prepared(
