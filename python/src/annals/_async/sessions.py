@@ -72,9 +72,7 @@ class AsyncSessions:
             Call("POST", ("session", session_id, "copy"), keyed=True, idempotency_key=idempotency_key)
         )
 
-    async def fork(
-        self, session_id: str, *, idempotency_key: str | None = None, **fork: Unpack[Fork]
-    ) -> CopiedSession:
+    async def fork(self, session_id: str, *, idempotency_key: str | None = None, **fork: Unpack[Fork]) -> CopiedSession:
         """Copies a session up to a seq, with a user and configs of its own if given. Otherwise as `copy`."""
         path = ("session", session_id, "copy")
         call = Call("POST", path, body=fork, keyed=True, idempotency_key=idempotency_key)
