@@ -79,10 +79,8 @@ describe('a tool call and its result in another format, on pages of one message'
   it.each([false, true])('have one id where gemini gave none, time_desc %s', async (time_desc) => {
     const log = await newSessionLog(api)
     for (const blob of gemini) expectOk(await log.add(blob, { format: 'gemini' }), 201)
-    const items = (await walkMessages(log, { limit: 1, format: 'openai', time_desc })).flatMap(
-      (page) => page.items,
-    )
-    if (time_desc) items.reverse()
+    const pages = await walkMessages(log, { limit: 1, format: 'openai', time_desc })
+    const items = (time_desc ? pages.toReversed() : pages).flatMap((page) => page.items)
     const calls = having(items, 'tool_calls').flatMap((item) => (item.tool_calls ?? []).map(({ id }) => id))
     const results = having(items, 'tool_call_id')
     expect(new Set(calls).size).toBe(2)

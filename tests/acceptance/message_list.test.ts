@@ -44,11 +44,8 @@ describe('a list of messages', () => {
     expect(new Set(page.ids).size).toBe(1_500)
     expect([page.has_more, page.next_cursor]).toEqual([false, ''])
     expect(page).not.toHaveProperty('events')
-    const newestFirst = expectOk(await log.list({ time_desc: true }))
-    expect(newestFirst.ids).toEqual([...page.ids].reverse())
-    expect(newestFirst.metas).toEqual([...page.metas].reverse())
-    const total = expectOk(await log.tokens()).total_tokens
-    expect([page.this_time_tokens, newestFirst.this_time_tokens]).toEqual([total, total])
+    expect(expectOk(await log.list({ time_desc: true })), 'one page reads oldest to newest').toEqual(page)
+    expect(page.this_time_tokens).toBe(expectOk(await log.tokens()).total_tokens)
   })
 
   it.each([1, 3, 7, 200])('is walked in pages of %i in both directions, each message once', async (limit) => {
@@ -56,12 +53,13 @@ describe('a list of messages', () => {
     const whole = expectOk(await log.list())
     for (const time_desc of [false, true]) {
       const pages = await walkMessages(log, { limit, time_desc })
-      const expected = time_desc ? [...whole.ids].reverse() : whole.ids
-      expect(pages.flatMap((page) => page.ids)).toEqual(expected)
+      const inOrder = time_desc ? pages.toReversed() : pages
+      expect(inOrder.flatMap((page) => page.ids)).toEqual(whole.ids)
       for (const page of pages) {
         expect(page.items.length).toBeLessThanOrEqual(limit)
         expect([page.ids.length, page.metas.length]).toEqual([page.items.length, page.items.length])
         expect(contents(page.items)).toEqual(page.metas.map((meta) => meta.said))
+        expect(page.edit_at_message_id).toBe(page.ids.at(-1))
         if (!page.has_more) expect(page.next_cursor).toBe('')
       }
       expect(pages).toHaveLength(Math.ceil(11 / limit))

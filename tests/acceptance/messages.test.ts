@@ -19,6 +19,10 @@ beforeEach(async () => {
   log = await newSessionLog(api)
 })
 
+/** What a list shows of a message in its own format: the blob; in the neutral form with all that the message has. */
+const listed = (format: string, blob: object, message: Message) =>
+  format === 'acontext' ? { ...message, ...blob } : blob
+
 describe('a message', () => {
   it.each(SAMPLE_MESSAGES)(
     'in %s format becomes a %s message with its parts %j, and comes back as it was sent: %j',
@@ -27,19 +31,41 @@ describe('a message', () => {
       expect(message.role).toBe(role)
       expect(message.parts).toHaveLength(parts.length)
       expect(message.parts).toMatchObject(parts)
-      expect(expectOk(await log.list({ format })).items).toEqual([blob])
+      expect(expectOk(await log.list({ format })).items).toEqual([listed(format, blob, message)])
     },
   )
 
   it.each(EMPTY_MESSAGES)(
     'that says nothing comes back as it was sent, and in every format: %s %j',
     async (format, blob) => {
-      expectOk(await log.add(blob, { format }), 201)
-      expect(expectOk(await log.list({ format })).items).toEqual([blob])
+      const message = expectOk(await log.add(blob, { format }), 201)
+      expect(expectOk(await log.list({ format })).items).toEqual([listed(format, blob, message)])
       for (const other of ['openai', 'anthropic', 'gemini', 'acontext', 'responses'])
         expectOk(await log.list({ format: other }))
     },
   )
+
+  it('is a whole one in the neutral form, whatever was stored: its own fields, its meta, and what its parts say', async () => {
+    const system = { role: 'system', content: 'Be kind', name: 'ops' }
+    const first = expectOk(await log.add(system, { meta: { n: 1, name: 'caller' } }), 201)
+    const parts = [{ type: 'text', text: 'Hi' }]
+    const claimed = { role: 'user', parts, id: NOBODYS_ID, seq: 7, created_at: 'then', x: 1, meta: { n: 3 } }
+    const second = expectOk(await log.add(claimed, { format: 'acontext', meta: { n: 2, m: 2 } }), 201)
+    const { meta } = expectOk(await log.patchMeta(second.id, { p: [null] }))
+    const page = expectOk(await log.list({ format: 'acontext' }))
+    const [shown, other] = page.items
+    expect(shown).toEqual({ ...first, meta: { n: 1, name: 'ops', provider_role: 'system' } })
+    expect(other).toEqual({
+      ...{ ...second, parts, x: 1 },
+      meta: { ...meta, n: 3 },
+      updated_at: expect.stringMatching(TIMESTAMP),
+    })
+    expect(other!.updated_at).not.toBe(second.updated_at)
+    expect(page.metas).toEqual([first.meta, meta])
+    const copy = await newSessionLog(api)
+    for (const blob of page.items) expectOk(await copy.add(blob, { format: 'acontext' }), 201)
+    expect(expectOk(await copy.list()).items[0]).toEqual(system)
+  })
 
   it('keeps every digit of its numbers, in the blob and in its meta', async () => {
     const blob =

@@ -79,9 +79,7 @@ describe('a turn that was stored as items of the Responses API', () => {
       expect(page.items).toHaveLength(8)
       expect(page.ids).toEqual(withItems(ids))
       expect(page.metas).toEqual(page.ids.map((id) => ({ n: ids.indexOf(id) })))
-      const backwards = expectOk(await log.list({ format, time_desc: true }))
-      expect(backwards.items).toEqual(page.items.toReversed())
-      expect(backwards.ids).toEqual(page.ids.toReversed())
+      expect(expectOk(await log.list({ format, time_desc: true }))).toEqual(page)
     }
   })
 
@@ -90,10 +88,9 @@ describe('a turn that was stored as items of the Responses API', () => {
     const { ids } = await storeTurns(log, 300)
     for (const time_desc of [false, true]) {
       const page = expectOk(await log.list({ format: 'openai', time_desc }))
-      const forwards = <Value>(values: Value[]) => (time_desc ? values.toReversed() : values)
-      expect(forwards(page.items)).toEqual(Array.from({ length: 300 }, (_, n) => inChat(n)).flat())
-      expect(forwards(page.ids)).toEqual(withItems(ids))
-      expect(forwards(page.metas)).toEqual(withItems(ids.map((_, n) => ({ n }))))
+      expect(page.items).toEqual(Array.from({ length: 300 }, (_, n) => inChat(n)).flat())
+      expect(page.ids).toEqual(withItems(ids))
+      expect(page.metas).toEqual(withItems(ids.map((_, n) => ({ n }))))
     }
   })
 
@@ -102,17 +99,21 @@ describe('a turn that was stored as items of the Responses API', () => {
     const { ids } = await storeTurns(log, 3)
     for (const limit of [4, 5, 9]) {
       const pages = await walkMessages(log, { limit, format: 'openai', time_desc })
-      const items = pages.flatMap((page) => page.items)
-      expect(time_desc ? items.toReversed() : items).toEqual([...inChat(0), ...inChat(1), ...inChat(2)])
-      const shown = pages.flatMap((page) => page.ids)
-      expect(time_desc ? shown.toReversed() : shown).toEqual(withItems(ids))
+      const inOrder = time_desc ? pages.toReversed() : pages
+      const items = inOrder.flatMap((page) => page.items)
+      expect(items).toEqual([...inChat(0), ...inChat(1), ...inChat(2)])
+      expect(inOrder.flatMap((page) => page.ids)).toEqual(withItems(ids))
       for (const page of pages) expect(page.ids).toHaveLength(page.items.length)
     }
   })
 
   it('that is longer than a page is one message on each page, and says everything once', async () => {
     const log = await newSessionLog(api)
-    await storeTurns(log, 1)
+    const { ids } = await storeTurns(log, 1)
+    const backward = await walkMessages(log, { limit: 2, format: 'openai', time_desc: true })
+    const calls = (items: object[]) => items.flatMap((item) => (item as { tool_calls?: [] }).tool_calls ?? [])
+    expect(calls(backward.toReversed().flatMap(({ items }) => items))).toEqual(calls(inChat(0)))
+    expect(backward.flatMap((page) => page.ids).every((id) => ids.includes(id))).toBe(true)
     const pages = await walkMessages(log, { limit: 3, format: 'openai' })
     const [question, reply, ...results] = inChat(0) as [object, { tool_calls: object[] }, ...object[]]
     expect(pages.map(({ items }) => items)).toEqual([

@@ -42,7 +42,7 @@ const CALLS: Record<string, unknown[][]> = {
   exportOne: owners.map((table) => [table]),
   listUsers: positions().map((position) => [ID, position]),
   readEntries: product(
-    ['event', 'item', 'message', 'message_id', 'message_meta'],
+    ['event', 'item', 'message', 'whole_message', 'message_id', 'message_meta'],
     [true, false],
     [{}, { kind: 'message' }, { kind: 'event' }, { type: 'a' }],
   ).map(([view, time_desc, more]) => [

@@ -4,6 +4,7 @@ import uuid
 from types import SimpleNamespace
 
 from acontext import AcontextClient, TextEvent
+from acontext.types.session import Message
 
 from checks import check, pages, refused, same
 
@@ -83,8 +84,10 @@ def _(client: AcontextClient) -> None:
     same(read.items, [said(str(n)) for n in range(25)])
     same(read.metas, [{"n": n} for n in range(25)])
     same((read.has_more, bool(read.next_cursor)), (False, False))
-    newest_first = client.sessions.get_messages(session, time_desc=True)
-    same((newest_first.ids, newest_first.metas), (read.ids[::-1], read.metas[::-1]))
+    same(client.sessions.get_messages(session, time_desc=True), read)
+    same(read.edit_at_message_id, read.ids[-1])
+    whole = client.sessions.get_messages(session, format="acontext").items
+    same([Message.model_validate(item) for item in whole], stored)
 
 
 @check("sessions.get_messages: limit and cursor walk every message once, in both orders and every format")
@@ -98,7 +101,9 @@ def _(client: AcontextClient) -> None:
         for time_desc in (False, True):
             walk = list(pages(page_of, limit=2, time_desc=time_desc, format=message_format))
             same([len(page.ids) for page in walk], [2, 2, 1])
-            same([one for page in walk for one in page.ids], ids[::-1] if time_desc else ids)
+            in_order = walk[::-1] if time_desc else walk
+            same([one for page in in_order for one in page.ids], ids)
+            same([page.edit_at_message_id for page in walk], [page.ids[-1] for page in walk])
     cursor = page_of(limit=2).next_cursor
     refused(400, "invalid_cursor", lambda: page_of(cursor=cursor, time_desc=True))
     same(page_of(limit=0), page_of())
@@ -126,7 +131,7 @@ def _(client: AcontextClient) -> None:
     same([event.id for page in walk for event in page.events], events)
     assert events[0] in [event.id for event in walk[0].events]
     back = list(pages(page_of, limit=2, time_desc=True))
-    same([event.id for page in back for event in page.events], events[::-1])
+    same([event.id for page in back[::-1] for event in page.events], events)
 
 
 @check("sessions.get_messages: with_events of a session that has no message")

@@ -2748,7 +2748,7 @@ export interface operations {
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
                 cursor?: string;
-                /** @description true: newest first. false: oldest first. */
+                /** @description true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest. */
                 time_desc?: boolean;
                 /** @description true: also the events between the messages of the page. */
                 with_events?: boolean;

@@ -1,3 +1,4 @@
+import { isObject } from './blob_fields.js'
 import { editBlob, type MessageEdit } from './context/edit_blob.js'
 import type { MessageFormat } from './formats.js'
 import { parseJson, writeJson } from './json/exact_json.js'
@@ -11,6 +12,8 @@ export interface StoredText {
   blob: string
   /** What it is shown without. */
   edit?: MessageEdit
+  /** The Message as JSON text, without its parts: what the item shows beside them, in the neutral form. */
+  whole?: string
 }
 
 /** Writes stored messages in a format, one after the other, oldest first, as JSON texts. */
@@ -30,6 +33,15 @@ export class StoredRenderer {
     const stored = parseJson(message.blob)
     const blob = edit ? editBlob(format, stored, edit) : stored
     const items = this.conversation.render({ ...message, blob })
+    if (message.whole !== undefined) return items.map((item) => wholeMessage(item, message.whole!))
     return format === this.format && !edit ? [message.blob] : items.map(writeJson)
   }
+}
+
+/** An item in the neutral form with all that the message has. What the item's own `meta` says stands in it, too. */
+function wholeMessage(item: unknown, whole: string): string {
+  const said = isObject(item) ? item : {}
+  const message = parseJson(whole) as Record<string, unknown>
+  const [given, own] = [message.meta, said.meta].map((meta) => (isObject(meta) ? meta : {}))
+  return writeJson({ ...said, ...message, meta: { ...given, ...own } })
 }

@@ -171,7 +171,7 @@ class MessagesQuery(TypedDict):
     cursor: NotRequired[str | None]
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
-    """true: newest first. false: oldest first."""
+    """true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest."""
     with_events: NotRequired[bool | None]
     """true: also the events between the messages of the page."""
 

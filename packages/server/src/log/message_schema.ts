@@ -75,6 +75,13 @@ export const ListMessagesQuery = Strict({
       description: 'Most messages per page. Absent or 0: the whole session, streamed.',
     }),
   ),
+  time_desc: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest.',
+    }),
+  ),
   with_events: Type.Optional(
     Type.Boolean({
       default: false,

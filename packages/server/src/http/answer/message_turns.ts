@@ -65,8 +65,9 @@ export class MessageTurns<Message extends TurnMessage = ReadEntry> {
 
 /** The messages of a turn, oldest first, as the one message that the renderer takes. */
 export function storedTurn(turn: ReadEntry[]): StoredText {
-  const [{ id, parent_id, format }] = turn as [ReadEntry]
-  return { id: id!, parent_id: parent_id ?? null, format: format as MessageFormat, blob: blobOf(turn) }
+  const [{ id, parent_id, format, whole }] = turn as [ReadEntry]
+  const stored = { id: id!, parent_id: parent_id ?? null, format: format as MessageFormat }
+  return { ...stored, blob: blobOf(turn), ...(whole !== undefined && { whole }) }
 }
 
 /** A message of a context, and what it is shown without. */

@@ -4,7 +4,14 @@ import { columnsOf } from '../../postgres/column_aggregates.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { entryJson, type ShownEntry, type ShownLog } from '../entry_json.js'
 import { READ_SEQS } from './place_queries.js'
-import { type EntryPage, type EntryView, READ_HEAD, readEntries, VIEW_COLUMNS } from './read_queries.js'
+import {
+  type EntryPage,
+  type EntryView,
+  NTH_NEWEST_MESSAGE,
+  READ_HEAD,
+  readEntries,
+  VIEW_COLUMNS,
+} from './read_queries.js'
 
 /** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
 export const PIECE_BYTES_MAX = 1024 * 1024
@@ -25,6 +32,8 @@ export interface ReadEntry {
   role?: string
   meta?: string
   tokens?: number
+  /** The Message as JSON text, without its parts. */
+  whole?: string
 }
 
 /** What a reader wants of a log, from where on. */
@@ -94,7 +103,18 @@ export class LogReader {
     }
   }
 
-  private narrowed<Page extends ReadPage>(page: Page): Page {
+  /** The seq of the n-th newest message between two seqs; 0 if there are not so many. @throws as `read` does */
+  async nthNewestMessage(n: number, range: { above_seq: number; below_seq: number }): Promise<number> {
+    const { project_id, session_id } = this.session
+    const { above_seq, below_seq } = this.narrowed(range)
+    const parameters = [project_id, session_id, above_seq, below_seq, n - 1]
+    const [row] = await this.database.query(NTH_NEWEST_MESSAGE, parameters)
+    if (!row) throw notFound('session')
+    this.end_seq ??= reachingSeq(row, this.seen_seq)
+    return Number(row.seq ?? 0)
+  }
+
+  private narrowed<Page extends { below_seq: number }>(page: Page): Page {
     const { end_seq = UNLIMITED - 1 } = this
     return { ...page, below_seq: Math.min(page.below_seq, end_seq + 1) }
   }
@@ -140,7 +160,8 @@ function entriesOf(row: Row, view: EntryView, session: Omit<ShownLog, 'disable_t
   const seqs = columns.seq!.map(Number)
   if (view === 'message_id') return seqs.map((seq, at) => ({ seq, json: columns.id![at]! }))
   if (view === 'message_meta') return seqs.map((seq, at) => ({ seq, json: columns.meta![at]! }))
-  if (view === 'message') {
+  const log = { ...session, disable_task_tracking: row.disable_task_tracking === 't' }
+  if (view === 'message' || view === 'whole_message') {
     const { id, parent_id, format, role, meta, tokens, data } = columns
     return seqs.map((seq, at) => ({
       seq,
@@ -151,9 +172,9 @@ function entriesOf(row: Row, view: EntryView, session: Omit<ShownLog, 'disable_t
       role: role![at]!,
       meta: meta![at]!,
       tokens: Number(tokens![at]),
+      ...(view === 'whole_message' && { whole: entryJson('resource', log, shownEntry(columns, seq, at)) }),
     }))
   }
-  const log = { ...session, disable_task_tracking: row.disable_task_tracking === 't' }
   const shape = view === 'item' ? 'item' : 'resource'
   return seqs.map((seq, at) => {
     const entry = shownEntry(columns, seq, at)
@@ -166,16 +187,23 @@ const NONE: Array<string | null> = []
 const NO_MARKS: [key: null, retracted_by: null] = [null, null]
 
 function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
-  const { id, kind = NONE, type, format = NONE, role = NONE, parent_id = NONE, meta = NONE, data } = columns
-  const { created_at, changed_at, marks } = columns
-  const [key, retracted_by] = marks![at]
-    ? (JSON.parse(marks![at]) as [string | null, number | null])
-    : NO_MARKS
+  const {
+    id,
+    kind = NONE,
+    type = NONE,
+    format = NONE,
+    role = NONE,
+    parent_id = NONE,
+    meta = NONE,
+    data,
+  } = columns
+  const { created_at, changed_at, marks = NONE } = columns
+  const [key, retracted_by] = marks[at] ? (JSON.parse(marks[at]) as [string | null, number | null]) : NO_MARKS
   return {
     seq,
     id: id![at]!,
     kind: (kind[at] ?? 'event') as ShownEntry['kind'],
-    type: type![at]!,
+    type: type[at] ?? null,
     format: format[at] ?? null,
     role: role[at] ?? null,
     parent_id: parent_id[at] ?? null,

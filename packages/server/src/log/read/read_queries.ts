@@ -21,9 +21,9 @@ export interface EntryPage {
 
 /**
  * What is read of each entry: what a SessionEvent or an item of the timeline shows; a message with what a conversion
- * needs; only the id or the meta of a message.
+ * needs, or that and what else a Message shows; only the id or the meta of a message.
  */
-export type EntryView = 'event' | 'item' | 'message' | 'message_id' | 'message_meta'
+export type EntryView = 'event' | 'item' | 'message' | 'whole_message' | 'message_id' | 'message_meta'
 
 /**
  * Entries that one statement looks at, at most, where a filter may leave any of them out: 3 to 6 ms. What a filter
@@ -44,12 +44,21 @@ const marks: Column = {
   as: 'token',
 }
 
-const event: Record<string, Column> = {
-  ...{ seq, id, data, marks },
-  type: { sql: 'e.type', as: 'text' },
+const kind: Column = { sql: 'e.kind', as: 'token' }
+const times: Record<string, Column> = {
   created_at: { sql: 'e.created_at', as: 'time' },
   // Seldom another time, and dear to write out.
   changed_at: { sql: 'CASE WHEN e.updated_at <> e.created_at THEN e.updated_at END', as: 'time' },
+}
+
+const event: Record<string, Column> = {
+  ...{ seq, id, data, marks },
+  type: { sql: 'e.type', as: 'text' },
+  ...times,
+}
+const message: Record<string, Column> = {
+  ...{ seq, id, data, format, role, parent_id, meta },
+  tokens: { sql: 'e.tokens', as: 'token' },
 }
 
 /** The columns of each view, by the names that log/entry_json.ts has for them. */
@@ -57,10 +66,10 @@ export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
   event,
   item: {
     ...event,
-    kind: { sql: 'e.kind', as: 'token' },
-    ...{ role, format, parent_id, meta },
+    ...{ kind, role, format, parent_id, meta },
   },
-  message: { seq, id, data, format, role, parent_id, meta, tokens: { sql: 'e.tokens', as: 'token' } },
+  message,
+  whole_message: { ...message, ...times, kind, marks },
   message_id: { seq, id },
   message_meta: { seq, meta },
 }
@@ -91,7 +100,7 @@ export function readEntries(
   const { project_id, session_id, above_seq, below_seq } = page
   const parameters: Parameter[] = [project_id, session_id, page.limit, bytes_max, above_seq, below_seq]
   const order = page.time_desc ? 'DESC' : 'ASC'
-  const isConversation = view.startsWith('message')
+  const isConversation = view.includes('message')
   const conditions = ['e.project_id = $1', 'e.session_id = $2', ...rangeOf(page)]
   const name = ['read_entries', view, order.toLowerCase()]
   if (page.kind) {
@@ -130,7 +139,7 @@ export function readEntries(
     ? fitting
     : found(`CASE WHEN ${fits} THEN $3::bigint ELSE (SELECT count(*) FROM ${fitting}) END`)
   const text = `
-SELECT h.last_seq, ${fits} AS fits, ${view === 'item' ? TRACKING : ''}p.*
+SELECT h.last_seq, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
 FROM session_heads h
 CROSS JOIN LATERAL (
   SELECT ${aggregated(VIEW_COLUMNS[view])}
@@ -150,6 +159,24 @@ function rangeOf(page: EntryPage): string[] {
     ? [`e.seq > greatest(${above}, ${below} - ${scanned})`, `e.seq < ${below}`]
     : [`e.seq > ${above}`, `e.seq < least(${below}, ${above} + ${scanned})`]
 }
+
+/**
+ * The n-th newest message of a session, of those not retracted, between two seqs. Row: none where there is no session; `last_seq` of its log,
+ * and the message's seq, null if there are not so many. Parameters: $1 project, $2 session, $3 and $4 the seqs, $5 n - 1.
+ */
+export const NTH_NEWEST_MESSAGE = prepared(
+  'nth_newest_message',
+  `
+SELECT h.last_seq, n.seq
+FROM session_heads h
+LEFT JOIN LATERAL (
+  SELECT e.seq FROM entries e
+  WHERE e.project_id = $1 AND e.session_id = $2 AND e.kind = 'message'
+    AND e.retracted_by IS NULL AND e.seq > $3::bigint AND e.seq < least($4::bigint, h.last_seq + 1)
+  ORDER BY e.seq DESC OFFSET $5 LIMIT 1
+) n ON true
+WHERE h.project_id = $1 AND h.session_id = $2`,
+)
 
 /** Where the logs of sessions stand, for those that exist. Parameters: $1 project, $2 sessions. */
 export const READ_HEADS = prepared(

@@ -1,0 +1,192 @@
+import { type LogReader, type ReadEntry, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
+import type { EntryView } from '../../log/read/read_queries.js'
+import type { MessagePageRequest } from './message_page.js'
+import { MessageTurns, storedTurn } from './message_turns.js'
+import type { PageRenderer } from './page_renderer.js'
+
+/** Up to so many messages' ids and metas, and so many characters of metas, are kept while the items are written. */
+const KEPT_MESSAGES_MAX = 1_000
+/** Messages before a page that are searched for the calls that its tool results answer. */
+const LOOK_BACK_MESSAGES = 32
+const KEPT_LENGTH_MAX = 1024 * 1024
+
+interface Kept {
+  id: string
+  meta: string
+  /** Items that the message became: one, more if the format has one message per tool result, none if it joined another. */
+  items: number
+}
+
+/** The walks over the messages of one page. `items` comes first; the others rely on what it found. */
+export class MessageWalk {
+  tokens = 0
+  /** The newest message of the page; empty where there is none. */
+  last_id = ''
+  /** The first message of the next page. */
+  next_seq: number | undefined
+  private kept: Kept[] | undefined = []
+  private keptLength = 0
+  private readonly severalItems = new Map<number, number>()
+  /** The renderer has seen the messages before the next ones. */
+  private following = false
+  private separator = ''
+  /** Of pages that go backward: the newest message of the next page; 0 where there is none. */
+  private oldest_seq: number | undefined
+
+  constructor(
+    private readonly log: LogReader,
+    private readonly request: MessagePageRequest,
+    private readonly renderer: PageRenderer,
+  ) {}
+
+  /** Reads entries of the page's range, oldest first unless asked otherwise. */
+  walk(view: EntryView, page: Partial<ReadPage>): AsyncGenerator<ReadEntry[]> {
+    return this.log.read(view, { time_desc: false, limit: UNLIMITED, ...this.request.range, ...page })
+  }
+
+  async *items(): AsyncGenerator<string> {
+    for await (const turns of this.turns()) yield* this.write(turns)
+  }
+
+  /** The page's messages, oldest first, as the turns that become items; they tell where the next page begins. */
+  private turns(): AsyncGenerator<ReadEntry[][]> {
+    const { limit, time_desc, format } = this.request
+    const turns = new MessageTurns(format)
+    return time_desc && limit !== undefined
+      ? this.turnsBackward(turns, limit)
+      : this.turnsForward(turns, limit ?? UNLIMITED)
+  }
+
+  private async *turnsForward(turns: MessageTurns, limit: number): AsyncGenerator<ReadEntry[][]> {
+    let shown = 0
+    const probe = Math.min(limit + 1, UNLIMITED)
+    for await (const messages of this.walk(this.view, { kind: 'message', limit: probe })) {
+      const fitting = messages.slice(0, limit - shown)
+      shown += fitting.length
+      yield turns.add(fitting)
+      const next = messages[fitting.length]
+      if (!next) continue
+      this.next_seq = (turns.takeCut(next, shown)?.[0] ?? next).seq
+      break
+    }
+    yield turns.end()
+  }
+
+  /** The first message that is read is the newest of the next page: so it shows whether a turn begins on that page. */
+  private async *turnsBackward(turns: MessageTurns, limit: number): AsyncGenerator<ReadEntry[][]> {
+    this.oldest_seq ??= await this.log.nthNewestMessage(limit + 1, this.request.range)
+    const { oldest_seq } = this
+    let isNext = oldest_seq > 0
+    const above_seq = isNext ? oldest_seq - 1 : this.request.range.above_seq
+    for await (const messages of this.walk(this.view, { kind: 'message', above_seq })) {
+      const ended = turns.add(messages)
+      if (isNext && ended.length > 0) {
+        this.next_seq = ended.shift()!.at(-1)!.seq
+        isNext = false
+      }
+      yield ended
+    }
+    const ended = turns.end()
+    if (isNext) this.next_seq = ended[0]?.[0]?.seq ?? oldest_seq
+    // A turn that is longer than the page is cut.
+    yield isNext ? ended.map((turn) => turn.slice(1)).filter((turn) => turn.length > 0) : ended
+  }
+
+  private async *write(turns: ReadEntry[][]): AsyncGenerator<string> {
+    if (turns.length === 0) return
+    const rendered = await this.render(turns)
+    yield this.separator + rendered.flat().join(',')
+    this.separator = ','
+    for (const [index, turn] of turns.entries()) {
+      // The items of a turn are those of its oldest message.
+      for (const [at, message] of turn.entries()) this.note(message, at === 0 ? rendered[index]!.length : 0)
+    }
+  }
+
+  async *ids(): AsyncGenerator<string> {
+    yield* this.inStep(
+      'message_id',
+      ({ id }) => id,
+      (id) => `"${id}"`,
+    )
+  }
+
+  async *metas(): AsyncGenerator<string> {
+    yield* this.inStep(
+      'message_meta',
+      ({ meta }) => meta,
+      (meta) => meta,
+    )
+  }
+
+  /** The page ends before the first message of the next page; events in between belong to this page. */
+  ownBounds(): { above_seq?: number; below_seq?: number } {
+    if (this.next_seq === undefined) return {}
+    return this.request.time_desc ? { above_seq: this.next_seq } : { below_seq: this.next_seq }
+  }
+
+  private note(message: ReadEntry, items: number): void {
+    const { seq, id, meta, tokens } = message
+    this.tokens += tokens!
+    this.last_id = id!
+    this.keptLength += meta!.length
+    if (items !== 1) this.severalItems.set(seq, items)
+    this.kept?.push({ id: id!, meta: meta!, items })
+    if (this.kept && (this.kept.length > KEPT_MESSAGES_MAX || this.keptLength > KEPT_LENGTH_MAX))
+      this.kept = undefined
+  }
+
+  private async *inStep(
+    view: EntryView,
+    of: (message: Kept) => string,
+    write: (text: string) => string,
+  ): AsyncGenerator<string> {
+    const times = (items: number, text: string) => Array<string>(items).fill(write(text)).join(',')
+    if (this.kept) {
+      const texts = this.kept.map((message) => times(message.items, of(message)))
+      yield texts.filter((text) => text !== '').join(',')
+      return
+    }
+    const pieces = this.walk(view, { kind: 'message', ...this.ownBounds() })
+    yield* joined(pieces, ({ seq, json }) => times(this.severalItems.get(seq) ?? 1, json))
+  }
+
+  /**
+   * The items that each turn becomes. A conversion links tool calls to their results, so it reads the session in
+   * log order, starting some messages before the page.
+   */
+  private async render(turns: ReadEntry[][]): Promise<string[][]> {
+    const { format } = this.request
+    // The neutral form shows a message with all of its fields, so it is written anew.
+    if (format !== 'acontext' && turns.every((turn) => turn.every((message) => message.format === format))) {
+      this.following = false
+      return turns.map((turn) => turn.map(({ json }) => json))
+    }
+    if (!this.following) {
+      const below_seq = turns[0]![0]!.seq
+      const ahead = { above_seq: 0, below_seq, time_desc: true, limit: LOOK_BACK_MESSAGES }
+      for await (const before of this.walk('message', { kind: 'message', ...ahead })) {
+        await this.renderer.render(before.toReversed().map((message) => storedTurn([message])))
+      }
+    }
+    this.following = true
+    return this.renderer.render(turns.map(storedTurn))
+  }
+
+  private get view(): EntryView {
+    return this.request.format === 'acontext' ? 'whole_message' : 'message'
+  }
+}
+
+export async function* joined(
+  pieces: AsyncGenerator<ReadEntry[]>,
+  write: (entry: ReadEntry) => string,
+): AsyncGenerator<string> {
+  let separator = ''
+  for await (const entries of pieces) {
+    const texts = entries.map(write).filter((text) => text !== '')
+    if (texts.length === 0) continue
+    yield separator + texts.join(',')
+    separator = ','
+  }
+}
