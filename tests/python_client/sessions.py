@@ -233,4 +233,4 @@ def _(client: AcontextClient) -> None:
     same(walked(events, limit=2, time_desc=True), ids[::-1])
     cursor = events(limit=2).next_cursor
     refused(400, "invalid_cursor", lambda: events(cursor=cursor, time_desc=True))
-    refused(400, "invalid_request", lambda: events(limit=201))
+    refused(400, "invalid_request", lambda: events(limit=1_001))
