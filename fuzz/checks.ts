@@ -16,6 +16,7 @@ const PLACES: Record<string, RegExp> = {
   seq_ahead: /^Seq \d+ is beyond /,
   learning_space_not_found: / learning space /,
   message_not_found: / message /,
+  entry_not_found: / entry /,
   user_not_found: / user /,
   project_not_found: / project/,
   token_not_found: / token /,

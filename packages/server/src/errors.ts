@@ -15,6 +15,7 @@ const CATALOGUE = {
   session_not_found: { status: 404 },
   learning_space_not_found: { status: 404 },
   message_not_found: { status: 404 },
+  entry_not_found: { status: 404 },
   user_not_found: { status: 404 },
   project_not_found: { status: 404 },
   token_not_found: { status: 404 },

@@ -10,6 +10,9 @@ export const EVENT_TYPE_LENGTH_MAX = 256
 export const ENTRY_KEY_LENGTH_MAX = 255
 /** Most entries that one request names by their ids. */
 export const IDS_MAX = 200
+/** Most of the newest entries, and most entries behind a seq, that one request retracts. */
+export const RETRACTED_LAST_MAX = 1_000
+export const RETRACTED_AFTER_MAX = 10_000
 export const NAME_LENGTH_MAX = 256
 /** Largest rate limit of a token, in requests per second. */
 export const RATE_LIMIT_MAX = 1_000_000

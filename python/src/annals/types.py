@@ -244,6 +244,25 @@ class ReadLatestQuery(TypedDict):
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
 
 
+class RetractEntriesBody(TypedDict):
+    ids: NotRequired[list[str]]
+    """These entries. Those that were retracted before are skipped."""
+    after_seq: NotRequired[int]
+    """All entries with a greater seq, up to 10,000."""
+    last: NotRequired[int]
+    """So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000."""
+    kind: NotRequired[Literal["message", "event"]]
+    """With `last`: only entries of this kind."""
+    type: NotRequired[str]
+    """With `last`: only events of this type."""
+
+
+class RetractEntriesData(TypedDict):
+    retraction: SessionEvent
+    items: list[TimelineItem]
+    """The entries that it retracted, in order of seq. Empty for a key without the scope `read`."""
+
+
 class Session(TypedDict):
     id: str
     """The session."""

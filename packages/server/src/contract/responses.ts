@@ -24,6 +24,7 @@ const EXAMPLES: Record<ErrorName, string> = {
   session_not_found: 'There is no such session in this project.',
   learning_space_not_found: 'There is no such learning space in this project.',
   message_not_found: 'There is no such message in this session.',
+  entry_not_found: '/ids/2 is not the id of an entry in this session.',
   user_not_found: 'There is no such user in this project.',
   project_not_found: 'There is no such project.',
   token_not_found: 'There is no such token in this project.',

@@ -1,6 +1,12 @@
 import Type, { type Static } from '#typebox'
 import { pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { BATCH_ENTRIES_MAX, ENTRY_PAGE_LIMIT_DEFAULT, ENTRY_PAGE_LIMIT_MAX, IDS_MAX } from '../limits.js'
+import {
+  BATCH_ENTRIES_MAX,
+  ENTRY_PAGE_LIMIT_DEFAULT,
+  ENTRY_PAGE_LIMIT_MAX,
+  IDS_MAX,
+  RETRACTED_LAST_MAX,
+} from '../limits.js'
 import { EntryKey, EventData, EventType, entryMarks, Seq } from './event_schema.js'
 import { Message, MessageBlob, MessageFormat, MessageMeta } from './message_schema.js'
 
@@ -65,6 +71,35 @@ export const TimelineQuery = Strict({
   ...pageQuery(ENTRY_PAGE_LIMIT_DEFAULT, ENTRY_PAGE_LIMIT_MAX),
 })
 export type TimelineQuery = Static<typeof TimelineQuery>
+
+export const RetractEntriesBody = Strict({
+  ids: Type.Optional(
+    Type.Array(Uuid('An entry of the session.'), {
+      minItems: 1,
+      maxItems: IDS_MAX,
+      description: 'These entries. Those that were retracted before are skipped.',
+    }),
+  ),
+  after_seq: Type.Optional({ ...AfterSeq, description: 'All entries with a greater seq, up to 10,000.' }),
+  last: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: RETRACTED_LAST_MAX,
+      description:
+        'So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
+    }),
+  ),
+  kind: Type.Optional({ ...Kind, description: 'With `last`: only entries of this kind.' }),
+  type: Type.Optional({ ...EventType, description: 'With `last`: only events of this type.' }),
+})
+export type RetractEntriesBody = Static<typeof RetractEntriesBody>
+
+export const RetractedEntries = Type.Object({
+  retraction: Type.Ref('SessionEvent'),
+  items: Type.Array(Type.Ref('TimelineItem'), {
+    description: 'The entries that it retracted, in order of seq. Empty for a key without the scope `read`.',
+  }),
+})
 
 const { limit, cursor } = pageQuery()
 export const LatestQuery = Strict({

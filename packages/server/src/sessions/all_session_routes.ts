@@ -6,6 +6,7 @@ import { SessionEvent } from '../log/event_schema.js'
 import { latestRoutes } from '../log/latest_routes.js'
 import { messageRoutes } from '../log/message_routes.js'
 import { Message } from '../log/message_schema.js'
+import { retractionRoutes } from '../log/retraction_routes.js'
 import { timelineRoutes } from '../log/timeline_routes.js'
 import { configsRoutes } from './configs_routes.js'
 import { sessionRoutes } from './session_routes.js'
@@ -40,6 +41,7 @@ export const SESSION_ROUTES: ModuleRoutes = {
     messageRoutes(app, parts)
     timelineRoutes(app, parts)
     latestRoutes(app)
+    retractionRoutes(app, parts)
     taskRoutes(app)
   },
   schemas: [Session, SessionEvent, Message, TimelineMessage, TimelineEvent, TimelineItem],

@@ -29,6 +29,7 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   readTimeline: 'read',
   appendEntries: 'write',
   readLatest: 'read',
+  retractEntries: 'write',
   createLearningSpace: 'write',
   listLearningSpaces: 'read',
   getLearningSpace: 'read',

@@ -2,7 +2,7 @@ import { parseJson } from '@annals/messages/json'
 import { AnnalsError } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { elementSlices, memberSlice, memberTexts } from '../../json/slices.js'
-import type { AppendedEntry } from '../../log/append/append_request.js'
+import { type AppendedEntry, RETRACTION_TYPE } from '../../log/append/append_request.js'
 import { messageEntry } from '../../log/append/message_entry.js'
 import type { AppendEntriesBody } from '../../log/entry_schema.js'
 import type { AddEventBody } from '../../log/event_schema.js'
@@ -14,7 +14,13 @@ export function eventEntry(
   members: Map<string, string>,
   bytes: number,
   given?: string,
+  place = '',
 ): AppendedEntry {
+  if (type === RETRACTION_TYPE)
+    throw new AnnalsError(
+      'invalid_request',
+      `${place}/type must not be ${RETRACTION_TYPE}: POST …/retractions retracts entries and appends this event.`,
+    )
   return {
     id: given ?? newId(),
     id_given: given !== undefined,
@@ -70,7 +76,7 @@ export function batchEntries(body: AppendEntriesBody, text: string, all_bytes: n
     const members = memberTexts(text, from)
     const length = isOneByteEach ? to - from : Buffer.byteLength(text.slice(from, to))
     const bytes = length + spread
-    if (entry.kind === 'event') return eventEntry(entry, members, bytes, given)
+    if (entry.kind === 'event') return eventEntry(entry, members, bytes, given, `/entries/${index}`)
     const id = given ?? newId()
     checkObjectBytes(`/entries/${index}/meta`, entry.meta)
     const { format = 'openai', key = null } = entry

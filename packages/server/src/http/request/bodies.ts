@@ -7,7 +7,7 @@ import { memberTexts } from '../../json/slices.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from '../../learning/learning_space_schema.js'
 import type { AppendedEntry } from '../../log/append/append_request.js'
 import { messageEntry } from '../../log/append/message_entry.js'
-import { AppendEntriesBody } from '../../log/entry_schema.js'
+import { AppendEntriesBody, RetractEntriesBody } from '../../log/entry_schema.js'
 import { AddEventBody } from '../../log/event_schema.js'
 import { AddMessageBody, PatchMetaBody } from '../../log/message_schema.js'
 import { ChangeProjectBody, CreateProjectBody, CreateTokenBody } from '../../projects/project_schema.js'
@@ -82,6 +82,7 @@ export const BODIES = {
   addEvent: [AddEventBody, takeEvent],
   addMessage: [AddMessageBody, takeMessage],
   appendEntries: [AppendEntriesBody, takeEntries],
+  retractEntries: [RetractEntriesBody, takeWhole],
   createSession: [CreateSessionBody, takeSession],
   flushSession: [EmptyBody, takeWhole],
   copySession: [CopySessionBody, takeCopy],

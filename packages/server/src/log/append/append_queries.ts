@@ -1,6 +1,7 @@
 import { timestampText } from '../../lists/resource_json.js'
-import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
+import { RETRACTION_TYPE } from './append_request.js'
+import { RETRACT, RETRACTION_VARIABLES } from './retraction_queries.js'
 
 /** The index of a head's session in `p_sessions`, which is sorted: a binary search. */
 const PLACE = 'width_bucket(h.session_id, p_sessions)'
@@ -62,7 +63,7 @@ const STORE = `
       p_formats, p_entry_keys),
     jsonb_array_elements(p_data), jsonb_array_elements(p_metas)
   ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, key, data, meta)
-  WHERE open_seqs[i.place] IS NOT NULL;
+  WHERE open_seqs[i.place] IS NOT NULL AND i.type IS DISTINCT FROM '${RETRACTION_TYPE}';${RETRACT}
   IF p_sessions_of_messages IS NOT NULL THEN
     SELECT string_agg(width_bucket(s.id, p_sessions)::text, ',') INTO untracked
     FROM sessions s
@@ -93,7 +94,7 @@ const ANSWER = `
     FROM unnest(p_wanted) WITH ORDINALITY AS w(place, ord);
   END IF;
   RETURN concat(array_to_string(last_seqs, ',', ''), E'\\n', later, E'\\n', ${timestampText('now()')}, E'\\n',
-    array_to_string(last_messages, ',', ''), E'\\n', untracked, wanted);`
+    array_to_string(last_messages, ',', ''), E'\\n', untracked, wanted, retracted);`
 
 /**
  * One flush: every append of one project that waited for the same commit, in one call.
@@ -119,12 +120,12 @@ const ANSWER = `
  * `p_key_places` (index of its session), `p_key_firsts` and `p_key_lasts` (first and last index of its seqs in the
  * following), `p_key_behind` (positions after the head, 0 for an entry stored before) and `p_key_known_seqs` (the seqs
  * of those). `p_wanted`: indexes (from 1) of the entries whose data and meta are returned as the database writes them,
- * or null.
+ * or null. `p_retractions`: see retraction_queries.ts.
  *
  * Answer: lines. For the sessions in order, separated by commas, the last seqs before this flush (empty: no such
  * session), and the times that are later than now (an empty line if none is); then now, the last messages before
  * (an empty line for a flush of only events), and the indexes of the sessions with task tracking disabled. Two more
- * lines for each element of `p_wanted`: data, and meta, which may be empty.
+ * lines for each element of `p_wanted`: data, and meta, which may be empty. One for each retraction: its data.
  */
 export const APPEND_ENTRIES = storedFunction(
   'append_entries',
@@ -159,6 +160,7 @@ export const APPEND_ENTRIES = storedFunction(
     p_key_behind: 'int[]',
     p_key_known_seqs: 'bigint[]',
     p_wanted: 'int[]',
+    p_retractions: 'jsonb',
   },
   `DECLARE
   last_seqs bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_sessions)]);
@@ -170,59 +172,14 @@ export const APPEND_ENTRIES = storedFunction(
   later text;
   untracked text;
   wanted text;
+  retracted text;
   place_of_head int;
   seq_of_head bigint;
   time_of_head timestamptz;
-  message_of_head uuid;
+  message_of_head uuid;${RETRACTION_VARIABLES}
 BEGIN
   IF p_kinds IS NULL THEN${STORE_EVENTS}
   ELSE${STORE}
   END IF;${REMEMBER}${ANSWER}
 END`,
-)
-
-/** The answers to idempotency keys. Parameters: $1 project, $2 keys. */
-export const FIND_APPEND_KEYS = prepared(
-  'find_append_keys',
-  `
-SELECT k.key, k.request_hash, k.owner_id, array_to_string(k.seqs, ',') AS seqs
-FROM unnest($2::text[]) AS x(key)
-JOIN LATERAL (
-  SELECT p.key, p.request_hash, p.owner_id, p.seqs FROM idempotency_keys p WHERE p.project_id = $1 AND p.key = x.key LIMIT 1
-) k ON true`,
-)
-
-/**
- * Entries that are already stored, by session and id, and whether they differ from those to be stored under the same
- * ids. `place` (from 1) is the index of the given entry. Parameters: $1 project; one element per entry: $2 session,
- * $3 id, $4 kind, $5 type, $6 format, $7 key, $8 data and $9 meta as JSON arrays.
- */
-export const FIND_KNOWN_APPENDS = prepared(
-  'find_known_appends',
-  `
-SELECT x.place, e.seq, e.kind <> x.kind OR e.type IS DISTINCT FROM x.type OR e.format IS DISTINCT FROM x.format
-  OR e.key IS DISTINCT FROM x.key OR e.data <> x.data OR e.meta IS DISTINCT FROM nullif(x.meta, 'null') AS differs
-FROM ROWS FROM (
-  unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[]),
-  jsonb_array_elements($8::jsonb), jsonb_array_elements($9::jsonb)
-) WITH ORDINALITY AS x(session_id, id, kind, type, format, key, data, meta, place)
-JOIN LATERAL (
-  SELECT o.seq, o.kind, o.type, o.format, o.key, o.data, o.meta
-  FROM entries o WHERE o.project_id = $1 AND o.session_id = x.session_id AND o.id = x.id LIMIT 1
-) e ON true`,
-)
-
-/**
- * Entries by their seqs, in the given order, for the answers to retries: what was stored, as it was first answered.
- * Parameters: $1 project, $2 session, $3 seqs.
- */
-export const READ_APPENDED_ENTRIES = prepared(
-  'read_appended_entries',
-  `
-SELECT e.seq, e.id, e.kind, e.type, e.format, e.role, e.key, e.data::text AS data, e.meta::text AS meta, e.parent_id,
-  ${timestampText('e.created_at')} AS time, s.disable_task_tracking
-FROM unnest($3::bigint[]) WITH ORDINALITY AS w(seq, ord)
-JOIN entries e ON e.project_id = $1 AND e.session_id = $2 AND e.seq = w.seq
-JOIN sessions s ON s.project_id = $1 AND s.id = $2
-ORDER BY w.ord`,
 )

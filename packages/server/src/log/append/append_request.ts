@@ -25,12 +25,20 @@ export interface AppendedEntry {
   meta: string | null
 }
 
+/** Which live entries a retraction retracts, of those before it. */
+export type Retraction =
+  | { seqs: number[] }
+  | { after_seq: number }
+  | { last: number; kind?: 'event' | 'message' | undefined; type?: string | undefined }
+
 /** One request to append: a single event, a single message, or an atomic batch of both (`entries`). */
 export interface AppendRequest {
   project_id: string
   session_id: string
   kind: 'event' | 'message' | 'entries'
   entries: readonly AppendedEntry[]
+  /** What the only entry, an event of RETRACTION_TYPE, retracts. */
+  retraction?: Retraction | undefined
   /** Append only if the session's last seq still has this value. */
   if_match?: number | undefined
   idempotency?: IdempotencyKey | undefined

@@ -28,8 +28,7 @@ export function cutFlush(
   for (; index < waiting.length; index++) {
     const pending = waiting[index]!
     const { request } = pending
-    const full =
-      entries + request.entries.length > FLUSH_ENTRIES_MAX || bytes + pending.bytes > FLUSH_BYTES_MAX
+    const full = entries + entriesOf(request) > FLUSH_ENTRIES_MAX || bytes + pending.bytes > FLUSH_BYTES_MAX
     if (full && taken.length > 0) break
     const leader = request.idempotency && byKey.get(request.idempotency.key)
     if (leader && leader.request.idempotency?.request_hash === request.idempotency?.request_hash) {
@@ -53,11 +52,18 @@ export function cutFlush(
     if (request.if_match !== undefined) conditionalSessions.add(request.session_id)
     if (request.idempotency) byKey.set(request.idempotency.key, pending)
     for (const id of ids) givenIds.add(id)
-    entries += request.entries.length
+    entries += entriesOf(request)
     bytes += pending.bytes
   }
   for (; index < waiting.length; index++) deferred.push(waiting[index]!)
   return { taken, deferred }
+}
+
+/** How many entries a request stores and changes; as many as a flush has where nobody knows. */
+function entriesOf({ entries, retraction }: AppendRequest): number {
+  if (!retraction) return entries.length
+  if ('seqs' in retraction) return retraction.seqs.length
+  return 'last' in retraction ? retraction.last : FLUSH_ENTRIES_MAX
 }
 
 function givenIdsOf({ session_id, entries }: AppendRequest): string[] {

@@ -1,14 +1,21 @@
-import { plainArray, textArray } from '../../postgres/array_literal.js'
+import { plainArray } from '../../postgres/array_literal.js'
 import type { Parameter } from '../../postgres/database.js'
-import type { AppendedEntry, AppendRequest, IdempotencyKey } from './append_request.js'
+import { type AppendedEntry, type AppendRequest, RETRACTION_TYPE } from './append_request.js'
+import {
+  entryParameters,
+  keyParameters,
+  moreParameters,
+  NO_MORE,
+  retractionParameter,
+  retractionsOf,
+  sessionParameters,
+} from './flush_parameters.js'
 
 /** A request to be stored, and the seqs, by id, of those of its entries that are stored already. */
 export interface OpenAppend {
   request: AppendRequest
   known: ReadonlyMap<string, number>
 }
-
-type KeyedAppend = OpenAppend & { request: { idempotency: IdempotencyKey } }
 
 /** The position of one entry: so many after its session's head, or the seq that it already has. */
 export interface Place {
@@ -23,7 +30,7 @@ export interface Place {
 }
 
 /** One session's part of a flush. */
-interface SessionPart {
+export interface SessionPart {
   session_id: string
   if_match: number | null
   new_entries: number
@@ -31,7 +38,8 @@ interface SessionPart {
   new_bytes: number
   last_message_id: string | null
   has_messages: boolean
-  has_keys: boolean
+  /** Events without keys only. */
+  is_plain: boolean
   requests: OpenAppend[]
 }
 
@@ -41,6 +49,8 @@ export interface FlushPlan {
   parameters: Parameter[]
   /** The entries that are returned as the database writes them, in the order of the parameters. */
   wanted: AppendedEntry[]
+  /** The retractions that are carried out, in the order of the answer's lines. */
+  retractions: AppendedEntry[]
   /** The entries of each request. */
   placed: ReadonlyMap<OpenAppend, Place[]>
 }
@@ -74,8 +84,14 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     ...(parts.every(isOfEvents) ? NO_MORE : moreParameters(parts, added)),
     ...keyParameters(placed),
     wantedBack.length === 0 ? null : plainArray(wantedBack),
+    retractionParameter(placed),
   ]
-  return { parameters, wanted: wantedBack.map((index) => added[index - 1]!.entry), placed }
+  return {
+    parameters,
+    wanted: wantedBack.map((index) => added[index - 1]!.entry),
+    retractions: retractionsOf(placed).map(([, { entry }]) => entry),
+    placed,
+  }
 }
 
 function partsOf(open: readonly OpenAppend[]): SessionPart[] {
@@ -103,7 +119,7 @@ function emptyPart(session_id: string): SessionPart {
     new_bytes: 0,
     last_message_id: null,
     has_messages: false,
-    has_keys: false,
+    is_plain: true,
     requests: [],
   }
 }
@@ -116,7 +132,7 @@ function place(
 ): Place {
   const isMessage = entry.kind === 'message'
   if (isMessage) part.has_messages = true
-  if (entry.key !== null) part.has_keys = true
+  if (isMessage || entry.key !== null || entry.type === RETRACTION_TYPE) part.is_plain = false
   const known_seq = known.get(entry.id) ?? 0
   if (known_seq > 0) return { entry, session, behind: 0, known_seq, parent_id: null, is_first_message: false }
   part.new_entries += 1
@@ -129,109 +145,6 @@ function place(
 }
 
 /** Whether a session only gets new, unconditional events without keys, so that its head need not be known. */
-function isOfEvents({ has_messages, has_keys, if_match, new_entries }: SessionPart): boolean {
-  return !has_messages && !has_keys && if_match === null && new_entries > 0
-}
-
-function sessionParameters(parts: SessionPart[]): string[] {
-  return [
-    plainArray(parts.map((part) => part.session_id)),
-    plainArray(parts.map((part) => part.new_entries)),
-    plainArray(parts.map((part) => part.new_bytes)),
-  ]
-}
-
-function entryParameters(added: Place[]): string[] {
-  return [
-    plainArray(added.map((one) => one.session + 1)),
-    plainArray(added.map((one) => one.behind)),
-    plainArray(added.map((one) => one.entry.id)),
-    plainArray(added.map((one) => one.entry.bytes)),
-    textArray(added.map((one) => one.entry.type)),
-    dataParameter(added),
-  ]
-}
-
-/** What a flush of events alone does without. */
-const NO_MORE = Array.from({ length: 12 }, () => null)
-
-function moreParameters(parts: SessionPart[], added: Place[]): Array<string | null> {
-  const metas = added.map((one) => one.entry.meta)
-  const texts = (of: (entry: AppendedEntry) => string | null) =>
-    optionalArray(
-      added.map(({ entry }) => of(entry)),
-      textArray,
-    )
-  const ofMessages = parts.filter((part) => part.has_messages).map((part) => part.session_id)
-  return [
-    optionalArray(parts.map((part) => part.if_match)),
-    plainArray(parts.map((part) => part.new_tokens)),
-    optionalArray(parts.map((part) => part.last_message_id)),
-    optionalArray(added.map((one) => one.parent_id)),
-    optionalArray(added.map((one) => one.is_first_message || null)),
-    plainArray(added.map((one) => one.entry.tokens)),
-    textArray(added.map((one) => one.entry.kind)),
-    texts(({ role }) => role),
-    texts(({ format }) => format),
-    texts(({ key }) => key),
-    metas.every(isNull) ? '[]' : `[${metas.map((meta) => meta ?? 'null').join(',')}]`,
-    ofMessages.length === 0 ? null : plainArray(ofMessages),
-  ]
-}
-
-function dataParameter(added: Place[]): string {
-  return `[${added.map((one) => one.entry.data).join(',')}]`
-}
-
-/**
- * Replaces an array without values by an empty one, which means the same because `unnest` fills up with nulls. Most
- * flushes have no messages.
- */
-function optionalArray<T extends string | number | true>(
-  values: ReadonlyArray<T | null>,
-  written: (values: ReadonlyArray<T | null>) => string = plainArray,
-): string {
-  return values.every(isNull) ? '{}' : written(values)
-}
-
-function isNull(value: unknown): value is null {
-  return value === null
-}
-
-const NO_KEYS = Array.from({ length: 7 }, () => null)
-
-function keyParameters(placed: FlushPlan['placed']): Array<string | null> {
-  const keyed = inOrderOfKeys(placed)
-  if (keyed.length === 0) return NO_KEYS
-  const keys: string[] = []
-  const hashes: string[] = []
-  const sessions: number[] = []
-  const firsts: number[] = []
-  const lasts: number[] = []
-  const places: Place[] = []
-  for (const [{ request }, own] of keyed) {
-    keys.push(request.idempotency.key)
-    hashes.push(request.idempotency.request_hash)
-    sessions.push(own[0]!.session + 1)
-    firsts.push(places.length + 1)
-    places.push(...own)
-    lasts.push(places.length)
-  }
-  return [
-    textArray(keys),
-    textArray(hashes),
-    plainArray(sessions),
-    plainArray(firsts),
-    plainArray(lasts),
-    plainArray(places.map((one) => one.behind)),
-    plainArray(places.map((one) => one.known_seq)),
-  ]
-}
-
-/** Requests with a key, in the order in which every flush inserts keys, so that two flushes cannot deadlock. */
-function inOrderOfKeys(placed: FlushPlan['placed']): Array<[KeyedAppend, Place[]]> {
-  const keyed = [...placed].filter(
-    (each): each is [KeyedAppend, Place[]] => each[0].request.idempotency !== undefined,
-  )
-  return keyed.sort(([a], [b]) => (a.request.idempotency.key < b.request.idempotency.key ? -1 : 1))
+function isOfEvents({ is_plain, if_match, new_entries }: SessionPart): boolean {
+  return is_plain && if_match === null && new_entries > 0
 }

@@ -1,9 +1,9 @@
 import { AnnalsError, notFound } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
 import { appendAnswer, storedAnswer } from './append_answer.js'
-import { READ_APPENDED_ENTRIES } from './append_queries.js'
 import { type AppendAnswer, type AppendedEntry, AppendInDoubt } from './append_request.js'
 import type { FlushPlan, Place } from './flush_plan.js'
+import { READ_APPENDED_ENTRIES } from './known_append_queries.js'
 import { fail, type PendingAppend, succeed } from './pending_append.js'
 
 /** What a flush found for one session: its previous head, and the time of its entries. */
@@ -22,7 +22,7 @@ export interface FlushResult {
 
 /** Reads the answer of APPEND_ENTRIES to a plan. */
 export function readResult(plan: FlushPlan, answer: string): FlushResult {
-  const [last_seqs = '', times = '', now = '', last_messages = '', untracked = '', ...wanted] =
+  const [last_seqs = '', times = '', now = '', last_messages = '', untracked = '', ...more] =
     answer.split('\n')
   const timeOf = times.split(',')
   const lastMessageOf = last_messages.split(',')
@@ -38,10 +38,14 @@ export function readResult(plan: FlushPlan, answer: string): FlushResult {
         },
   )
   const rewritten = plan.wanted.map((entry, index) => {
-    const [data, meta] = wanted.slice(2 * index, 2 * index + 2)
+    const [data, meta] = more.slice(2 * index, 2 * index + 2)
     return [entry, { data: data!, meta: meta || null }] as const
   })
-  return { heads, rewritten: new Map(rewritten) }
+  const retracted = plan.retractions.map((entry, index) => {
+    const data = more[2 * plan.wanted.length + index]!
+    return [entry, { data, meta: null }] as const
+  })
+  return { heads, rewritten: new Map([...rewritten, ...retracted]) }
 }
 
 /**

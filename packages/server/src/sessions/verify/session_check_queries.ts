@@ -47,6 +47,14 @@ export const SESSION_CHECKS = {
     detail: `'kind ' || l.kind || ', bytes ' || l.bytes || ', tokens ' || l.tokens
       || CASE WHEN l.is_formed THEN '' ELSE ', and a column is set or missing against its kind' END`,
   },
+  retraction_mark: {
+    from: 'mark m',
+    session: 'm.session_id',
+    where: 'm.retracted_by IS DISTINCT FROM m.retraction_seq',
+    place: "'seq ' || m.seq",
+    detail: `coalesce('retracted_by is ' || m.retracted_by || ', and no such retraction names it',
+      'the retraction at seq ' || m.retraction_seq || ' names it, and it is not marked so')`,
+  },
   head_last_seq: {
     means: 'the last seq of the head is not that of the log',
     todo: HEAD,

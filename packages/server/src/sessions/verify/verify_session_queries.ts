@@ -1,4 +1,5 @@
 import { findingsSql, notErased, termsOf } from '../../lifecycle/verify/check.js'
+import { RETRACTION_TYPE } from '../../log/append/append_request.js'
 import { planned } from '../../postgres/statement.js'
 import { SESSION_CHECKS } from './session_check_queries.js'
 
@@ -32,6 +33,7 @@ WITH session AS MATERIALIZED (
   SELECT h.* FROM session_heads h WHERE h.project_id = $1 AND ${within('h.session_id')}
 ), log AS MATERIALIZED (
   SELECT e.session_id, e.seq, e.id, e.parent_id, e.kind, e.bytes, e.tokens, e.created_at, e.updated_at,
+    e.retracted_by, CASE WHEN e.type = '${RETRACTION_TYPE}' THEN e.data -> 'seqs' END AS retracted_seqs,
     CASE e.kind
       WHEN 'event' THEN e.type IS NOT NULL AND num_nulls(e.role, e.format, e.meta, e.patched_meta) = 4
       WHEN 'message' THEN e.type IS NULL AND num_nulls(e.role, e.format, e.meta) = 0
@@ -42,9 +44,17 @@ WITH session AS MATERIALIZED (
   WHERE e.project_id = $1 AND ${within('e.session_id')} AND ${notErased('e.session_id')}
   WINDOW log AS (PARTITION BY e.session_id ORDER BY e.seq),
     same_kind AS (PARTITION BY e.session_id, e.kind ORDER BY e.seq)
+), retraction AS MATERIALIZED (
+  SELECT l.session_id, l.seq AS retraction_seq, x.seq::bigint AS seq
+  FROM log l CROSS JOIN LATERAL jsonb_array_elements_text(l.retracted_seqs) AS x (seq)
+  WHERE jsonb_typeof(l.retracted_seqs) = 'array' AND x.seq ~ '^[0-9]{1,18}$'
+), mark AS MATERIALIZED (
+  SELECT coalesce(l.session_id, r.session_id) AS session_id, coalesce(l.seq, r.seq) AS seq, l.retracted_by, r.retraction_seq
+  FROM (SELECT m.session_id, m.seq, m.retracted_by FROM log m WHERE m.retracted_by IS NOT NULL) l
+  FULL JOIN retraction r ON r.session_id = l.session_id AND r.seq = l.seq AND r.retraction_seq = l.retracted_by
 ), sums AS MATERIALIZED (
   SELECT l.session_id, count(*) AS entries, count(*) FILTER (WHERE l.kind = 'message') AS messages, max(l.seq) AS last_seq,
-    sum(l.tokens) AS tokens, sum(l.bytes) AS bytes, greatest(max(l.created_at), max(l.updated_at)) AS updated_at,
+    sum(l.tokens) FILTER (WHERE l.retracted_by IS NULL) AS tokens, sum(l.bytes) AS bytes, greatest(max(l.created_at), max(l.updated_at)) AS updated_at,
     max(l.id::text) FILTER (WHERE l.is_last AND l.kind = 'message')::uuid AS last_message_id
   FROM log l GROUP BY l.session_id
 ), whole AS MATERIALIZED (

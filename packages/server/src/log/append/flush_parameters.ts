@@ -1,0 +1,133 @@
+import { plainArray, textArray } from '../../postgres/array_literal.js'
+import type { AppendedEntry, IdempotencyKey, Retraction } from './append_request.js'
+import type { FlushPlan, OpenAppend, Place, SessionPart } from './flush_plan.js'
+
+/** The parameters of APPEND_ENTRIES. */
+
+type RetractingAppend = OpenAppend & { request: { retraction: Retraction } }
+type KeyedAppend = OpenAppend & { request: { idempotency: IdempotencyKey } }
+
+export function sessionParameters(parts: SessionPart[]): string[] {
+  return [
+    plainArray(parts.map((part) => part.session_id)),
+    plainArray(parts.map((part) => part.new_entries)),
+    plainArray(parts.map((part) => part.new_bytes)),
+  ]
+}
+
+export function entryParameters(added: Place[]): string[] {
+  return [
+    plainArray(added.map((one) => one.session + 1)),
+    plainArray(added.map((one) => one.behind)),
+    plainArray(added.map((one) => one.entry.id)),
+    plainArray(added.map((one) => one.entry.bytes)),
+    textArray(added.map((one) => one.entry.type)),
+    dataParameter(added),
+  ]
+}
+
+/** What a flush of events alone does without. */
+export const NO_MORE = Array.from({ length: 12 }, () => null)
+
+export function moreParameters(parts: SessionPart[], added: Place[]): Array<string | null> {
+  const metas = added.map((one) => one.entry.meta)
+  const texts = (of: (entry: AppendedEntry) => string | null) =>
+    optionalArray(
+      added.map(({ entry }) => of(entry)),
+      textArray,
+    )
+  const ofMessages = parts.filter((part) => part.has_messages).map((part) => part.session_id)
+  return [
+    optionalArray(parts.map((part) => part.if_match)),
+    plainArray(parts.map((part) => part.new_tokens)),
+    optionalArray(parts.map((part) => part.last_message_id)),
+    optionalArray(added.map((one) => one.parent_id)),
+    optionalArray(added.map((one) => one.is_first_message || null)),
+    plainArray(added.map((one) => one.entry.tokens)),
+    textArray(added.map((one) => one.entry.kind)),
+    texts(({ role }) => role),
+    texts(({ format }) => format),
+    texts(({ key }) => key),
+    metas.every(isNull) ? '[]' : `[${metas.map((meta) => meta ?? 'null').join(',')}]`,
+    ofMessages.length === 0 ? null : plainArray(ofMessages),
+  ]
+}
+
+function dataParameter(added: Place[]): string {
+  return `[${added.map((one) => one.entry.data).join(',')}]`
+}
+
+/**
+ * Replaces an array without values by an empty one, which means the same because `unnest` fills up with nulls. Most
+ * flushes have no messages.
+ */
+function optionalArray<T extends string | number | true>(
+  values: ReadonlyArray<T | null>,
+  written: (values: ReadonlyArray<T | null>) => string = plainArray,
+): string {
+  return values.every(isNull) ? '{}' : written(values)
+}
+
+function isNull(value: unknown): value is null {
+  return value === null
+}
+
+const NO_KEYS = Array.from({ length: 7 }, () => null)
+
+export function keyParameters(placed: FlushPlan['placed']): Array<string | null> {
+  const keyed = inOrderOfKeys(placed)
+  if (keyed.length === 0) return NO_KEYS
+  const keys: string[] = []
+  const hashes: string[] = []
+  const sessions: number[] = []
+  const firsts: number[] = []
+  const lasts: number[] = []
+  const places: Place[] = []
+  for (const [{ request }, own] of keyed) {
+    keys.push(request.idempotency.key)
+    hashes.push(request.idempotency.request_hash)
+    sessions.push(own[0]!.session + 1)
+    firsts.push(places.length + 1)
+    places.push(...own)
+    lasts.push(places.length)
+  }
+  return [
+    textArray(keys),
+    textArray(hashes),
+    plainArray(sessions),
+    plainArray(firsts),
+    plainArray(lasts),
+    plainArray(places.map((one) => one.behind)),
+    plainArray(places.map((one) => one.known_seq)),
+  ]
+}
+
+/** Requests with a key, in the order in which every flush inserts keys, so that two flushes cannot deadlock. */
+function inOrderOfKeys(placed: FlushPlan['placed']): Array<[KeyedAppend, Place[]]> {
+  const keyed = [...placed].filter(
+    (each): each is [KeyedAppend, Place[]] => each[0].request.idempotency !== undefined,
+  )
+  return keyed.sort(([a], [b]) => (a.request.idempotency.key < b.request.idempotency.key ? -1 : 1))
+}
+
+/** The retractions that are new, a session's together and in their order. */
+export function retractionsOf(placed: FlushPlan['placed']): Array<[RetractingAppend, Place]> {
+  return [...placed].flatMap(([one, [place]]) =>
+    isRetracting(one) && place!.behind > 0 ? [[one, place!] as [RetractingAppend, Place]] : [],
+  )
+}
+
+function isRetracting(one: OpenAppend): one is RetractingAppend {
+  return one.request.retraction !== undefined
+}
+
+export function retractionParameter(placed: FlushPlan['placed']): string | null {
+  const parts = new Map<number, object[]>()
+  for (const [{ request }, { entry, session, behind }] of retractionsOf(placed)) {
+    const { id, bytes } = entry
+    const retractions = parts.get(session) ?? []
+    parts.set(session, [...retractions, { behind, id, bytes, ...request.retraction }])
+  }
+  if (parts.size === 0) return null
+  return JSON.stringify([...parts].map(([session, retractions]) => ({ place: session + 1, retractions })))
+}

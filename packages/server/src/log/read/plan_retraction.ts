@@ -1,0 +1,62 @@
+import { AnnalsError } from '../../errors.js'
+import { RETRACTED_AFTER_MAX } from '../../limits.js'
+import type { Queryable } from '../../postgres/database.js'
+import { RETRACTION_TYPE, type Retraction } from '../append/append_request.js'
+import type { RetractEntriesBody } from '../entry_schema.js'
+import { readLastSeq } from './read_log.js'
+import { findIds } from './read_places.js'
+
+/**
+ * What a request asks to retract, or why it is refused. Entries never disappear and are never made live again, so what
+ * is found here still holds when the retraction is stored.
+ */
+export async function planRetraction(
+  database: Queryable,
+  session: { project_id: string; session_id: string },
+  body: RetractEntriesBody,
+): Promise<Retraction | AnnalsError> {
+  try {
+    return await plan(database, session, body)
+  } catch (error) {
+    if (error instanceof AnnalsError && error.error !== 'unavailable') return error
+    throw error
+  }
+}
+
+async function plan(
+  database: Queryable,
+  session: { project_id: string; session_id: string },
+  { ids, after_seq, last, kind, type }: RetractEntriesBody,
+): Promise<Retraction> {
+  const given = [ids, after_seq, last].filter((one) => one !== undefined)
+  if (given.length !== 1) throw invalid('The body must have exactly one of ids, after_seq and last.')
+  if (last !== undefined) return { last, kind, type }
+  if (kind !== undefined || type !== undefined)
+    throw invalid(`/${kind === undefined ? 'type' : 'kind'} is only taken with last.`)
+  if (ids) return { seqs: await seqsOf(database, session, ids) }
+  const last_seq = await readLastSeq(database, session.project_id, session.session_id, after_seq)
+  if (last_seq - after_seq! > RETRACTED_AFTER_MAX)
+    throw invalid(
+      `/after_seq has ${last_seq - after_seq!} entries behind it, and one request retracts ${RETRACTED_AFTER_MAX}. Fork the session at that seq instead: POST …/copy with up_to_seq.`,
+    )
+  return { after_seq: after_seq! }
+}
+
+async function seqsOf(
+  database: Queryable,
+  session: { project_id: string; session_id: string },
+  ids: string[],
+): Promise<number[]> {
+  const found = await findIds(database, session, ids)
+  return found.map((entry, index) => {
+    if (!entry)
+      throw new AnnalsError('entry_not_found', `/ids/${index} is not the id of an entry in this session.`)
+    if (entry.type === RETRACTION_TYPE)
+      throw invalid(`/ids/${index} is a retraction, which cannot be retracted.`)
+    return entry.seq
+  })
+}
+
+function invalid(message: string): AnnalsError {
+  return new AnnalsError('invalid_request', message)
+}

@@ -1,0 +1,100 @@
+import { responses } from '../contract/responses.js'
+import { NoQuery } from '../contract/schema.js'
+import { AnnalsError } from '../errors.js'
+import { appendWithinQuota } from '../http/admission/quotas.js'
+import { answerChunks } from '../http/answer/answer_chunks.js'
+import { mayRead } from '../http/answer/only_sent.js'
+import type { AppServer } from '../http/app_server.js'
+import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
+import { takeWhole } from '../http/request/bodies.js'
+import { takeBody } from '../http/request/taken_body.js'
+import type { AppParts } from '../http/service_context.js'
+import { newId } from '../ids.js'
+import { SessionParams } from '../sessions/session_schema.js'
+import { type AppendedEntry, AppendInDoubt, RETRACTION_TYPE } from './append/append_request.js'
+import { RetractEntriesBody, RetractedEntries } from './entry_schema.js'
+import { AppendHeaders } from './event_schema.js'
+import { planRetraction } from './read/plan_retraction.js'
+import { LogReader } from './read/read_log.js'
+
+const NO_SEQS = '{"seqs":[]}'
+
+/** Entries that count no longer, though they stay in the log. */
+export function retractionRoutes(app: AppServer, parts: AppParts): void {
+  app.post(
+    '/session/:session_id/retractions',
+    {
+      config: { appends: true },
+      schema: {
+        operationId: 'retractEntries',
+        summary: 'Retract entries of a session',
+        description:
+          'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs.',
+        tags: ['Timeline'],
+        params: SessionParams,
+        querystring: NoQuery,
+        headers: AppendHeaders,
+        body: RetractEntriesBody,
+        response: responses({
+          description: 'The event, and the entries that it retracted.',
+          data: RetractedEntries,
+          body: true,
+          idempotent: true,
+          errors: ['quota_exceeded', 'session_not_found', 'entry_not_found', 'seq_conflict', 'seq_ahead'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const session = { project_id: request.project_id, session_id: request.params.session_id }
+      const idempotency = idempotencyOf(request)
+      const plan = await planRetraction(request.database, session, takeBody(request, takeWhole))
+      const refusal = plan instanceof AnnalsError ? plan : undefined
+      // A retry is answered, even if the same request would be refused by now.
+      if (refusal && !idempotency) throw refusal
+      const outcome = await appendWithinQuota(parts, request, {
+        ...session,
+        kind: 'event',
+        entries: [retractionEvent()],
+        retraction: plan instanceof AnnalsError ? { seqs: [] } : plan,
+        if_match: ifMatchOf(request),
+        idempotency,
+        only_known: refusal,
+      })
+      markReplayed(reply, outcome.replayed)
+      const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
+      return answerChunks(reply, retracted(outcome.entries[0]!.json, log, mayRead(request)))
+    },
+  )
+}
+
+function retractionEvent(): AppendedEntry {
+  return {
+    id: newId(),
+    id_given: false,
+    kind: 'event',
+    type: RETRACTION_TYPE,
+    format: null,
+    role: null,
+    key: null,
+    bytes: NO_SEQS.length,
+    tokens: 0,
+    data: NO_SEQS,
+    meta: null,
+  }
+}
+
+async function* retracted(event: string, log: LogReader, isShown: boolean): AsyncGenerator<string> {
+  const { data } = JSON.parse(event) as { data: { seqs: number[] } }
+  let separator = ''
+  yield `{"retraction":${event},"items":[`
+  try {
+    for await (const entries of log.readSeqs(isShown ? data.seqs : [])) {
+      yield separator + entries.map(({ json }) => json).join(',')
+      separator = ','
+    }
+  } catch (error) {
+    // The retraction is stored, so no error may say that it is not.
+    throw new AppendInDoubt('the retracted entries could not be read', { cause: error })
+  }
+  yield ']}'
+}
