@@ -1,6 +1,6 @@
 import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { AppendedEntry, IdempotencyKey, Retraction } from './append_request.js'
-import type { FlushPlan, OpenAppend, Place, SessionPart } from './flush_plan.js'
+import type { OpenAppend, Place, PlacedAppends, SessionPart } from './flush_parts.js'
 
 /** The parameters of APPEND_ENTRIES. */
 
@@ -74,7 +74,7 @@ function isNull(value: unknown): value is null {
 
 const NO_KEYS = Array.from({ length: 7 }, () => null)
 
-export function keyParameters(placed: FlushPlan['placed']): Array<string | null> {
+export function keyParameters(placed: PlacedAppends): Array<string | null> {
   const keyed = inOrderOfKeys(placed)
   if (keyed.length === 0) return NO_KEYS
   const keys: string[] = []
@@ -103,7 +103,7 @@ export function keyParameters(placed: FlushPlan['placed']): Array<string | null>
 }
 
 /** Requests with a key, in the order in which every flush inserts keys, so that two flushes cannot deadlock. */
-function inOrderOfKeys(placed: FlushPlan['placed']): Array<[KeyedAppend, Place[]]> {
+function inOrderOfKeys(placed: PlacedAppends): Array<[KeyedAppend, Place[]]> {
   const keyed = [...placed].filter(
     (each): each is [KeyedAppend, Place[]] => each[0].request.idempotency !== undefined,
   )
@@ -111,7 +111,7 @@ function inOrderOfKeys(placed: FlushPlan['placed']): Array<[KeyedAppend, Place[]
 }
 
 /** The retractions that are new, a session's together and in their order. */
-export function retractionsOf(placed: FlushPlan['placed']): Array<[RetractingAppend, Place]> {
+export function retractionsOf(placed: PlacedAppends): Array<[RetractingAppend, Place]> {
   return [...placed].flatMap(([one, [place]]) =>
     isRetracting(one) && place!.behind > 0 ? [[one, place!] as [RetractingAppend, Place]] : [],
   )
@@ -121,7 +121,7 @@ function isRetracting(one: OpenAppend): one is RetractingAppend {
   return one.request.retraction !== undefined
 }
 
-export function retractionParameter(placed: FlushPlan['placed']): string | null {
+export function retractionParameter(placed: PlacedAppends): string | null {
   const parts = new Map<number, object[]>()
   for (const [{ request }, { entry, session, behind }] of retractionsOf(placed)) {
     const { id, bytes } = entry

@@ -1,6 +1,6 @@
 import { plainArray } from '../../postgres/array_literal.js'
 import type { Parameter } from '../../postgres/database.js'
-import { type AppendedEntry, type AppendRequest, RETRACTION_TYPE } from './append_request.js'
+import { type AppendedEntry, RETRACTION_TYPE } from './append_request.js'
 import {
   entryParameters,
   keyParameters,
@@ -10,38 +10,7 @@ import {
   retractionsOf,
   sessionParameters,
 } from './flush_parameters.js'
-
-/** A request to be stored, and the seqs, by id, of those of its entries that are stored already. */
-export interface OpenAppend {
-  request: AppendRequest
-  known: ReadonlyMap<string, number>
-}
-
-/** The position of one entry: so many after its session's head, or the seq that it already has. */
-export interface Place {
-  entry: AppendedEntry
-  /** The index of its session in the flush, from 0. */
-  session: number
-  behind: number
-  known_seq: number
-  /** The previous message in the flush; null for an event, and for the first message, which follows the head's. */
-  parent_id: string | null
-  is_first_message: boolean
-}
-
-/** One session's part of a flush. */
-export interface SessionPart {
-  session_id: string
-  if_match: number | null
-  new_entries: number
-  new_tokens: number
-  new_bytes: number
-  last_message_id: string | null
-  has_messages: boolean
-  /** Events without keys only. */
-  is_plain: boolean
-  requests: OpenAppend[]
-}
+import type { OpenAppend, Place, SessionPart } from './flush_parts.js'
 
 /** What a flush sends to the database, and where each request finds its entries in the result. */
 export interface FlushPlan {

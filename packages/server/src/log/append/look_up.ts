@@ -1,7 +1,7 @@
 import { AnnalsError, keyReused } from '../../errors.js'
 import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { Database } from '../../postgres/database.js'
-import type { OpenAppend } from './flush_plan.js'
+import type { OpenAppend } from './flush_parts.js'
 import { FIND_APPEND_KEYS, FIND_KNOWN_APPENDS } from './known_append_queries.js'
 import { fail, type PendingAppend } from './pending_append.js'
 import { readBack } from './settle.js'

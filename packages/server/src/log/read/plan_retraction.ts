@@ -2,9 +2,17 @@ import { AnnalsError } from '../../errors.js'
 import { RETRACTED_AFTER_MAX } from '../../limits.js'
 import type { Queryable } from '../../postgres/database.js'
 import { RETRACTION_TYPE, type Retraction } from '../append/append_request.js'
-import type { RetractEntriesBody } from '../entry_schema.js'
 import { readLastSeq } from './read_log.js'
 import { findIds } from './read_places.js'
+
+/** What a caller asks to retract: one of the first three, and with `last` what kind or type. */
+export interface AskedRetraction {
+  ids?: string[]
+  after_seq?: number
+  last?: number
+  kind?: 'event' | 'message'
+  type?: string
+}
 
 /**
  * What a request asks to retract, or why it is refused. Entries never disappear and are never made live again, so what
@@ -13,7 +21,7 @@ import { findIds } from './read_places.js'
 export async function planRetraction(
   database: Queryable,
   session: { project_id: string; session_id: string },
-  body: RetractEntriesBody,
+  body: AskedRetraction,
 ): Promise<Retraction | AnnalsError> {
   try {
     return await plan(database, session, body)
@@ -26,7 +34,7 @@ export async function planRetraction(
 async function plan(
   database: Queryable,
   session: { project_id: string; session_id: string },
-  { ids, after_seq, last, kind, type }: RetractEntriesBody,
+  { ids, after_seq, last, kind, type }: AskedRetraction,
 ): Promise<Retraction> {
   const given = [ids, after_seq, last].filter((one) => one !== undefined)
   if (given.length !== 1) throw invalid('The body must have exactly one of ids, after_seq and last.')

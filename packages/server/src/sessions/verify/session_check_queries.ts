@@ -54,6 +54,9 @@ export const SESSION_CHECKS = {
     place: "'seq ' || m.seq",
     detail: `coalesce('retracted_by is ' || m.retracted_by || ', and no such retraction names it',
       'the retraction at seq ' || m.retraction_seq || ' names it, and it is not marked so')`,
+    means:
+      'An entry is marked as retracted by no retraction, or a retraction names an entry that is not marked.',
+    todo: 'Rows were changed outside Annals. Export the session in its current state, and restore it from a backup.',
   },
   head_last_seq: {
     means: 'the last seq of the head is not that of the log',
