@@ -5,6 +5,7 @@ import { isOwner, type Table } from '../../packages/server/src/lifecycle/table.t
 import type { ListPosition } from '../../packages/server/src/lists/keyset_queries.ts'
 import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
+import { LAST_ACTIVITY } from '../../packages/server/src/sessions/last_activity.ts'
 import { SESSIONS } from '../../packages/server/src/sessions/session_queries.ts'
 
 const SOURCES = new URL('../../packages/server/src/', import.meta.url)
@@ -40,6 +41,8 @@ const CALLS: Record<string, unknown[][]> = {
   measureStatements: [[tables]],
   nextProjectStatements: [[all_tables]],
   exportOne: owners.map((table) => [table]),
+  leaseMarks: [[LAST_ACTIVITY]],
+  scanSlice: [['entries'], [LAST_ACTIVITY.name, LAST_ACTIVITY.isBehind]],
   listUsers: positions().map((position) => [ID, position]),
   readEntries: product(
     ['event', 'item', 'message', 'whole_message', 'message_id', 'message_meta'],

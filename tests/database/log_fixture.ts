@@ -115,7 +115,14 @@ export function eventRequest(
   { data, ...parts }: Partial<AppendRequest> & { data?: string } = {},
 ): AppendRequest {
   const entries = [anEntry(data ?? JSON.stringify({ mark: randomUUID() }))]
-  return { project_id, session_id, kind: 'event', entries, ...parts }
+  return {
+    project_id,
+    session_id,
+    kind: 'event',
+    entries,
+    unmarked_until: Number.POSITIVE_INFINITY,
+    ...parts,
+  }
 }
 
 /** A request to append a batch of events, with ids of the caller's where they are given. */
@@ -126,7 +133,7 @@ export function batchRequest(
   ids: string[] = [],
 ): AppendRequest {
   const entries = marks.map((mark, index) => anEntry(JSON.stringify({ mark }), ids[index]))
-  return { project_id, session_id, kind: 'entries', entries }
+  return { project_id, session_id, kind: 'entries', entries, unmarked_until: Number.POSITIVE_INFINITY }
 }
 
 function anEntry(data: string, given?: string): AppendedEntry {

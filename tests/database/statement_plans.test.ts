@@ -13,12 +13,15 @@ import { everyStatement } from './every_statement.ts'
 
 const TENANT_TABLES = [
   ...['users', 'sessions', 'session_heads', 'entries', 'idempotency_keys', 'learning_spaces', 'list_terms'],
+  ...['project_consumers', 'change_marks', 'change_cursors', 'session_activity', 'activity_terms'],
 ]
 
 /** What reads a whole project, or more, because that is its task; no request of a client waits for it. */
 const READS_ALL: Record<string, string> = {
   forget_idempotency_keys:
     'reads the oldest keys, whosever they are; they are few, as they are forgotten all the time',
+  find_marks: 'asks every project, now and then, for what waits; it is little',
+  find_scans: 'asks every project, now and then, for one row of each consumer',
   measure_project_export: 'counts what an export of a whole project will hold',
   verify_sessions: 'reads a range of ids, which is known when it is planned for its parameters',
 }
@@ -100,6 +103,12 @@ async function load(databaseUrl: string, from: number, until: number): Promise<v
     `INSERT INTO learning_spaces (project_id, id, user_id, meta, created_at, updated_at) SELECT project_id, id, user_id, document, created_at, created_at FROM (${rows}) g`,
     `INSERT INTO list_terms (project_id, term, created_at, item_id, signature) SELECT project_id, x.term, created_at, id, i.signature
      FROM (${rows}) g CROSS JOIN LATERAL index_terms('sessions', document, user_id) AS i CROSS JOIN LATERAL unnest(i.terms) AS x (term)`,
+    `INSERT INTO session_activity (project_id, session_id, active_at, terms) SELECT project_id, id, created_at, '{7}' FROM (${rows}) g`,
+    `INSERT INTO activity_terms (project_id, term, active_at, session_id, signature) SELECT project_id, x.term, created_at, id, i.signature
+     FROM (${rows}) g CROSS JOIN LATERAL index_terms('sessions', document, user_id) AS i CROSS JOIN LATERAL unnest(i.terms || 7::bigint) AS x (term)`,
+    `INSERT INTO change_marks (project_id, consumer, session_id, marked_at, due_at, failures) SELECT project_id, 'c', id, now(), created_at, 0 FROM (${rows}) g`,
+    `INSERT INTO change_cursors (project_id, consumer, session_id, seq) SELECT project_id, 'c', id, 1 FROM (${rows}) g`,
+    `INSERT INTO project_consumers (project_id, consumer, used_at, scan_at, sessions_scanned) SELECT md5('project ' || p)::uuid, 'c', now(), now(), 0 FROM generate_series(0, 20000) AS p ON CONFLICT DO NOTHING`,
     `INSERT INTO entries (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
      SELECT project_id, id, seq, created_at, created_at, md5(n || ' ' || seq)::uuid, 20, 1, 'event', 'a', '{}' FROM (${rows}) g, generate_series(1, 5) AS seq`,
     `INSERT INTO idempotency_keys (project_id, key, request_hash, owner_id, created_at, answer) SELECT project_id, 'key ' || n, 'hash', id, created_at, '{}' FROM (${rows}) g`,
@@ -176,4 +185,5 @@ function unbounded(plan: Plan, second: SecondColumns, limited = false, heap?: st
 
 const KEY_COLUMNS = new Set([
   ...['id', 'term', 'session_id', 'user_id', 'created_at', 'identifier', 'key', 'owner_id', 'seq', 'item_id'],
+  ...['active_at', 'due_at', 'consumer'],
 ])

@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * List the project's sessions
-         * @description In order of `created_at`. A walk by cursor returns every session that exists throughout it exactly once.
+         * @description In order of `created_at`, or of the last activity. A walk by cursor returns every session that exists throughout it exactly once.
          */
         get: operations["listSessions"];
         put?: never;
@@ -1170,6 +1170,8 @@ export interface operations {
                  * @example {"agent":"gpt-4o"}
                  */
                 filter_by_configs?: string;
+                /** @description What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`. */
+                order_by?: "created_at" | "last_activity";
                 /** @description Most items per page. It may change between pages. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */

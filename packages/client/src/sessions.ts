@@ -40,7 +40,10 @@ export class Sessions {
     this.configs = new SessionConfigs(transport)
   }
 
-  /** The project's sessions in order of `created_at`. */
+  /**
+   * The project's sessions in order of `created_at`, or of their last activity. A project that asks for the latter for the
+   * first time may get 503 `being_prepared`.
+   */
   list(query: SessionsQuery = {}, options?: CallOptions): List<Session> {
     return this.#list(['session'], query, options)
   }

@@ -32,6 +32,7 @@ const CATALOGUE = {
   rate_limited: { status: 429, retry_after_s: 1 },
   headers_too_large: { status: 431 },
   internal_error: { status: 500 },
+  being_prepared: { status: 503, retry_after_s: 5 },
   unavailable: { status: 503, retry_after_s: 1 },
   overloaded: { status: 503, retry_after_s: 1 },
 } as const satisfies Record<string, { status: number; retry_after_s?: number }>

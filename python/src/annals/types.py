@@ -310,6 +310,8 @@ class SessionsQuery(TypedDict):
     """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
     filter_by_configs: NotRequired[Mapping[str, object] | None]
     """A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing."""
+    order_by: NotRequired[Literal["created_at", "last_activity"] | None]
+    """What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`."""
     limit: NotRequired[int | None]
     """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]

@@ -46,6 +46,8 @@ const EXAMPLES: Record<ErrorName, string> = {
     'This API key may make 100 requests per second. Nothing was done; retry after the time in Retry-After.',
   headers_too_large: 'The request line and the headers are larger than 16384 bytes together. Send less.',
   internal_error: 'Something went wrong on the server. Find it in the log by its request id.',
+  being_prepared:
+    'This order is being prepared for the project: it was not asked for before. 120,000 sessions are done; retry shortly.',
   unavailable: 'The database cannot be reached at the moment. Nothing was stored; retry shortly.',
   overloaded: 'Too many appends are waiting to be stored. Nothing was stored; retry shortly.',
 }

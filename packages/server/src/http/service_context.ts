@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import type { Changes } from '../changes/changes.js'
 import type { Config } from '../configuration/config.js'
 import type { FairSemaphore } from '../fairness/fair_semaphore.js'
 import type { MemoryBudget } from '../fairness/memory_budget.js'
@@ -41,6 +42,8 @@ export interface AppParts {
   thread: WorkThread
   memory: MemoryBudget
   appender: Appender
+  /** Runs what looks at sessions that have changed. */
+  changes: Pick<Changes, 'prepare' | 'touched'>
   tokens: TokenDirectory
   feed: Feed
   usage: UsageDirectory

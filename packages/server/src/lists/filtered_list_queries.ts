@@ -22,6 +22,8 @@ export interface FilteredList {
   /** SQL of a row's JSON, from `t` and what is joined. */
   json: string
   join?: string
+  /** Another order than that of creation: what its cursors are named after, and its pages. */
+  order?: { name: string; page(filter: ListFilter, position: ListPosition): ListStatement }
 }
 
 /** A listed row belongs to the user with the identifier in $5; to none, if there is none. */
@@ -29,10 +31,12 @@ const OF_USER = 't.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 A
 
 /** A page of a list, one row more than `limit` if there are more. */
 export function filteredList(
-  { list, json, join = '' }: FilteredList,
-  { project_id, user, document }: ListFilter,
+  { list, json, join = '', order }: FilteredList,
+  filter: ListFilter,
   position: ListPosition,
 ): ListStatement {
+  if (order) return order.page(filter, position)
+  const { project_id, user, document } = filter
   const { table } = list
   const direction = directionOf(position)
   const parts = { table, json, join, direction }

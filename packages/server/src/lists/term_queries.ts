@@ -13,6 +13,25 @@ export interface TermedList {
   readonly document: string
 }
 
+/** A table of terms, with its columns for the place in the order: the time, and the id that breaks ties. */
+export interface TermsIndex {
+  table: string
+  at: string
+  item_id: string
+}
+
+interface FilteredList {
+  name: string
+  list: TermedList
+  /** The index that is walked, whose terms are those of the list; by default in the order of created_at. */
+  index?: TermsIndex
+  json: string
+  join?: string
+  direction: Direction
+}
+
+const LIST_TERMS: TermsIndex = { table: 'list_terms', at: 'created_at', item_id: 'item_id' }
+
 /** Most terms of a filter that are used; more would cost more than they save. */
 const FILTER_TERMS_MAX = 16
 /** How many rows of each term are probed to find the rarest from here on. */
@@ -82,22 +101,17 @@ WHERE t.project_id = $1 AND t.term = g.term AND t.created_at = g.created_at AND 
  *
  * Parameters: as in listParameters, and $5 the filter as JSON, $6 the user's identifier or null.
  */
-export function termsStatement(parts: {
-  name: string
-  list: TermedList
-  json: string
-  join?: string
-  direction: Direction
-}): Statement {
-  const { name, list, json, join, direction } = parts
+export function termsStatement(parts: FilteredList): Statement {
+  const { name, list, index = LIST_TERMS, json, join, direction } = parts
+  const { table, at, item_id } = index
   const { order, behind } = direction
   const opposite = direction.name === 'asc' ? 'DESC' : 'ASC'
   const nearest = direction.name === 'asc' ? 'min' : 'max'
   const ofTerm = 't.project_id = $1 AND t.term = a.term'
-  const fromBegin = `(t.created_at, t.item_id) ${behind}= ((SELECT b.created_at FROM begins b), (SELECT b.item_id FROM begins b))`
-  const inOrder = `ORDER BY t.created_at ${order}, t.item_id ${order}`
-  const candidates = `t.signature & (SELECT s.mask FROM signed s) = (SELECT s.mask FROM signed s) AND ${hasAllTerms('t')}`
-  const matching = `SELECT r.* FROM ${list.table} r WHERE r.project_id = $1 AND r.id = t.item_id AND r.${list.document} @> $5::jsonb
+  const fromBegin = `(t.${at}, t.${item_id}) ${behind}= ((SELECT b.at FROM begins b), (SELECT b.item_id FROM begins b))`
+  const inOrder = `ORDER BY t.${at} ${order}, t.${item_id} ${order}`
+  const candidates = `t.signature & (SELECT s.mask FROM signed s) = (SELECT s.mask FROM signed s) AND ${hasAllTerms('t', index)}`
+  const matching = `SELECT r.* FROM ${list.table} r WHERE r.project_id = $1 AND r.id = t.${item_id} AND r.${list.document} @> $5::jsonb
         AND ($6::text IS NULL OR r.user_id = (SELECT o.id FROM owner o))`
   return prepared(
     `${name}_by_terms_${direction.name}`,
@@ -111,24 +125,24 @@ WITH owner AS MATERIALIZED (
 ), signed AS MATERIALIZED (
   SELECT bit_or(term_bits(w.term)) AS mask FROM wanted w
 ), firsts AS MATERIALIZED (
-  SELECT f.created_at, f.item_id FROM wanted w LEFT JOIN LATERAL (
-    SELECT t.created_at, t.item_id FROM (${armsOf('w.term')}) AS a (term)
+  SELECT f.${at} AS at, f.${item_id} AS item_id FROM wanted w LEFT JOIN LATERAL (
+    SELECT t.${at}, t.${item_id} FROM (${armsOf('w.term')}) AS a (term)
     CROSS JOIN LATERAL (
-      SELECT t.created_at, t.item_id FROM list_terms t
-      WHERE ${ofTerm} AND (t.created_at, t.item_id) ${behind} ($2::timestamptz, $3::uuid) ${inOrder} LIMIT 1
+      SELECT t.${at}, t.${item_id} FROM ${table} t
+      WHERE ${ofTerm} AND (t.${at}, t.${item_id}) ${behind} ($2::timestamptz, $3::uuid) ${inOrder} LIMIT 1
     ) t
     ${inOrder} LIMIT 1
   ) f ON true
 ), begins AS MATERIALIZED (
-  SELECT f.created_at, f.item_id FROM firsts f
-  WHERE NOT EXISTS (SELECT FROM firsts n WHERE n.created_at IS NULL) AND ($6::text IS NULL OR EXISTS (SELECT FROM owner))
-  ORDER BY f.created_at ${opposite}, f.item_id ${opposite} LIMIT 1
+  SELECT f.at, f.item_id FROM firsts f
+  WHERE NOT EXISTS (SELECT FROM firsts n WHERE n.at IS NULL) AND ($6::text IS NULL OR EXISTS (SELECT FROM owner))
+  ORDER BY f.at ${opposite}, f.item_id ${opposite} LIMIT 1
 ), entered AS MATERIALIZED (
   SELECT w.term FROM wanted w
   ORDER BY CASE WHEN (SELECT count(*) FROM wanted) > 1 THEN (
-    SELECT ${nearest}(t.created_at) FROM (${armsOf('w.term')}) AS a (term)
+    SELECT ${nearest}(t.${at}) FROM (${armsOf('w.term')}) AS a (term)
     CROSS JOIN LATERAL (
-      SELECT t.created_at FROM list_terms t WHERE ${ofTerm} AND ${fromBegin} ${inOrder} OFFSET ${PROBED_ROWS} LIMIT 1
+      SELECT t.${at} FROM ${table} t WHERE ${ofTerm} AND ${fromBegin} ${inOrder} OFFSET ${PROBED_ROWS} LIMIT 1
     ) t
   ) END ${opposite} NULLS FIRST
   LIMIT 1
@@ -137,19 +151,19 @@ WITH owner AS MATERIALIZED (
   FROM (SELECT b.term FROM entered e CROSS JOIN LATERAL (${armsOf('e.term')}) AS b (term)) AS a (term)
   CROSS JOIN LATERAL (
     SELECT p.* FROM (
-      SELECT r.* FROM list_terms t ${beside('r', matching)}
+      SELECT r.*, t.${at} AS listed_at FROM ${table} t ${beside('r', matching)}
       WHERE ${ofTerm} AND ${fromBegin} AND ${candidates}
       ${inOrder}
       LIMIT ${PAGE_ROWS_MAX}
     ) p
     LIMIT $4
   ) f
-  ORDER BY f.created_at ${order}, f.id ${order}
+  ORDER BY f.listed_at ${order}, f.id ${order}
   LIMIT $4
 )
-SELECT ${json} AS json, ${timestampText('t.created_at')} AS created_at, t.id
+SELECT ${json} AS json, ${timestampText('t.listed_at')} AS created_at, t.id
 FROM page t ${join ?? ''}
-ORDER BY t.created_at ${order}, t.id ${order}`,
+ORDER BY t.listed_at ${order}, t.id ${order}`,
   )
 }
 
@@ -162,8 +176,8 @@ function armsOf(term: string): string {
 }
 
 /** Whether a term's row has rows beside it for all wanted terms, as far as its document was not cut off. */
-function hasAllTerms(row: string): string {
+function hasAllTerms(row: string, { table, at, item_id }: TermsIndex): string {
   return `(${row}.signature = -1 OR NOT EXISTS (SELECT FROM wanted w WHERE w.term <> ${row}.term AND NOT EXISTS (
-        SELECT FROM list_terms o
-        WHERE o.project_id = $1 AND o.term = w.term AND o.created_at = ${row}.created_at AND o.item_id = ${row}.item_id OFFSET 0)))`
+        SELECT FROM ${table} o
+        WHERE o.project_id = $1 AND o.term = w.term AND o.${at} = ${row}.${at} AND o.${item_id} = ${row}.${item_id} OFFSET 0)))`
 }

@@ -3,7 +3,7 @@ import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
 import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
-import { RESERVED_CONNECTIONS } from './pool_settings.js'
+import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS } from './pool_settings.js'
 import { traitsOf } from './server_traits.js'
 
 /** Where the database is, and how to disconnect from it. */
@@ -46,7 +46,7 @@ export async function locateDatabase(
 /** Most connections of one process. */
 export function connectionsOf(config: Config): number {
   // The pools', one that listens while a tail is open, and one for the availability probe.
-  return config.database_connections_max + config.flushes_max + RESERVED_CONNECTIONS + 2
+  return config.database_connections_max + config.flushes_max + RESERVED_CONNECTIONS + CHANGES_CONNECTIONS + 2
 }
 
 /**

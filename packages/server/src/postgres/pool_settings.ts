@@ -2,6 +2,8 @@ import type { ConnectionTarget } from './connection_address.js'
 
 /** Connections of a process for looking up keys and for checking whether the database answers, one each. */
 export const RESERVED_CONNECTIONS = 2
+/** Connections of a process for what looks at changes in the background. */
+export const CHANGES_CONNECTIONS = 2
 
 /**
  * Planner settings of the connections that serve requests. Each of their statements is written so that it has one

@@ -20,7 +20,7 @@ import { LogOutput } from './log_output.js'
 import { migrateDatabase } from './migrate_database.js'
 import { functionsOf, MODULES } from './modules.js'
 import type { PreparedDatabase } from './prepare_database.js'
-import { openLifecycle, openLog, openPools, startHousekeeping, type Undo } from './service_parts.js'
+import { openLifecycle, openLog, openPools, startBackgroundWork, type Undo } from './service_parts.js'
 
 /** A service that runs. */
 export interface Service extends Omit<PreparedDatabase, 'release'> {
@@ -66,7 +66,7 @@ export async function startService(
     const thread = new WorkThread(config.body_bytes_max)
     undo.push(() => thread.close())
     const lifecycle = openLifecycle(config, modules)
-    startHousekeeping(config, lifecycle.erasure, pools.requests.of('housekeeping'), logger, undo)
+    const changes = startBackgroundWork(config, pools, lifecycle.erasure, logger, metrics, undo)
 
     let serving = true
     const parts: AppParts = {
@@ -79,6 +79,7 @@ export async function startService(
       thread,
       tokens: new TokenDirectory(pools.reserved, config.token_cache_ms),
       usage: new UsageDirectory(pools.requests),
+      changes,
       ...log,
       worker,
       isServing: () => serving,
@@ -93,6 +94,7 @@ export async function startService(
     const url = await listen(app, config)
     const stop = () => {
       serving = false
+      void changes.stop() // Beside the requests that are still answered.
       return unwind()
     }
     return {
@@ -126,6 +128,7 @@ export async function describeApiAsJson(): Promise<string> {
     thread: unused,
     memory: unused,
     appender: unused,
+    changes: unused,
     tokens: unused,
     feed: unused,
     usage: unused,

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { Changes } from '../changes/changes.js'
 import type { Config } from '../configuration/config.js'
 import { AnnalsError } from '../errors.js'
 import { FairSemaphore } from '../fairness/fair_semaphore.js'
@@ -9,26 +10,26 @@ import { Erasure } from '../lifecycle/erase/erasure.js'
 import { registryOf } from '../lifecycle/registry.js'
 import { Appender } from '../log/append/appender.js'
 import { Feed } from '../log/follow/feed.js'
+import { watchChanges } from '../metrics/changes_metrics.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { AvailabilityProbe } from '../postgres/availability_probe.js'
 import { SILENT_BELL } from '../postgres/bell.js'
-import {
-  type ConnectionTarget,
-  type Database,
-  DatabaseAway,
-  type DatabasePool,
-  openDatabase,
-} from '../postgres/database.js'
+import { type ConnectionTarget, DatabaseAway, type DatabasePool, openDatabase } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
-import { RESERVED_CONNECTIONS, requestSettings } from '../postgres/pool_settings.js'
+import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS, requestSettings } from '../postgres/pool_settings.js'
 import { PostgresBell } from '../postgres/postgres_bell.js'
 import { SharedPool } from '../postgres/shared_pool.js'
+import { UNMARKED_MS } from '../projects/tokens/key_look_ups.js'
 import { forgetOldKeys } from '../sessions/erase/forget_old_keys.js'
 import { applyRetention } from '../sessions/erase/retention.js'
+import { LAST_ACTIVITY } from '../sessions/last_activity.js'
 import { findTracing } from '../tracing/find_tracing.js'
 
 /** Share of the wait for the database after which one that does not answer counts as unavailable. */
 const PROBE_SHARE = 0.8
+
+/** For a message that is still on its way to the database, beside all else that is waited for. */
+const SETTLE_MARGIN_S = 15
 
 const TOO_MUCH_UNDER_WAY =
   'This project has too many requests in flight that need the database. Nothing was done; retry shortly.'
@@ -53,6 +54,8 @@ export interface Pools {
   appends: SharedPool
   /** For short queries that must always get through. */
   reserved: DatabasePool
+  /** For consumers of changes; cut off when they stop. */
+  changes: { database: DatabasePool; abort: AbortController }
 }
 
 /** Opens the pools. */
@@ -81,8 +84,11 @@ export function openPools(
     onIdleError: (error: Error) => logger.warn({ err: describeError(error) }, 'lost an idle connection'),
     onFailure: (error: unknown) => metrics.statementFailed(error),
   }
-  const open = (connections_max: number) => {
-    const pool = openDatabase({ ...shared, connections_max })
+  const abort = new AbortController()
+  // A commit that is lost with the machine takes the clearing of marks with it: what it did is done again.
+  const changes = { signal: abort.signal, settings: { ...shared.settings, synchronous_commit: 'off' } }
+  const open = (connections_max: number, more: object = {}) => {
+    const pool = openDatabase({ ...shared, connections_max, ...more })
     undo.push(() => pool.close())
     return pool
   }
@@ -99,6 +105,7 @@ export function openPools(
       refusal: () => new DatabaseAway(false, new Error('no connection for appends became free')),
     }),
     reserved: open(RESERVED_CONNECTIONS),
+    changes: { database: open(CHANGES_CONNECTIONS, changes), abort },
   }
 }
 
@@ -155,16 +162,26 @@ export async function openLog(
   return { feed, heartbeat, memory, appender, tracing }
 }
 
-/** Periodic work that nobody requests. */
-export function startHousekeeping(
+/**
+ * What is done though nobody waits for it: what looks at changed sessions, over connections of its own, so that it takes
+ * none from requests, and what is done every now and then.
+ */
+export function startBackgroundWork(
   config: Config,
+  pools: Pools,
   erasure: Erasure,
-  database: Database,
   logger: Logger,
+  metrics: Metrics,
   undo: Undo,
-): void {
+): Changes {
+  const settle_s = (UNMARKED_MS + config.statement_ms_max) / 1_000 + SETTLE_MARGIN_S
+  const changes = new Changes({ ...pools.changes, consumers: [LAST_ACTIVITY], logger, settle_s })
+  undo.push(() => changes.stop())
+  watchChanges(metrics.registry, changes)
+  const database = pools.requests.of('housekeeping')
   const oldKeys = forgetOldKeys(database, logger)
   undo.push(() => oldKeys.stop())
   const retention = applyRetention(database, erasure, logger, config.retention_ms)
   undo.push(() => retention.stop())
+  return changes
 }

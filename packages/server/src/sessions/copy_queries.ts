@@ -1,3 +1,4 @@
+import { markChanges } from '../changes/mark_changes.js'
 import { insertTerms } from '../lists/term_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
@@ -54,7 +55,7 @@ export function makeCopyText(given: {
   RETURNING s.id, s.user_id, s.configs, s.created_at INTO made;${refuseReservedId('p_copy')}
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
   VALUES (p_project, p_copy, ${given.last_seq}, ${given.total_tokens}, greatest(now(), ${given.updated_at}),
-    ${copiedId(given.last_message, 'p_copy')}, ${given.bytes}, ${given.last_seq});${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};`
+    ${copiedId(given.last_message, 'p_copy')}, ${given.bytes}, ${given.last_seq});${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_copy AS session_id)', { isNew: true })};`
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Module } from '../http/module.js'
 import type { Table } from '../lifecycle/table.js'
-import { APPEND_ENTRIES } from '../log/append/append_queries.js'
+import { APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from '../log/append/append_queries.js'
 import { MERGE_MESSAGE_META } from '../log/read/message_queries.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
 import { COPY_SHORT_SESSION } from './copy_queries.js'
@@ -54,6 +54,7 @@ export const SESSIONS_MODULE: Module = {
   routes: async () => (await import('./all_session_routes.js')).SESSION_ROUTES,
   functions: [
     APPEND_ENTRIES,
+    APPEND_MARKED_ENTRIES,
     COPY_SHORT_SESSION,
     CREATE_SESSION,
     ERASE_SLICE_OF_ENTRIES,
@@ -75,6 +76,30 @@ export const SESSIONS_MODULE: Module = {
       name: 'list_terms',
       handled: 'Written, deleted and verified with the rows of the tables that have a `document`.',
     },
+    {
+      name: 'project_consumers',
+      kind: 'consumer',
+      key: ['consumer'],
+      columns: { consumer: 'text' },
+      erased_with: 'project',
+      counted: false,
+      exported: false,
+      checks: {},
+    },
+    {
+      // With its session in the first place: see ERASE_SESSIONS.
+      name: 'change_marks',
+      kind: 'mark',
+      key: ['session_id', 'consumer'],
+      columns: { session_id: 'uuid', consumer: 'text' },
+      erased_with: 'project',
+      counted: false,
+      exported: false,
+      checks: {},
+    },
+    { name: 'change_cursors', handled: 'Go with their session and its marks.' },
+    { name: 'session_activity', handled: 'Goes with its session and its marks.' },
+    { name: 'activity_terms', handled: 'Go with the row of session_activity.' },
     {
       name: 'idempotency_keys',
       kind: 'key',

@@ -1,3 +1,4 @@
+import { markChanges } from '../changes/mark_changes.js'
 import type { FilteredList } from '../lists/filtered_list_queries.js'
 import { beside } from '../lists/keyset_queries.js'
 import { mergedJson } from '../lists/merged_json.js'
@@ -50,7 +51,7 @@ BEGIN${FIND_OR_CREATE_OWNER}
   RETURNING s.* INTO made;${refuseReservedId('p_id')}
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
   VALUES (p_project, p_id, 0, 0, now())
-  RETURNING h.* INTO made_head;${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};
+  RETURNING h.* INTO made_head;${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_id AS session_id)', { isNew: true })};
   answer := ${sessionJson('made', 'made_head')};${rememberAnswer('p_id')}
   RETURN answer;
 END`,
@@ -94,7 +95,7 @@ const LOCK_CONFIGS = `
 const STORE_CONFIGS = `${moveTerms(SESSION_LIST, 'before', 'after')}
   UPDATE sessions AS s SET configs = after WHERE s.project_id = p_project AND s.id = p_session;
   UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  WHERE h.project_id = p_project AND h.session_id = p_session;`
+  WHERE h.project_id = p_project AND h.session_id = p_session;${markChanges('p_project', '(SELECT p_session AS session_id)')};`
 
 /** Replaces the configs of a session. Answer: its id; null if there is no such session. */
 export const REPLACE_CONFIGS = storedFunction(

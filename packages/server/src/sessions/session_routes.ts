@@ -16,6 +16,8 @@ import type { AppParts } from '../http/service_context.js'
 import { memberTexts } from '../json/slices.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
 import { copySession } from './copy_session.js'
+import { LAST_ACTIVITY } from './last_activity.js'
+import { SESSIONS_BY_ACTIVITY } from './last_activity_queries.js'
 import { SESSIONS } from './session_queries.js'
 import {
   CopiedSession,
@@ -35,19 +37,22 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'listSessions',
         summary: "List the project's sessions",
         description:
-          'In order of `created_at`. A walk by cursor returns every session that exists throughout it exactly once.',
+          'In order of `created_at`, or of the last activity. A walk by cursor returns every session that exists throughout it exactly once.',
         tags: ['Sessions'],
         querystring: ListSessionsQuery,
         response: responses({
           description: 'A page of sessions.',
           data: PageOf(Type.Ref('Session')),
-          errors: ['invalid_cursor'],
+          errors: ['invalid_cursor', 'being_prepared'],
         }),
       },
     },
     async (request, reply) => {
       const document = parseFilter('filter_by_configs', request.query.filter_by_configs)
-      return answerFilteredList(request, reply, SESSIONS, request.query, document)
+      if (request.query.order_by !== LAST_ACTIVITY.name)
+        return answerFilteredList(request, reply, SESSIONS, request.query, document)
+      await parts.changes.prepare(request.database, request.project_id, LAST_ACTIVITY.name)
+      return answerFilteredList(request, reply, SESSIONS_BY_ACTIVITY, request.query, document)
     },
   )
 

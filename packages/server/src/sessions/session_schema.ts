@@ -59,6 +59,13 @@ export const ListSessionsQuery = Strict({
       examples: ['{"agent":"gpt-4o"}'],
     }),
   ),
+  order_by: Type.Optional(
+    Type.Union([Type.Literal('created_at'), Type.Literal('last_activity')], {
+      default: 'created_at',
+      description:
+        'What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`.',
+    }),
+  ),
   ...pageQuery(),
 })
 export type ListSessionsQuery = Static<typeof ListSessionsQuery>

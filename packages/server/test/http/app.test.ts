@@ -32,6 +32,8 @@ beforeEach(async () => {
     expires_at_ms: undefined,
     rate_limit_per_second: undefined,
     quotas: { max_sessions: undefined, max_bytes: undefined, max_tails: undefined },
+    has_consumers: false,
+    unmarked_until: 0,
   })
   app = await buildApp(fakeParts(), await loadRoutes(MODULES))
 })

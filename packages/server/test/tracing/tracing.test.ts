@@ -15,7 +15,7 @@ const broken: SpanProcessor = {
 }
 
 const pending = (origin: unknown): PendingAppend => ({
-  request: { project_id: 'p', session_id: 's', kind: 'event', entries: [] },
+  request: { project_id: 'p', session_id: 's', kind: 'event', entries: [], unmarked_until: 0 },
   bytes: 0,
   enqueued_at: 0,
   origin,

@@ -1,5 +1,5 @@
 import type { Session } from '@annals/client'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
@@ -19,21 +19,34 @@ export function sessionsCommand(): Command {
     .addCommand(deleteCommand())
 }
 
+interface Chosen extends SessionChoice {
+  orderBy: 'created-at' | 'last-activity'
+}
+
 function listCommand(): Command {
-  const command = withFilter(new Command('list').description('List sessions, newest first.'))
+  const order = new Option('--order-by <order>', 'when sessions were created, or last changed')
+  const command = withFilter(new Command('list').description('List sessions, newest first.')).addOption(
+    order.choices(['created-at', 'last-activity']).default('created-at'),
+  )
   return withConnection(withOutput(withLimit(command)))
     .addHelpText(
       'after',
       `
 Examples:
   annals sessions list --user omar --configs outcome=failed
+  annals sessions list --order-by last-activity
   annals sessions list --configs '{"experiment":{"arm":"b"}}' --all --json | jq -r .id`,
     )
-    .action(async (options: SessionChoice & ListOptions & OutputOptions & ConnectionOptions) => {
-      const { user, configs } = options
+    .action(async (options: Chosen & ListOptions & OutputOptions & ConnectionOptions) => {
+      const { user, configs, orderBy } = options
       const output = openOutput(options)
       const { annals } = await connect(options)
-      const list = annals.sessions.list({ user, filter_by_configs: configs, ...pageQuery(options) })
+      const list = annals.sessions.list({
+        user,
+        filter_by_configs: configs,
+        ...(orderBy === 'last-activity' && { order_by: 'last_activity' }),
+        ...pageQuery(options),
+      })
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
       const names = output.json && user === undefined ? await knownUsers(annals) : undefined
       const jsonOf = (session: Session) => withUser(session, user ?? names?.get(session.user_id ?? ''))

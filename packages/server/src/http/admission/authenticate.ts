@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
+import type { Changes } from '../../changes/changes.js'
 import { AnnalsError } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
 import type { SharedDatabase } from '../../postgres/shared_pool.js'
@@ -27,17 +28,23 @@ const UNAUTHORIZED = 'A valid API key is required: send it as "Authorization: Be
 
 interface AuthenticationParts {
   tokens: TokenDirectory
+  changes: Pick<Changes, 'touched'>
   database: SharedDatabase
 }
 
 /** Lets only requests with a project token that has the operation's scope through to the routes of `app`. */
-export function authenticate(app: AppServer, { tokens, database }: AuthenticationParts): void {
+export function authenticate(app: AppServer, { tokens, database, changes }: AuthenticationParts): void {
   assignScopes(app, 'project')
   app.decorateRequest('grant', null)
   app.decorateRequest('database', null as never)
   app.decorateRequest('isStillAuthorized', async function (this: FastifyRequest) {
     const grant = await tokens.find(bearerToken(this)!, this.raw.socket)
     return grant?.project_id === this.project_id && grant.scopes.has(this.routeOptions.config.scope!)
+  })
+  // Whatever it was, the consumers of changes look for what it left: that is committed by now.
+  app.addHook('onResponse', (request, _reply, done) => {
+    if (request.grant?.has_consumers && request.method !== 'GET') changes.touched(request.project_id)
+    done()
   })
   // With a callback: for a cached token, which is nearly every one, this costs no turn of the event loop.
   app.addHook('onRequest', (request, _reply, done) => {

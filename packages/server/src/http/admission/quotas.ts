@@ -9,9 +9,11 @@ import type { AppParts } from '../service_context.js'
 export function appendWithinQuota(
   { appender, usage }: Pick<AppParts, 'appender' | 'usage'>,
   request: FastifyRequest,
-  append: AppendRequest,
+  asked: Omit<AppendRequest, 'unmarked_until'>,
 ): Promise<AppendOutcome> {
-  const max = request.grant!.quotas.max_bytes
+  const { quotas, unmarked_until } = request.grant!
+  const append = { ...asked, unmarked_until }
+  const max = quotas.max_bytes
   return max === undefined ? appender.append(append) : usage.append(appender, append, max)
 }
 

@@ -75,7 +75,7 @@ export function answerFilteredList(
 ): Promise<FastifyReply> {
   const { user, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = query
   const { database, project_id } = request
-  const cursors = new Cursors(list.list.table, project_id, time_desc, user, document)
+  const cursors = new Cursors(list.order?.name ?? list.list.table, project_id, time_desc, user, document)
   const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
   const { statement, parameters } = filteredList(list, { project_id, user, document }, position)
   const find = async () => (await database.query(statement, parameters)) as unknown as Listed[]

@@ -1,3 +1,4 @@
+import { markChanges } from '../../changes/mark_changes.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 import { RETRACTION_TYPE } from './append_request.js'
@@ -96,6 +97,63 @@ const ANSWER = `
   RETURN concat(array_to_string(last_seqs, ',', ''), E'\\n', later, E'\\n', ${timestampText('now()')}, E'\\n',
     array_to_string(last_messages, ',', ''), E'\\n', untracked, wanted, retracted);`
 
+const PARAMETERS = {
+  p_project: 'uuid',
+  p_sessions: 'uuid[]',
+  p_new_entries: 'int[]',
+  p_new_bytes: 'bigint[]',
+  p_places: 'int[]',
+  p_behind: 'int[]',
+  p_ids: 'uuid[]',
+  p_bytes: 'int[]',
+  p_types: 'text[]',
+  p_data: 'jsonb',
+  p_if_match: 'bigint[]',
+  p_new_tokens: 'bigint[]',
+  p_new_last_messages: 'uuid[]',
+  p_parents: 'uuid[]',
+  p_are_first_messages: 'boolean[]',
+  p_tokens: 'int[]',
+  p_kinds: 'text[]',
+  p_roles: 'text[]',
+  p_formats: 'text[]',
+  p_entry_keys: 'text[]',
+  p_metas: 'jsonb',
+  p_sessions_of_messages: 'uuid[]',
+  p_keys: 'text[]',
+  p_key_hashes: 'text[]',
+  p_key_places: 'int[]',
+  p_key_firsts: 'int[]',
+  p_key_lasts: 'int[]',
+  p_key_behind: 'int[]',
+  p_key_known_seqs: 'bigint[]',
+  p_wanted: 'int[]',
+  p_retractions: 'jsonb',
+}
+
+function appendBody(mark: string): string {
+  return `DECLARE
+  last_seqs bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_sessions)]);
+  times timestamptz[] := array_fill(NULL::timestamptz, ARRAY[cardinality(p_sessions)]);
+  last_messages uuid[];
+  -- The last seqs of the sessions that store their entries; null where If-Match does not hold.
+  open_seqs bigint[];
+  moved_sessions uuid[] := '{}';
+  later text;
+  untracked text;
+  wanted text;
+  retracted text;
+  place_of_head int;
+  seq_of_head bigint;
+  time_of_head timestamptz;
+  message_of_head uuid;${RETRACTION_VARIABLES}
+BEGIN
+  IF p_kinds IS NULL THEN${STORE_EVENTS}
+  ELSE${STORE}
+  END IF;${REMEMBER}${mark}${ANSWER}
+END`
+}
+
 /**
  * One flush: every append of one project that waited for the same commit, in one call.
  *
@@ -127,59 +185,23 @@ const ANSWER = `
  * (an empty line for a flush of only events), and the indexes of the sessions with task tracking disabled. Two more
  * lines for each element of `p_wanted`: data, and meta, which may be empty. One for each retraction: its data.
  */
-export const APPEND_ENTRIES = storedFunction(
-  'append_entries',
-  {
-    p_project: 'uuid',
-    p_sessions: 'uuid[]',
-    p_new_entries: 'int[]',
-    p_new_bytes: 'bigint[]',
-    p_places: 'int[]',
-    p_behind: 'int[]',
-    p_ids: 'uuid[]',
-    p_bytes: 'int[]',
-    p_types: 'text[]',
-    p_data: 'jsonb',
-    p_if_match: 'bigint[]',
-    p_new_tokens: 'bigint[]',
-    p_new_last_messages: 'uuid[]',
-    p_parents: 'uuid[]',
-    p_are_first_messages: 'boolean[]',
-    p_tokens: 'int[]',
-    p_kinds: 'text[]',
-    p_roles: 'text[]',
-    p_formats: 'text[]',
-    p_entry_keys: 'text[]',
-    p_metas: 'jsonb',
-    p_sessions_of_messages: 'uuid[]',
-    p_keys: 'text[]',
-    p_key_hashes: 'text[]',
-    p_key_places: 'int[]',
-    p_key_firsts: 'int[]',
-    p_key_lasts: 'int[]',
-    p_key_behind: 'int[]',
-    p_key_known_seqs: 'bigint[]',
-    p_wanted: 'int[]',
-    p_retractions: 'jsonb',
-  },
-  `DECLARE
-  last_seqs bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_sessions)]);
-  times timestamptz[] := array_fill(NULL::timestamptz, ARRAY[cardinality(p_sessions)]);
-  last_messages uuid[];
-  -- The last seqs of the sessions that store their entries; null where If-Match does not hold.
-  open_seqs bigint[];
-  moved_sessions uuid[] := '{}';
-  later text;
-  untracked text;
-  wanted text;
-  retracted text;
-  place_of_head int;
-  seq_of_head bigint;
-  time_of_head timestamptz;
-  message_of_head uuid;${RETRACTION_VARIABLES}
-BEGIN
-  IF p_kinds IS NULL THEN${STORE_EVENTS}
-  ELSE${STORE}
-  END IF;${REMEMBER}${ANSWER}
-END`,
+export const APPEND_ENTRIES = appendEntries('append_entries', '')
+
+/** The sessions that got entries. */
+const STORED_SESSIONS = `(
+    SELECT p_sessions[i.place] AS session_id FROM generate_subscripts(p_sessions, 1) AS i (place)
+    WHERE open_seqs[i.place] IS NOT NULL AND p_new_entries[i.place] > 0)`
+
+/**
+ * The same for a project that may have consumers of changes: it marks the sessions that get entries, for as many
+ * consumers as it finds there. A function of its own, so that the other costs what it did.
+ */
+export const APPEND_MARKED_ENTRIES = appendEntries(
+  'append_marked_entries',
+  `${markChanges('p_project', STORED_SESSIONS)};`,
 )
+
+/** `mark` stands behind all that the function stores. */
+function appendEntries(name: string, mark: string) {
+  return storedFunction(name, PARAMETERS, appendBody(mark))
+}

@@ -42,6 +42,11 @@ export interface AppendRequest {
   /** Append only if the session's last seq still has this value. */
   if_match?: number | undefined
   idempotency?: IdempotencyKey | undefined
+  /**
+   * Until when, as performance.now() has it, it is known that the project has no consumers of changes: a flush that is
+   * sent later writes marks for those that it may have.
+   */
+  unmarked_until: number
   /** Why nothing new may be stored. What is already stored, under the same key or ids, is still answered. */
   only_known?: Error | undefined
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError } from '../../errors.js'
 import { type Database, DatabaseAway } from '../../postgres/database.js'
 import { isTransient, isUniqueViolation, isUnstorable } from '../../postgres/database_errors.js'
-import { APPEND_ENTRIES } from './append_queries.js'
+import { APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from './append_queries.js'
 import { AppendInDoubt } from './append_request.js'
 import { planFlush } from './flush_plan.js'
 import { lookUp, type Unsettled } from './look_up.js'
@@ -65,6 +65,8 @@ interface FlushState {
 
 /** A flush that was given up before it was sent. */
 class TooLate extends Error {}
+/** A plan that waited so long for a connection that it may no longer be sent. */
+class Outdated extends Error {}
 
 async function store(
   database: Database,
@@ -84,6 +86,7 @@ async function store(
       lookAgain = await append(database, unsettled, state, { isRepeated, isSecondLook })
     } catch (error) {
       if (error instanceof TooLate) return
+      if (error instanceof Outdated) continue
       if (error instanceof DatabaseAway) {
         state.sent = isRepeated || error.in_doubt
         state.onTrouble?.('away')
@@ -116,8 +119,10 @@ async function append(
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<PendingAppend[]> {
   const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled)
-  const rows = await database.query(APPEND_ENTRIES.statement, plan.parameters, () => {
+  const call = plan.marks ? APPEND_MARKED_ENTRIES : APPEND_ENTRIES
+  const rows = await database.query(call.statement, plan.parameters, () => {
     if (state.over) throw new TooLate()
+    if (performance.now() > plan.valid_until) throw new Outdated()
     state.sent = true
   })
   state.onCommitted?.()

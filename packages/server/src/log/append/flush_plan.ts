@@ -22,6 +22,10 @@ export interface FlushPlan {
   retractions: AppendedEntry[]
   /** The entries of each request. */
   placed: ReadonlyMap<OpenAppend, Place[]>
+  /** Whether the project may have consumers of changes, for which the sessions are marked. */
+  marks: boolean
+  /** Until when, by performance.now(), the plan may be sent: see AppendRequest. */
+  valid_until: number
 }
 
 /**
@@ -55,11 +59,15 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     wantedBack.length === 0 ? null : plainArray(wantedBack),
     retractionParameter(placed),
   ]
+  const valid_until = Math.min(...open.map(({ request }) => request.unmarked_until))
+  const marks = !(valid_until > performance.now())
   return {
     parameters,
     wanted: wantedBack.map((index) => added[index - 1]!.entry),
     retractions: retractionsOf(placed).map(([, { entry }]) => entry),
     placed,
+    marks,
+    valid_until: marks ? Number.POSITIVE_INFINITY : valid_until,
   }
 }
 

@@ -1,3 +1,4 @@
+import { markChanges } from '../../changes/mark_changes.js'
 import { mergedJson } from '../../lists/merged_json.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
@@ -31,7 +32,7 @@ BEGIN
   UPDATE entries AS e SET patched_meta = after, updated_at = greatest(now(), e.updated_at)
   WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = before.seq;
   UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  WHERE h.project_id = p_project AND h.session_id = p_session;
+  WHERE h.project_id = p_project AND h.session_id = p_session;${markChanges('p_project', '(SELECT p_session AS session_id)')};
   RETURN after;
 END`,
 )

@@ -13,6 +13,10 @@ export interface Grant {
   /** The project's own limit for each of its tokens; 0: none; undefined: the service's. */
   rate_limit_per_second: number | undefined
   quotas: Quotas
+  /** Whether it has consumers of changes, for which what is written is marked; see unmarked_until. */
+  has_consumers: boolean
+  /** Until when, as performance.now() has it, an append may go without marks. */
+  unmarked_until: number
 }
 
 /** A key's grant in the database, undefined if it has none, and when that was read. */
@@ -28,6 +32,8 @@ interface Question {
   reject: (error: unknown) => void
 }
 
+/** How long it is relied on that a project has no consumers of changes: far longer than a key is remembered. */
+export const UNMARKED_MS = 15_000
 /** Keys that one statement looks up at most. */
 const KEYS_AT_ONCE_MAX = 100
 /** Most keys that may wait, over all callers. One caller may have half, so that others always find room. */
@@ -68,7 +74,7 @@ export class KeyLookUps {
     const looked_up_at = performance.now()
     try {
       const rows = await this.database.query(FIND_API_KEYS, [questions.map(({ hash }) => `\\x${hash}`)])
-      const grants = new Map(rows.map((row) => [row.token_hash!, grantOf(row)]))
+      const grants = new Map(rows.map((row) => [row.token_hash!, grantOf(row, looked_up_at)]))
       for (const { hash, resolve } of questions) resolve({ grant: grants.get(hash), looked_up_at })
     } catch (error) {
       for (const { reject } of questions) reject(error)
@@ -76,7 +82,8 @@ export class KeyLookUps {
   }
 }
 
-function grantOf(row: Row): Grant {
+function grantOf(row: Row, looked_up_at: number): Grant {
+  const has_consumers = row.has_consumers === 't'
   return {
     key_id: row.id!,
     project_id: row.project_id!,
@@ -84,5 +91,7 @@ function grantOf(row: Row): Grant {
     expires_at_ms: numberOf(row.expires_at_ms),
     rate_limit_per_second: numberOf(row.rate_limit_per_second),
     quotas: quotasOf(row),
+    has_consumers,
+    unmarked_until: has_consumers ? Number.NEGATIVE_INFINITY : looked_up_at + UNMARKED_MS,
   }
 }

@@ -1,6 +1,7 @@
 import { dropTerms } from '../../lists/term_queries.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
+import { DROP_ACTIVITY } from '../last_activity_queries.js'
 import { SESSION_LIST } from '../session_queries.js'
 
 /**
@@ -34,6 +35,16 @@ INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at)
 SELECT $1::uuid, r.session_id, r.last_seq, now() FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, last_seq)
 ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_seq, excluded.last_seq)`,
   ),
+  /** First of all that a consumer of changes writes: whoever is about to write more waits for the lock, and finds no mark. */
+  marks: prepared(
+    'erase_marks',
+    `
+WITH cursors AS (
+  DELETE FROM change_cursors AS u WHERE u.project_id = $1 AND u.session_id = ANY ($2::uuid[])
+)
+DELETE FROM change_marks AS c WHERE c.project_id = $1 AND c.session_id = ANY ($2::uuid[])`,
+  ),
+  activity: DROP_ACTIVITY,
   /** Found by the sessions' configs, and so before these are deleted. */
   terms: prepared('erase_session_terms', dropTerms(SESSION_LIST)),
   /** Forks of the sessions forget where they come from. $3 how many. Rows: one a fork. */

@@ -17,6 +17,8 @@ const RUNS_AT_ONCE_MAX = 16
 const CHARACTERS_AT_ONCE_MAX = 4 * 1024 * 1024
 /** Most characters of one append; a longer message goes alone. */
 const APPEND_CHARACTERS_MAX = 1024 * 1024
+/** Whether the project has consumers of changes, each append sees for itself. */
+const NEVER = Number.NEGATIVE_INFINITY
 const SPACE = /^\s*$/
 
 export interface RunImportTotals {
@@ -117,7 +119,8 @@ async function storeRun(
     const known = head ? await findKnown(database, project_id, run) : new Set<string>()
     const missing = messages.filter(({ id }) => !known.has(id))
     for (const part of dry_run ? [] : cutAppends(missing)) {
-      await appender.append({ project_id, session_id, kind: 'entries', entries: part.map(toEntry) })
+      const entries = part.map(toEntry)
+      await appender.append({ project_id, session_id, kind: 'entries', entries, unmarked_until: NEVER })
     }
     totals.messages.known += messages.length - missing.length
     totals.messages.stored += missing.length

@@ -1,3 +1,4 @@
+import { markChanges } from '../../changes/mark_changes.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { insertTerms } from '../../lists/term_queries.js'
 import { planned } from '../../postgres/statement.js'
@@ -60,6 +61,7 @@ WITH given AS MATERIALIZED (
 ), made_head AS (
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
   SELECT $1, m.id, 0, 0, g.updated_at FROM made m JOIN given g ON g.id = m.id
+), marked AS (${markChanges('$1', '(SELECT m.id AS session_id FROM made m)', { isNew: true })}
 )
 SELECT id FROM made`,
 )
@@ -117,6 +119,7 @@ WITH made AS (
   ) m
   WHERE h.project_id = $1 AND h.session_id = m.session_id AND h.last_seq = m.first_seq - 1
   RETURNING h.session_id
+), marked AS (${markChanges('$1', 'moved')}
 )
 SELECT session_id FROM moved`,
 )

@@ -44,6 +44,7 @@ const pending: fc.Arbitrary<PendingAppend> = fc
       session_id: `s${session}`,
       kind: 'entries',
       entries,
+      unmarked_until: 0,
       if_match,
       idempotency,
     }

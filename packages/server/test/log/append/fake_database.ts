@@ -1,4 +1,4 @@
-import { APPEND_ENTRIES } from '../../../src/log/append/append_queries.ts'
+import { APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from '../../../src/log/append/append_queries.ts'
 import type { Database, Parameter, Row } from '../../../src/postgres/database.ts'
 import type { Statement } from '../../../src/postgres/statement.ts'
 
@@ -26,7 +26,7 @@ export class FakeDatabase implements Database {
   ) {}
 
   async query(statement: Statement, parameters: readonly Parameter[], onSent?: () => void): Promise<Row[]> {
-    if (statement !== APPEND_ENTRIES.statement) {
+    if (statement !== APPEND_ENTRIES.statement && statement !== APPEND_MARKED_ENTRIES.statement) {
       await this.lookUp()
       return []
     }

@@ -27,6 +27,7 @@ export function anEvent({ data, ...parts }: Partial<AppendRequest> & { data?: st
     session_id: randomUUID(),
     kind: 'event',
     entries: [anEntry(data)],
+    unmarked_until: Number.POSITIVE_INFINITY,
     ...parts,
   }
 }

@@ -1,0 +1,111 @@
+import { timestampText } from '../lists/resource_json.js'
+import { planned, prepared, type Statement } from '../postgres/statement.js'
+import type { Consumer } from './consumer.js'
+
+/** Consumers of changes, and their marks: see migrations/0010_marks_of_change.sql. */
+
+/**
+ * Takes up sessions that are due, so many at most as the consumer is given at once, until a lease ends.
+ * Parameters: $1 project, $2 consumer, $3 lease, $4 its seconds. Rows: session_id, failures.
+ */
+export function leaseMarks({ name, sessions_max }: Pick<Consumer, 'name' | 'sessions_max'>): Statement {
+  return prepared(
+    `lease_marks_for_${name}`,
+    `
+WITH due AS MATERIALIZED (
+  SELECT c.session_id FROM change_marks c WHERE c.project_id = $1 AND c.consumer = $2 AND c.due_at <= now()
+  ORDER BY c.due_at LIMIT ${sessions_max} FOR UPDATE SKIP LOCKED
+)
+UPDATE change_marks AS c SET lease = $3, due_at = now() + make_interval(secs => $4)
+FROM due d
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = d.session_id
+RETURNING c.session_id, c.failures`,
+  )
+}
+
+/** Where sessions stand, and up to where a consumer has read them. No row for one that is gone. Parameters: $1 project, $2 consumer, $3 sessions. */
+export const READ_CHANGED_HEADS = prepared(
+  'read_changed_heads',
+  `
+SELECT h.session_id, h.last_seq, h.updated_at::text AS updated_at, coalesce((
+    SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.consumer = $2 AND u.session_id = h.session_id
+  ), 0) AS after_seq
+FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($3::uuid[])`,
+)
+
+/** A piece of a log, in order. Parameters: $1 project, $2 session, $3 seq to begin behind, $4 entries, $5 bytes after which it ends. */
+export const READ_CHANGED_ENTRIES = prepared(
+  'read_changed_entries',
+  `
+SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('o.created_at')} AS created_at,
+  o.data::text AS data, coalesce(o.patched_meta, o.meta)::text AS meta
+FROM (
+  SELECT i.*, sum(i.bytes) OVER (ORDER BY i.seq ROWS UNBOUNDED PRECEDING) - i.bytes AS bytes_before
+  FROM entries i WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq > $3 AND i.seq <= $3 + $4
+) o
+WHERE o.bytes_before < $5 ORDER BY o.seq`,
+)
+
+/**
+ * What ends a piece of work, in one transaction and in this order. The mark's lock is what makes it this one's work to
+ * write. Nothing in it waits for a head: who holds one may wait for the mark. Parameters of each: $1 project, $2 consumer.
+ */
+export const FINISH_CHANGES = {
+  /** $3 sessions, $4 lease. Rows: those that are still this one's. */
+  lock: prepared(
+    'lock_marks',
+    `
+SELECT c.session_id FROM change_marks c
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[]) AND c.lease = $4
+ORDER BY c.session_id FOR UPDATE`,
+  ),
+  /** $3 sessions, $4 the seqs up to which they were read. */
+  cursors: prepared(
+    'move_cursors',
+    `
+INSERT INTO change_cursors AS u (project_id, consumer, session_id, seq)
+SELECT $1, $2::text, r.session_id, r.seq FROM unnest($3::uuid[], $4::bigint[]) AS r (session_id, seq)
+ON CONFLICT (project_id, session_id, consumer) DO UPDATE SET seq = excluded.seq`,
+  ),
+  /**
+   * Rows: of the sessions, those that are as they were read, with their heads locked until the commit: an append is
+   * behind it and marks anew, or was before it and is seen here. One that is being written to is left out.
+   * $2 sessions, $3 their last seqs, $4 and updated_at.
+   */
+  unmoved: prepared(
+    'lock_unmoved_heads',
+    `
+SELECT h.session_id FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[]) AS r (session_id, last_seq, updated_at)
+JOIN session_heads h ON h.project_id = $1 AND h.session_id = r.session_id AND h.last_seq = r.last_seq AND h.updated_at = r.updated_at
+FOR UPDATE OF h SKIP LOCKED`,
+  ),
+  /** $3 sessions. */
+  clear: prepared(
+    'clear_marks',
+    'DELETE FROM change_marks AS c WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[])',
+  ),
+  /** Those that have grown meanwhile are due again. $3 sessions. */
+  release: prepared(
+    'release_marks',
+    `
+UPDATE change_marks AS c SET lease = NULL, due_at = now(), marked_at = now(), failures = 0
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[])`,
+  ),
+} as const
+
+/** Puts off what failed, by a second, two, four and so on up to an hour. Parameters: $1 project, $2 consumer, $3 sessions, $4 lease. */
+export const POSTPONE_MARKS = prepared(
+  'postpone_marks',
+  `
+UPDATE change_marks AS c SET lease = NULL, failures = c.failures + 1,
+  due_at = now() + make_interval(secs => least(3600, power(2, least(c.failures, 12))))
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[]) AND c.lease = $4`,
+)
+
+/** What is marked, of all projects, asked for now and then: rows project_id, consumer, sessions, due, age_s (of the oldest mark). */
+export const FIND_MARKS = planned(
+  'find_marks',
+  `SELECT c.project_id, c.consumer, count(*) AS sessions, count(*) FILTER (WHERE c.due_at <= now()) AS due,
+  extract(epoch FROM now() - min(c.marked_at)) AS age_s
+FROM change_marks c GROUP BY c.project_id, c.consumer`,
+)

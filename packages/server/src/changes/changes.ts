@@ -1,0 +1,246 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { AnnalsError } from '../errors.js'
+import type { Database } from '../postgres/database.js'
+import { describeError } from '../postgres/database_errors.js'
+import { carryOut } from './carry_out.js'
+import { FIND_MARKS } from './change_queries.js'
+import type { Consumer } from './consumer.js'
+import { FIND_SCANS, HAS_CONSUMERS } from './project_consumer_queries.js'
+import { retire, scanSome, useConsumer } from './project_consumers.js'
+
+/** Rounds at once, over all projects. */
+const ROUNDS_MAX = 2
+/** A session that is written all the time is looked at no more often: so long lies between two rounds of a project. */
+const ROUND_MS = 1_000
+const POLL_MS = 10_000
+const PAUSE_MS_MIN = 5
+/** How long a request waits for a consumer to be ready that it has switched on. */
+const PREPARE_MS_MAX = 2_000
+const PREPARE_POLL_MS = 50
+/** How long a consumer that was ready is taken for ready. */
+const READY_MS = 60_000
+/** How long rounds under way may take to end by themselves when the service stops. */
+const STOP_MS_MAX = 1_000
+
+export interface ChangesOptions {
+  /** Connections of its own, which `abort` cuts off. */
+  database: Database
+  abort: AbortController
+  consumers: readonly Consumer[]
+  logger: Logger
+  /** How long a node may send statements that write no marks after a consumer was switched on, and these may take, in seconds. */
+  settle_s: number
+  poll_ms?: number
+  round_ms?: number
+  lease_s?: number
+}
+
+/** What is marked by consumer, as it was last looked at, and what was done with it since the start. */
+export interface ConsumerLoad {
+  waiting: number
+  lag_s: number
+  consumed: number
+  failures: number
+}
+
+interface Task {
+  project_id: string
+  consumer: Consumer
+  /** performance.now() before which it does not run. */
+  at: number
+}
+
+/**
+ * Runs the consumers of changes at one node. Any number of nodes may: who leases a session has it.
+ *
+ *   a write at this node, or the poll ──▶ waiting until its time ──▶ a round ──▶ waiting again while there is more
+ *
+ * A round takes up a bounded number of a project's marks; projects take turns, two rounds at a time, and a round is
+ * followed by a pause as long as itself, so that this node takes no more than one of the database's processors. What
+ * this node does not know of, since another has written it and is gone, the poll finds.
+ */
+export class Changes {
+  private readonly tasks = new Map<string, Task>()
+  private readonly running = new Map<string, Promise<void>>()
+  private readonly ready = new Map<string, number>()
+  private readonly byName: ReadonlyMap<string, Consumer>
+  private readonly loads: ReadonlyMap<string, ConsumerLoad>
+  /** When the next task that is not running is due. */
+  private next = Number.POSITIVE_INFINITY
+  private timer: NodeJS.Timeout | undefined
+  private readonly polling: Promise<void>
+  private stopping: Promise<void> | undefined
+
+  constructor(private readonly options: ChangesOptions) {
+    const { consumers } = options
+    this.byName = new Map(consumers.map((consumer) => [consumer.name, consumer]))
+    const none = () => ({ waiting: 0, lag_s: 0, consumed: 0, failures: 0 })
+    this.loads = new Map(consumers.map(({ name }) => [name, none()]))
+    this.polling = this.poll()
+  }
+
+  /** Something in a project that has consumers may have changed. */
+  touched(project_id: string): void {
+    for (const consumer of this.options.consumers) this.plan(project_id, consumer, this.roundMs)
+  }
+
+  load(): ReadonlyMap<string, Readonly<ConsumerLoad>> {
+    return this.loads
+  }
+
+  /**
+   * Sees to it that a consumer has seen all that there was when it was first asked for, which switches it on.
+   * @throws AnnalsError being_prepared where that takes longer
+   */
+  async prepare(database: Database, project_id: string, name: string): Promise<void> {
+    const key = keyOf(project_id, name)
+    const until = performance.now() + PREPARE_MS_MAX
+    if (until < (this.ready.get(key) ?? 0)) return
+    this.ready.delete(key)
+    for (;;) {
+      const { is_ready, sessions_scanned } = await useConsumer(database, project_id, name)
+      const now = performance.now()
+      if (is_ready) {
+        this.ready.set(key, now + READY_MS)
+        return
+      }
+      this.plan(project_id, this.byName.get(name)!, 0)
+      if (now > until || this.stopping) throw beingPrepared(sessions_scanned)
+      await sleep(PREPARE_POLL_MS)
+    }
+  }
+
+  /** Takes up nothing more; gives rounds under way a moment, then cuts them off: their leases end. Idempotent. */
+  stop(): Promise<void> {
+    this.stopping ??= this.end()
+    return this.stopping
+  }
+
+  private async end(): Promise<void> {
+    clearTimeout(this.timer)
+    this.tasks.clear()
+    const ended = Promise.all(this.running.values())
+    const timer = setTimeout(() => this.options.abort.abort(), this.running.size > 0 ? STOP_MS_MAX : 0)
+    await ended
+    clearTimeout(timer)
+    this.options.abort.abort()
+    await this.polling
+  }
+
+  private get roundMs(): number {
+    return this.options.round_ms ?? ROUND_MS
+  }
+
+  private plan(project_id: string, consumer: Consumer, wait_ms: number): void {
+    if (this.stopping) return
+    const key = keyOf(project_id, consumer.name)
+    const at = performance.now() + wait_ms
+    const planned = this.tasks.get(key)
+    if (planned) planned.at = Math.min(planned.at, at)
+    else this.tasks.set(key, { project_id, consumer, at })
+    if (at < this.next) this.wakeAt(at)
+  }
+
+  private wakeAt(at: number): void {
+    clearTimeout(this.timer)
+    this.next = at
+    if (at === Number.POSITIVE_INFINITY) return
+    this.timer = setTimeout(() => this.startRounds(), Math.max(at - performance.now(), 0))
+    this.timer.unref()
+  }
+
+  private startRounds(): void {
+    if (this.stopping) return
+    const now = performance.now()
+    let next = Number.POSITIVE_INFINITY
+    for (const [key, task] of this.tasks) {
+      // The end of one of them comes back here.
+      if (this.running.size >= ROUNDS_MAX) break
+      if (this.running.has(key)) continue
+      if (task.at > now) {
+        next = Math.min(next, task.at)
+        continue
+      }
+      this.tasks.delete(key)
+      const round = this.round(task).finally(() => {
+        this.running.delete(key)
+        this.startRounds()
+      })
+      this.running.set(key, round)
+    }
+    this.wakeAt(next)
+  }
+
+  private async round({ project_id, consumer }: Task): Promise<void> {
+    const { database, abort, settle_s, logger, lease_s } = this.options
+    const { signal } = abort
+    const load = this.loads.get(consumer.name)!
+    const began = performance.now()
+    const onFailure = (error: unknown) => {
+      load.failures += 1
+      logger.warn({ err: describeError(error), project_id, consumer: consumer.name }, 'a consumer failed')
+    }
+    try {
+      const job = { database, consumer, project_id, signal, onFailure, ...(lease_s && { lease_s }) }
+      const { sessions, left } = await carryOut(job)
+      load.consumed += sessions - left
+      const wait_ms =
+        sessions === 0
+          ? await scanSome(database, project_id, consumer, settle_s)
+          : sessions === consumer.sessions_max && left === 0
+            ? 0
+            : this.roundMs
+      if (wait_ms !== undefined)
+        this.plan(project_id, consumer, Math.max(wait_ms, performance.now() - began, PAUSE_MS_MIN))
+    } catch (error) {
+      if (!signal.aborted) onFailure(error)
+    }
+  }
+
+  /** Finds what there is to do that nobody has told this node of. */
+  private async poll(): Promise<void> {
+    const { database, abort, logger, poll_ms = POLL_MS } = this.options
+    for (let wait_ms = 0; ; wait_ms = poll_ms * (0.5 + Math.random())) {
+      try {
+        await sleep(wait_ms, undefined, { signal: abort.signal, ref: false })
+        if ((await database.query(HAS_CONSUMERS, [])).length > 0) await this.look()
+      } catch (error) {
+        if (abort.signal.aborted) return
+        logger.warn({ err: describeError(error) }, 'changes could not be looked for; will try again')
+      }
+    }
+  }
+
+  private async look(): Promise<void> {
+    const { database, abort, consumers } = this.options
+    const found = new Map(consumers.map(({ name }) => [name, { waiting: 0, lag_s: 0 }]))
+    for (const row of await database.query(FIND_MARKS, [])) {
+      const consumer = this.byName.get(row.consumer!)
+      const load = found.get(row.consumer!)
+      // Of a version that has consumers which this one does not know.
+      if (!consumer || !load) continue
+      load.waiting += Number(row.sessions)
+      load.lag_s = Math.max(load.lag_s, Number(row.age_s))
+      if (row.due !== '0') this.plan(row.project_id!, consumer, 0)
+    }
+    for (const [name, load] of found) Object.assign(this.loads.get(name)!, load)
+    for (const row of await database.query(FIND_SCANS, [])) {
+      const consumer = this.byName.get(row.consumer!)
+      if (!consumer) continue
+      if (row.retires === 't') await retire(database, row.project_id!, consumer, abort.signal)
+      else this.plan(row.project_id!, consumer, 0)
+    }
+  }
+}
+
+function keyOf(project_id: string, consumer: string): string {
+  return `${project_id} ${consumer}`
+}
+
+function beingPrepared(sessions: number): AnnalsError {
+  return new AnnalsError(
+    'being_prepared',
+    `This order is being prepared for the project: it was not asked for before. ${sessions.toLocaleString('en')} sessions are done; retry shortly.`,
+  )
+}

@@ -1,0 +1,63 @@
+import type { Queryable } from '../postgres/database.js'
+import type { Statement } from '../postgres/statement.js'
+
+/** An entry as a consumer reads it. `data` and `meta` are JSON as text. */
+export interface ChangedEntry {
+  seq: number
+  id: string
+  kind: 'event' | 'message'
+  type: string | null
+  role: string | null
+  format: string | null
+  created_at: string
+  data: string
+  meta: string | null
+}
+
+/** A session with something that the consumer has not seen. */
+export interface ChangedSession {
+  session_id: string
+  /** Up to where the consumer has read; 0 for one that reads no entries. */
+  after_seq: number
+  /** The last of `entries`; the head's for a consumer that reads none. */
+  last_seq: number
+  /** Of the head, as PostgreSQL writes it. */
+  updated_at: string
+  /** In the order of seq, right behind `after_seq`; a bounded piece, behind which the rest follows. */
+  entries: ChangedEntry[]
+}
+
+/** What a consumer is given at once. */
+export interface ChangedSessions {
+  project_id: string
+  sessions: ChangedSession[]
+  /** Sessions that are no longer there. */
+  gone: string[]
+  /** Goes off when the service stops. */
+  signal: AbortSignal
+}
+
+/**
+ * Somebody who has to look at every session that changes, in the background, in each project that it is switched on for
+ * (`projects.consumers`). What it is given was committed, comes at least once, and within a session in the order of seq.
+ */
+export interface Consumer {
+  readonly name: string
+  /** Sessions that it is given at once; one at a time behind a failure, so that it holds up no other. */
+  readonly sessions_max: number
+  /** Whether it is given entries, with a cursor of its own in each session. */
+  readonly readsEntries: boolean
+  /** SQL: whether a session with head `h`, in project $1, has something that it has not seen; by default by its cursor. */
+  readonly isBehind?: string
+  /**
+   * Does its work, however long it takes, outside of any transaction. What it gives back writes its rows in the
+   * transaction that moves the cursor: these are written exactly once, and only while nobody else has taken the session.
+   * May throw: the sessions are given again, after a growing pause.
+   */
+  consume(work: ChangedSessions): Promise<Write | undefined>
+  /** Delete some of its rows of a project, where nobody wants them any more. Parameters: $1 project, $2 how many. Rows: one each. */
+  readonly erase: readonly Statement[]
+}
+
+/** Writes in the transaction that ends a piece of work. */
+export type Write = (connection: Queryable) => Promise<void>

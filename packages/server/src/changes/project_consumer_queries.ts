@@ -1,0 +1,139 @@
+import { planned, prepared, type Statement } from '../postgres/statement.js'
+
+/** Switching consumers on for projects, and looking their sessions through. */
+
+/** Switching on, in one transaction: the table that all machines have first. Parameters of each: $1 project, $2 consumer. */
+export const SWITCH_ON = {
+  project: prepared(
+    'switch_consumer_on',
+    `UPDATE projects AS p SET consumers = p.consumers || $2::text
+WHERE p.id = $1 AND NOT $2::text = ANY (p.consumers)`,
+  ),
+  consumer: prepared(
+    'keep_consumer',
+    `
+INSERT INTO project_consumers AS c (project_id, consumer, used_at, scan_at, sessions_scanned)
+SELECT $1::uuid, $2::text, now(), now(), 0
+ON CONFLICT (project_id, consumer) DO NOTHING`,
+  ),
+} as const
+
+/** How far a consumer is with a project. Parameters: $1 project, $2 consumer. Row: is_ready, is_old_use, sessions_scanned. */
+export const READ_PROJECT_CONSUMER = prepared(
+  'read_project_consumer',
+  `
+SELECT c.scanned_at IS NOT NULL AND c.retired_at IS NULL AS is_ready, c.used_at < now() - interval '1 day' AS is_old_use,
+  c.sessions_scanned
+FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = $2`,
+)
+
+/** Notes that it is in use. Parameters: $1 project, $2 consumer. */
+export const USE_CONSUMER = prepared(
+  'use_consumer',
+  `UPDATE project_consumers AS c SET used_at = now()
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.retired_at IS NULL`,
+)
+
+/** Looking a project's sessions through, a slice in each transaction. Parameters of each: $1 project, $2 consumer. */
+export const SCAN = {
+  /** Row, if nobody else is at it: where to go on, seconds until it is time, and since when all was seen, if it was. */
+  lock: prepared(
+    'lock_scan',
+    `
+SELECT c.scanned_to, extract(epoch FROM c.scan_at - now()) AS wait_s, extract(epoch FROM now() - c.scanned_at) AS age_s
+FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = $2 AND c.retired_at IS NULL FOR UPDATE SKIP LOCKED`,
+  ),
+  /** Rows: one if sessions are being worked on, those aside that failed: they are not yet seen. */
+  under_way: prepared(
+    'marks_under_way',
+    `SELECT c.session_id FROM change_marks c
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.due_at > now() AND c.failures = 0 LIMIT 1`,
+  ),
+  /** $3 session reached, $4 sessions in this slice. */
+  go_on: prepared(
+    'go_on_with_scan',
+    `UPDATE project_consumers AS c SET scanned_to = $3, sessions_scanned = c.sessions_scanned + $4
+WHERE c.project_id = $1 AND c.consumer = $2`,
+  ),
+  /** $3 seconds until the next one. */
+  end: prepared(
+    'end_scan',
+    `UPDATE project_consumers AS c
+SET scanned_to = NULL, scanned_at = least(c.scanned_at, now()), scan_at = now() + make_interval(secs => $3)
+WHERE c.project_id = $1 AND c.consumer = $2`,
+  ),
+} as const
+
+const NO_SESSION = '00000000-0000-0000-0000-000000000000'
+const BEHIND_CURSOR = `h.last_seq > coalesce((
+    SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.consumer = $2 AND u.session_id = h.session_id), 0)`
+
+/**
+ * Marks the next sessions that a consumer has not seen as they are. Parameters: $1 project, $2 consumer, $3 session to
+ * begin behind or null, $4 how many. Rows: last_id (of those looked at), sessions.
+ */
+export function scanSlice(consumer: string, isBehind: string = BEHIND_CURSOR): Statement {
+  return prepared(
+    `scan_for_${consumer}`,
+    `
+WITH slice AS MATERIALIZED (
+  SELECT h.session_id, h.last_seq, h.updated_at FROM session_heads h
+  WHERE h.project_id = $1 AND h.session_id > coalesce($3::uuid, '${NO_SESSION}') ORDER BY h.session_id LIMIT $4
+), behind AS MATERIALIZED (
+  SELECT h.session_id FROM slice h WHERE ${isBehind}
+), marked AS (
+  INSERT INTO change_marks AS c (project_id, consumer, session_id, marked_at, due_at, failures)
+  SELECT $1, $2::text, b.session_id, now(), now(), 0 FROM behind b ORDER BY b.session_id
+  ON CONFLICT (project_id, session_id, consumer) DO NOTHING
+)
+SELECT (array_agg(s.session_id ORDER BY s.session_id DESC))[1] AS last_id, count(*) AS sessions FROM slice s`,
+  )
+}
+
+/** Whether any project has a consumer: else there is nothing to ask its data for. */
+export const HAS_CONSUMERS = prepared(
+  'has_consumers',
+  "SELECT p.id FROM projects p WHERE p.consumers <> '{}' LIMIT 1",
+)
+
+/** A month after its last use. One that is switched on for good has `used_at` in infinity. */
+const RETIRES = "(c.retired_at IS NOT NULL OR c.used_at < now() - interval '30 days')"
+
+/** Projects whose sessions are to be looked through, or whose consumer is to be taken apart. Rows: project_id, consumer, retires. */
+export const FIND_SCANS = planned(
+  'find_scans',
+  `SELECT c.project_id, c.consumer, ${RETIRES} AS retires FROM project_consumers c WHERE c.scan_at <= now() OR ${RETIRES}`,
+)
+
+/**
+ * Taking a consumer of a project apart: its marks and cursors, in slices, then itself. Marks that appends under way
+ * leave behind that wait for the day when it is switched on again.
+ */
+export const RETIRE = {
+  /** From here on it is ready for nobody. Row: one if it is to go. $1 project, $2 consumer. */
+  begin: prepared(
+    'retire_consumer',
+    `UPDATE project_consumers AS c SET retired_at = now() WHERE c.project_id = $1 AND c.consumer = $2 AND ${RETIRES} RETURNING 1 AS one`,
+  ),
+  /** $1 project, $2 how many, $3 consumer. Rows: one each. */
+  marks: someOfConsumer('change_marks'),
+  cursors: someOfConsumer('change_cursors'),
+  /** $1 project, $2 consumer. */
+  project: prepared(
+    'switch_consumer_off',
+    'UPDATE projects AS p SET consumers = array_remove(p.consumers, $2::text) WHERE p.id = $1',
+  ),
+  consumer: prepared(
+    'forget_consumer',
+    'DELETE FROM project_consumers AS c WHERE c.project_id = $1 AND c.consumer = $2',
+  ),
+} as const
+
+function someOfConsumer(table: string): Statement {
+  return prepared(
+    `retire_some_${table}`,
+    `DELETE FROM ${table} AS t WHERE t.project_id = $1 AND t.consumer = $3 AND t.session_id = ANY (ARRAY(
+  SELECT o.session_id FROM ${table} o WHERE o.project_id = $1 AND o.session_id >= '${NO_SESSION}' AND o.consumer = $3 ORDER BY o.session_id LIMIT $2))
+RETURNING 1 AS gone`,
+  )
+}

@@ -1,0 +1,108 @@
+import type { Database } from '../postgres/database.js'
+import type { Statement } from '../postgres/statement.js'
+import type { Consumer } from './consumer.js'
+import {
+  READ_PROJECT_CONSUMER,
+  RETIRE,
+  SCAN,
+  SWITCH_ON,
+  scanSlice,
+  USE_CONSUMER,
+} from './project_consumer_queries.js'
+
+const SESSIONS_AT_ONCE = 1_000
+/** When, as a rule, every node has heard that a consumer was switched on: keys are looked up anew within 4.5 s. */
+const HEARD_S = 6
+const ROWS_AT_ONCE = 100
+/** What no mark tells of, such as what a node of an older version wrote during an upgrade, is found within a day. */
+const SCAN_EVERY_S = 86_400
+
+/** How far a consumer is with a project. */
+export interface ConsumerState {
+  is_ready: boolean
+  sessions_scanned: number
+}
+
+/**
+ * How far a consumer is with a project, for which it is switched on if it is not. From the commit of that on, appends
+ * write marks, at nodes that have not heard of it after a while; so the sessions that there are get looked through now,
+ * again when every node should have heard, and once more when the last statement of one that had not is done for sure:
+ * see `unmarked_until`.
+ */
+export async function useConsumer(
+  database: Database,
+  project_id: string,
+  consumer: string,
+): Promise<ConsumerState> {
+  const owned = [project_id, consumer]
+  const [row] = await database.query(READ_PROJECT_CONSUMER, owned)
+  if (!row) {
+    await database.transaction(async (connection) => {
+      await connection.query(SWITCH_ON.project, owned)
+      await connection.query(SWITCH_ON.consumer, owned)
+    })
+    return { is_ready: false, sessions_scanned: 0 }
+  }
+  const is_ready = row.is_ready === 't'
+  if (is_ready && row.is_old_use === 't') await database.query(USE_CONSUMER, owned)
+  return { is_ready, sessions_scanned: Number(row.sessions_scanned) }
+}
+
+/**
+ * Marks the next sessions of a project that its consumer has not seen, where it is time for that. Gives in how many ms to
+ * go on, undefined where that is long. `settle_s`: seconds until every statement that a node sent in ignorance is done.
+ */
+export async function scanSome(
+  database: Database,
+  project_id: string,
+  { name, isBehind }: Consumer,
+  settle_s: number,
+): Promise<number | undefined> {
+  const owned = [project_id, name]
+  return database.transaction(async (connection) => {
+    const [scan] = await connection.query(SCAN.lock, owned)
+    if (!scan) return undefined
+    let wait_s = Math.max(Number(scan.wait_s), 0)
+    if (wait_s === 0) {
+      const slice = [...owned, scan.scanned_to!, SESSIONS_AT_ONCE]
+      const [found] = await connection.query(scanSlice(name, isBehind), slice)
+      const sessions = Number(found!.sessions)
+      if (sessions > 0) await connection.query(SCAN.go_on, [...owned, found!.last_id!, sessions])
+      // Behind the last slice, which is only asked for when no session was due.
+      else if ((await connection.query(SCAN.under_way, owned)).length === 0) {
+        wait_s = untilNext(scan.age_s, settle_s)
+        await connection.query(SCAN.end, [...owned, wait_s])
+      }
+    }
+    return wait_s > settle_s ? undefined : wait_s * 1_000
+  })
+}
+
+/** Seconds until the sessions are looked through again. `age_s`: since they first were, null if that is now. */
+function untilNext(age_s: string | null | undefined, settle_s: number): number {
+  if (typeof age_s !== 'string') return Math.min(HEARD_S, settle_s)
+  return Number(age_s) < settle_s ? settle_s : SCAN_EVERY_S
+}
+
+/** Takes apart what consumers that nobody has used for a month keep of a project. */
+export async function retire(
+  database: Database,
+  project_id: string,
+  consumer: Consumer,
+  signal: AbortSignal,
+): Promise<void> {
+  const [begun] = await database.query(RETIRE.begin, [project_id, consumer.name])
+  if (!begun) return
+  const eraseAll = async (statement: Statement, ...more: string[]) => {
+    for (let gone = ROWS_AT_ONCE; gone === ROWS_AT_ONCE; ) {
+      signal.throwIfAborted()
+      gone = (await database.query(statement, [project_id, ROWS_AT_ONCE, ...more])).length
+    }
+  }
+  for (const statement of consumer.erase) await eraseAll(statement)
+  for (const statement of [RETIRE.marks, RETIRE.cursors]) await eraseAll(statement, consumer.name)
+  await database.transaction(async (connection) => {
+    await connection.query(RETIRE.project, [project_id, consumer.name])
+    await connection.query(RETIRE.consumer, [project_id, consumer.name])
+  })
+}

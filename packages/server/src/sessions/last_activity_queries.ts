@@ -1,0 +1,106 @@
+import type { FilteredList, ListFilter } from '../lists/filtered_list_queries.js'
+import {
+  beside,
+  directionOf,
+  type ListPosition,
+  type ListStatement,
+  listParameters,
+  PAGE_ROWS_MAX,
+} from '../lists/keyset_queries.js'
+import { sessionJson, timestampText } from '../lists/resource_json.js'
+import { termsStatement } from '../lists/term_queries.js'
+import { prepared, type Statement } from '../postgres/statement.js'
+import { SESSION_LIST, SESSIONS } from './session_queries.js'
+
+/** The order of sessions by their last activity: see migrations/0010_marks_of_change.sql. */
+
+/** The term of every session. */
+const EVERY = '7::bigint'
+
+/** SQL: whether session_activity lacks what the head `h` says. Parameters: $1 project. */
+export const ACTIVITY_IS_BEHIND = `date_trunc('second', h.updated_at, 'UTC') IS DISTINCT FROM (
+    SELECT a.active_at FROM session_activity a WHERE a.project_id = $1 AND a.session_id = h.session_id)`
+
+/** Takes sessions out of the order, with the terms under which they stand in it. Parameters: $1 project, $2 sessions. */
+export const DROP_ACTIVITY = dropActivity('drop_activity', '$2::uuid[]')
+
+/** The same with any that there are. Parameters: $1 project, $2 how many. Rows: one each. */
+export const ERASE_ACTIVITY = dropActivity(
+  'erase_some_activity',
+  'ARRAY(SELECT o.session_id FROM session_activity o WHERE o.project_id = $1 ORDER BY o.session_id LIMIT $2)',
+)
+
+function dropActivity(name: string, sessions: string): Statement {
+  return prepared(
+    name,
+    `
+WITH gone AS MATERIALIZED (
+  SELECT x.term, a.active_at, a.session_id
+  FROM session_activity a CROSS JOIN LATERAL unnest(a.terms) AS x (term)
+  WHERE a.project_id = $1 AND a.session_id = ANY (${sessions})
+), dropped AS (
+  DELETE FROM activity_terms AS t USING gone g
+  WHERE t.project_id = $1 AND t.term = g.term AND t.active_at = g.active_at AND t.session_id = g.session_id
+)
+DELETE FROM session_activity AS a WHERE a.project_id = $1 AND a.session_id = ANY (${sessions}) RETURNING 1 AS gone`,
+  )
+}
+
+/** Puts sessions into the order that are not in it. Parameters: $1 project, $2 sessions, $3 their updated_at. */
+export const ADD_ACTIVITY = prepared(
+  'add_activity',
+  `
+WITH active AS MATERIALIZED (
+  SELECT r.session_id, date_trunc('second', r.updated_at, 'UTC') AS active_at, i.terms || ${EVERY} AS terms, i.signature
+  FROM unnest($2::uuid[], $3::timestamptz[]) AS r (session_id, updated_at)
+  ${beside('s', 'SELECT o.configs, o.user_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}
+  CROSS JOIN LATERAL index_terms('sessions', s.configs, s.user_id) AS i
+), added AS (
+  INSERT INTO session_activity AS a (project_id, session_id, active_at, terms)
+  SELECT $1, n.session_id, n.active_at, n.terms FROM active n
+)
+INSERT INTO activity_terms AS t (project_id, term, active_at, session_id, signature)
+SELECT $1, x.term, n.active_at, n.session_id, n.signature FROM active n CROSS JOIN LATERAL unnest(n.terms) AS x (term)`,
+)
+
+const LISTED = {
+  json: sessionJson('t', 'h'),
+  join: beside(
+    'h',
+    'SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = t.id',
+  ),
+}
+
+/** A page of sessions in the order of their last activity, which is `created_at` in positions and rows. */
+export function listSessionsByActivity(filter: ListFilter, position: ListPosition): ListStatement {
+  const direction = directionOf(position)
+  const parameters = listParameters(filter.project_id, position)
+  const name = 'list_sessions_by_activity'
+  if (filter.document !== undefined || filter.user !== undefined) {
+    const index = { table: 'activity_terms', at: 'active_at', item_id: 'session_id' }
+    const statement = termsStatement({ name, list: SESSION_LIST, index, direction, ...LISTED })
+    return { statement, parameters: [...parameters, filter.document ?? '{}', filter.user ?? null] }
+  }
+  const { order, behind } = direction
+  const statement = prepared(
+    `${name}_${direction.name}`,
+    `
+SELECT ${LISTED.json} AS json, ${timestampText('t.listed_at')} AS created_at, t.id
+FROM (
+  SELECT r.*, a.active_at AS listed_at
+  FROM activity_terms a ${beside('r', 'SELECT r.* FROM sessions r WHERE r.project_id = $1 AND r.id = a.session_id')}
+  WHERE a.project_id = $1 AND a.term = ${EVERY} AND (a.active_at, a.session_id) ${behind} ($2::timestamptz, $3::uuid)
+  ORDER BY a.active_at ${order}, a.session_id ${order}
+  LIMIT ${PAGE_ROWS_MAX}
+) t ${LISTED.join}
+ORDER BY t.listed_at ${order}, t.id ${order}
+LIMIT $4`,
+  )
+  return { statement, parameters }
+}
+
+/** Sessions in that order. */
+export const SESSIONS_BY_ACTIVITY: FilteredList = {
+  ...SESSIONS,
+  order: { name: 'sessions by last activity', page: listSessionsByActivity },
+}
