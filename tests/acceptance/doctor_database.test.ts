@@ -125,20 +125,20 @@ describe.skipIf(reasonForNoOwnDatabase())('annals doctor of a database', () => {
   })
 
   it('counts the connections of each worker', async () => {
-    const DATABASE_URL = await made((name) => `ALTER DATABASE ${name} CONNECTION LIMIT 48`)
+    const DATABASE_URL = await made((name) => `ALTER DATABASE ${name} CONNECTION LIMIT 56`)
     const env = { DATABASE_URL, ANNALS_DATABASE_CONNECTIONS_MAX: '6', ANNALS_FLUSHES_MAX: '2' }
     const connections = async (...options: string[]) => (await doctor(env, ...options)).of('connections')[0]!
     expect(await connections()).toMatchObject({
       state: 'ok',
-      found: expect.stringMatching(/^a node opens up to 12;/),
+      found: expect.stringMatching(/^a node opens up to 14;/),
     })
     expect(await connections('--workers', '4')).toMatchObject({
       state: 'warning',
-      found: expect.stringMatching(/^a node of 4 workers opens up to 48; .* one node only$/),
+      found: expect.stringMatching(/^a node of 4 workers opens up to 56; .* one node only$/),
     })
     expect(await connections('--workers', '5')).toMatchObject({
       state: 'failure',
-      found: expect.stringMatching(/^a node of 5 workers opens up to 60; the server has 48/),
+      found: expect.stringMatching(/^a node of 5 workers opens up to 70; the server has 56/),
     })
   })
 

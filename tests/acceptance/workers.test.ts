@@ -223,7 +223,7 @@ describe('annals serve --workers', () => {
       ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-never-made'),
     })
     expect(result.code).toBe(1)
-    expect(result.stderr).toMatch(/^annals: 10 workers with 24 connections each are more than .* \(197\)/)
+    expect(result.stderr).toMatch(/^annals: 10 workers with 26 connections each are more than .* \(237\)/)
     for (const count of ['0', 'x', '-1'])
       expect((await runAnnals(['serve', '--workers', count])).code).toBe(2)
     const alone = await runAnnals(['serve', '--worker'], { DATABASE_URL: database.url })

@@ -7,7 +7,9 @@ import { everyStatement } from './every_statement.ts'
 
 /** What asks every project, because that is its task; docs/scale.md lists them. */
 const ASKS_EVERY_PROJECT = [
+  'find_marks',
   'find_projects_with_remains',
+  'find_scans',
   'verify_measure_session_heads',
   'verify_measure_sessions',
   'verify_measure_list_terms',

@@ -26,6 +26,7 @@ export interface MetricSources {
     requests: Pick<SharedPool, 'usage'>
     appends: Pick<SharedPool, 'usage'>
     reserved: Pick<DatabasePool, 'usage' | 'query'>
+    changes: Pick<DatabasePool, 'usage'>
   }
 }
 
@@ -111,7 +112,7 @@ export class Metrics {
     ofPools('annals_database_connections', 'Connections open.', 'total')
     ofPools('annals_database_connections_idle', 'Of these, idle.', 'idle')
     ofPools('annals_database_waiting', 'Statements waiting for a connection.', 'waiting')
-    const { reserved, ...shared } = pools
+    const { reserved, changes: _, ...shared } = pools
     const ofShares = (name: string, help: string, field: 'waits' | 'refusals') =>
       this.poolCounter(name, help, () =>
         Object.entries(shared).map(([pool, of]) => [pool, of.usage()[field]] as const),

@@ -158,7 +158,7 @@ export async function openLog(
     aroundFlush: tracing && ((taken, run) => tracing.flush(taken, run)),
   })
   undo.push(() => appender.close())
-  metrics.watch({ appender, feed, memory, pools })
+  metrics.watch({ appender, feed, memory, pools: { ...pools, changes: pools.changes.database } })
   return { feed, heartbeat, memory, appender, tracing }
 }
 

@@ -1,4 +1,4 @@
-const CONNECTIONS_MAX = 200
+const CONNECTIONS_MAX = 240
 
 /** Connections of the embedded server that we can use: by default it reserves three for emergencies. */
 export const EMBEDDED_CONNECTIONS_MAX = CONNECTIONS_MAX - 3
