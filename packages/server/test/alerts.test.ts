@@ -18,7 +18,7 @@ it('every alert asks for metrics and errors that there are', async () => {
     appender: { load: () => ({ requests: 0, bytes: 0, flushes: 0 }) },
     feed: { load: () => ({ sessions: 0, subscriptions: 0 }) },
     memory: { taken: 0, places_max: 1, counts: { waits: 0, refusals: 0 } },
-    pools: { requests: shared, appends: shared, reserved },
+    pools: { requests: shared, appends: shared, reserved, changes: shared },
   })
   const there = all(await metrics.registry.metrics(), /^# TYPE (\w+)/gm)
   const asked = all(alerts, /\b((?:annals|nodejs)_\w+)/g).map((name) => name.replace(/_bucket$/, ''))
