@@ -1,15 +1,17 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ApiClient, Session } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
+import { useTransfers } from '../harness/exports.ts'
 import type { Query } from '../harness/http_client.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { insertSessionRows } from '../harness/session_rows.ts'
-import { queryRows } from '../harness/sql.ts'
+import { execute, queryRows } from '../harness/sql.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
 /* Sessions in the order of their last activity, to the second, through two nodes. */
 
 const service = useSharedService()
+const annals = useTransfers(service)
 let project: Project
 /** Of the same project, at two nodes. */
 let api: ApiClient
@@ -98,6 +100,40 @@ describe('the list of sessions by last activity', () => {
       const all = expectOk(await list({ time_desc: true }, other)).items
       expect(idsOf(all).sort()).toEqual([...ids, ...made].sort())
       expect(all.map(second)).toEqual(all.map(second).sort().reverse())
+    })
+  })
+
+  it('follows the meta of a message, and sessions that are imported', async () => {
+    const [first, last] = await pastSessions(2)
+    const message = { format: 'openai', blob: { role: 'user', content: 'hello' } }
+    const { id } = expectOk(
+      await api.request<{ id: string }>('POST', `/api/v1/session/${first}/messages`, { body: message }),
+      201,
+    )
+    // So that only what follows moves it.
+    await execute(
+      service.databaseUrl,
+      "UPDATE session_heads SET updated_at = '2026-01-01T00:00:10Z' WHERE project_id = $1 AND session_id = $2",
+      [project.id, first!],
+    )
+    expect(idsOf(await walk())).toEqual([first, last])
+    expectOk(
+      await other.request('PATCH', `/api/v1/session/${first}/messages/${id}/meta`, {
+        body: { meta: { seen: true } },
+      }),
+    )
+    await eventually(async () => expect(idsOf(await walk())).toEqual([last, first]))
+
+    const { path } = await annals.export(project.name)
+    const target = await service.newProject()
+    const imported = await service.newClient({ token: target.token })
+    expect(await walk({}, imported)).toEqual([])
+    await annals.import(path, target.name)
+    const shown = expectOk(await api.listSessions({ order_by: 'last_activity' })).items.map(second)
+    await eventually(async () => {
+      const sessions = await walk({}, imported)
+      expect(sessions.map(second)).toEqual(shown)
+      expect(idsOf(sessions)).toEqual([last, first])
     })
   })
 

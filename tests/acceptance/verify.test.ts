@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { runAnnals } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
@@ -152,6 +152,40 @@ describe.skipIf(reasonForNoOwnDatabase())('annals verify of a database that is n
     expect(finding.place).toContain(place)
     expect(finding.means).not.toBe('')
     expect(finding.todo).not.toBe('')
+  })
+
+  it.each([
+    ['session_activity_behind', `DELETE FROM session_activity WHERE project_id = $1 AND session_id = $2`],
+    [
+      'session_activity_behind',
+      `UPDATE session_heads SET updated_at = updated_at + interval '1 hour' WHERE project_id = $1 AND session_id = $2`,
+    ],
+    ['activity_unlisted', 'DELETE FROM activity_terms WHERE project_id = $1 AND session_id = $2'],
+    ['activity_term_stray', 'DELETE FROM session_activity WHERE project_id = $1 AND session_id = $2'],
+    ['activity_without_session', 'DELETE FROM sessions WHERE project_id = $1 AND id = $2'],
+    [
+      'activity_without_consumer',
+      'DELETE FROM project_consumers WHERE project_id = $1 AND $2::uuid IS NOT NULL',
+    ],
+  ])('names %s in the order by last activity: %s', async (check, statement) => {
+    const { project, api, sessionId } = await projectInUse()
+    const sql = (text: string) => queryRows(service.databaseUrl, text, [project.id])
+    await vi.waitFor(async () => expectOk(await api.listSessions({ order_by: 'last_activity' })), 20_000)
+    await vi.waitFor(async () => {
+      expect(await sql('SELECT FROM change_marks WHERE project_id = $1')).toEqual([])
+      expect(await sql('SELECT FROM session_activity WHERE project_id = $1')).toHaveLength(3)
+    }, 20_000)
+    // As it is when all nodes have heard of it: what they had written before then is seen.
+    await execute(
+      service.databaseUrl,
+      `UPDATE project_consumers SET scan_at = now() + interval '1 day' WHERE project_id = $1`,
+      [project.id],
+    )
+    expect((await verify('--project', project.id)).findings).toEqual([])
+    await execute(service.databaseUrl, statement, [project.id, sessionId])
+    const { found, findings } = await verify('--project', project.id)
+    expect(found[check], JSON.stringify(findings)).toBeGreaterThan(0)
+    expect(findings.find((one) => one.check === check)!.session_id).not.toBeNull()
   })
 
   it('tells people where, what, and what to do', async () => {

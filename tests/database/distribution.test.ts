@@ -24,6 +24,15 @@ const ASKS_EVERY_PROJECT = [
   'verify_next_project_learning_spaces',
   'verify_next_project_erased_sessions',
   'verify_next_project_list_terms',
+  'verify_next_project_activity_terms',
+  'verify_next_project_change_cursors',
+  'verify_next_project_change_marks',
+  'verify_next_project_project_consumers',
+  'verify_next_project_session_activity',
+  'verify_measure_activity_terms',
+  'verify_measure_change_marks',
+  'verify_measure_project_consumers',
+  'verify_measure_session_activity',
 ]
 
 interface Plan {

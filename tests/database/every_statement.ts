@@ -41,6 +41,7 @@ const CALLS: Record<string, unknown[][]> = {
   measureStatements: [[tables]],
   nextProjectStatements: [[all_tables]],
   exportOne: owners.map((table) => [table]),
+  listSessionsByActivity: lists({ document: '{"a":1}' }),
   leaseMarks: [[LAST_ACTIVITY]],
   scanSlice: [['entries'], [LAST_ACTIVITY.name, LAST_ACTIVITY.isBehind]],
   listUsers: positions().map((position) => [ID, position]),

@@ -34,6 +34,8 @@ export interface Table {
   readonly counted: boolean
   /** Whether exports have the rows. What is derived, or belongs to the installation, stays out. */
   readonly exported: boolean
+  /** The rows are made from others: a verification checks them and does not show how many there are. */
+  readonly is_derived?: boolean
   /** Columns that never change: a row that an import finds with other values in them is in conflict. */
   readonly unchanging?: readonly string[]
   /** The order in which an index lists the rows of one owner; by default the rest of the key. */

@@ -3,6 +3,7 @@ import type { Table } from '../lifecycle/table.js'
 import { APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from '../log/append/append_queries.js'
 import { MERGE_MESSAGE_META } from '../log/read/message_queries.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
+import { CHANGE_TABLES } from './change_tables.js'
 import { COPY_SHORT_SESSION } from './copy_queries.js'
 import { eraseAllRemains, eraseRemains, eraseSomeSessions } from './erase/erase_sessions.js'
 import { ERASE_SLICE_OF_ENTRIES } from './erase/erasure_queries.js'
@@ -76,30 +77,8 @@ export const SESSIONS_MODULE: Module = {
       name: 'list_terms',
       handled: 'Written, deleted and verified with the rows of the tables that have a `document`.',
     },
-    {
-      name: 'project_consumers',
-      kind: 'consumer',
-      key: ['consumer'],
-      columns: { consumer: 'text' },
-      erased_with: 'project',
-      counted: false,
-      exported: false,
-      checks: {},
-    },
-    {
-      // With its session in the first place: see ERASE_SESSIONS.
-      name: 'change_marks',
-      kind: 'mark',
-      key: ['session_id', 'consumer'],
-      columns: { session_id: 'uuid', consumer: 'text' },
-      erased_with: 'project',
-      counted: false,
-      exported: false,
-      checks: {},
-    },
+    ...CHANGE_TABLES,
     { name: 'change_cursors', handled: 'Go with their session and its marks.' },
-    { name: 'session_activity', handled: 'Goes with its session and its marks.' },
-    { name: 'activity_terms', handled: 'Go with the row of session_activity.' },
     {
       name: 'idempotency_keys',
       kind: 'key',

@@ -47,7 +47,10 @@ export function findingsSql(checks: Readonly<Record<string, Check>>, counts: str
   count(*) OVER () AS found
 FROM ${check.from ?? from} WHERE ${check.where} LIMIT ${SHOWN_MAX})`,
   )
-  return [...branches, `\n(SELECT 'counts', NULL, NULL, (${counts})::text, 0)`].join('\nUNION ALL')
+  return [
+    ...branches,
+    `\n(SELECT 'counts' AS "check", NULL::uuid AS session_id, NULL AS place, (${counts})::text AS detail, 0 AS found)`,
+  ].join('\nUNION ALL')
 }
 
 /** Reads what such a statement gives. */

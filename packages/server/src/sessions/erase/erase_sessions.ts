@@ -41,6 +41,8 @@ export async function eraseSomeSessions(
   const counts: Counts = {}
   if (gone.length > 0) {
     await connection.query(ERASE_SESSIONS.heads, [project_id, gone])
+    await connection.query(ERASE_SESSIONS.marks, [project_id, gone])
+    await connection.query(ERASE_SESSIONS.activity, [project_id, gone])
     await connection.query(ERASE_SESSIONS.entries, [project_id, whole])
     const others = await dependents.eraseSome(connection, project_id, whole)
     addCounts(counts, others.counts)
@@ -51,8 +53,6 @@ export async function eraseSomeSessions(
       const last_seqs = remaining.map(({ last_seq }) => last_seq)
       await connection.query(ERASE_SESSIONS.remains, [project_id, remaining.map(({ id }) => id), last_seqs])
     }
-    await connection.query(ERASE_SESSIONS.marks, [project_id, gone])
-    await connection.query(ERASE_SESSIONS.activity, [project_id, gone])
     await connection.query(ERASE_SESSIONS.terms, [project_id, gone])
     await connection.query(ERASE_SESSIONS.sessions, [project_id, gone])
     // Deleted data must not survive in a copy that is being made of it.

@@ -1,5 +1,6 @@
 import { type Check, missing, unlisted } from '../../lifecycle/verify/check.js'
 import { HEAD, LOST, ODD, ORPHAN, UNLISTED } from '../../lifecycle/verify/meaning.js'
+import { ACTIVITY_CHECK } from '../change_tables.js'
 
 const LOG = { from: 'log l', session: 'l.session_id', place: "'seq ' || l.seq" }
 const SESSION = { from: 'whole w', session: 'w.session_id' }
@@ -101,6 +102,7 @@ export const SESSION_CHECKS = {
     place: "'updated_at'",
     detail: "'the head says ' || w.updated_at || ', the log changed at ' || w.entries_updated_at",
   },
+  session_activity_behind: { ...SESSION, ...ACTIVITY_CHECK },
   session_without_head: {
     means: 'a session that can be neither read nor written',
     todo: HEAD,
