@@ -16,6 +16,8 @@ export interface Result {
   in_doubt: number
   /** Entries read by tails, and the connections that they took for it. */
   tailed: { entries: number; connections: number }
+  /** How long the consumer of changes took to see everything after the last write. */
+  consumed_ms: number
   findings: Findings
   /** Other violations. */
   problems: string[]
@@ -56,6 +58,7 @@ export function report(result: Result): string {
     ),
     row('refused', `${result.refused} appends, ${result.in_doubt} in doubt and not sent again`),
     row('tailed', `${tailed.entries} entries over ${tailed.connections} connections`),
+    row('consumed', `${Math.round(result.consumed_ms)} ms after the last write`),
     row('lost', findings.lost.length),
     row('duplicated', findings.duplicated.length),
     row('reordered', findings.reordered.length),

@@ -41,6 +41,7 @@ export async function runRounds(
   options: Options & { isInterrupted: () => boolean; started_at: number },
   random: Random,
   say: (line: string) => void,
+  afterEach: () => Promise<void>,
 ): Promise<Rounds> {
   const tallies = new Map(options.faults.map((fault) => [fault, tallyOf(fault, world)]))
   const rounds: Rounds = {
@@ -87,6 +88,7 @@ export async function runRounds(
     tally.recovery_ms_max = Math.max(tally.recovery_ms_max, recovery.living_ms)
     tally.awake_ms_max = Math.max(tally.awake_ms_max, recovery.awake_ms)
     tally.start_ms_max = Math.max(tally.start_ms_max, recovery.started_ms)
+    await afterEach()
     if (struck.away) judgeAway(struck.away, probes, rounds.away)
     say(
       `${String(rounds.count).padStart(4)}  ${fault.kind}${struck.missed ? ' (without effect)' : ''}: ${

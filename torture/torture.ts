@@ -5,6 +5,7 @@ import { ANNALS } from '../lab/launch_service.ts'
 import { seededRandom } from '../lab/random.ts'
 import { brokenBounds, RSS_MB_MAX } from './bounds.ts'
 import { compare, type StoredSession } from './check/compare.ts'
+import { Consumption } from './check/consumption.ts'
 import { Journal } from './check/journal.ts'
 import { readDatabase } from './check/read_database.ts'
 import { Crowd, type Surroundings } from './clients/crowd.ts'
@@ -13,7 +14,7 @@ import { Traffic } from './clients/traffic.ts'
 import { type Options, readOptions } from './options.ts'
 import { passed, type Result, report } from './report.ts'
 import { runRounds } from './rounds.ts'
-import { newSession, newTenant, startWorld, type World } from './world/world.ts'
+import { newSession, newTenant, orderByActivity, startWorld, type World } from './world/world.ts'
 
 /**
  * Tests the promise that everything acknowledged is there, once, in order: two nodes and a PostgreSQL of its own, 64
@@ -24,6 +25,8 @@ import { newSession, newTenant, startWorld, type World } from './world/world.ts'
 
 const SETTLE_MS_MAX = 60_000
 const WARM_UP_MS = 2_000
+/** A lease of a killed node, and then the poll of another. */
+const CONSUME_MS_MAX = 90_000
 
 const options = readOptions(process.argv.slice(2))
 if (options) process.exitCode = (await torture(options)) ? 0 : 1
@@ -60,8 +63,19 @@ async function run(
   const traffic = new Traffic()
   let running = true
   const { nodes, sessions } = world
-  const tenants = [await newTenant(world, 'torture-1'), await newTenant(world, 'torture-2')]
-  const around: Surroundings = { nodes, tenants, sessions, journal, traffic, isRunning: () => running }
+  const consumed = await newTenant(world, 'torture-2')
+  await orderByActivity(world, consumed)
+  const consumption = new Consumption(world.postgres, consumed.project_id)
+  const tenants = [await newTenant(world, 'torture-1'), consumed]
+  const around: Surroundings = {
+    nodes,
+    tenants,
+    consumed,
+    sessions,
+    journal,
+    traffic,
+    isRunning: () => running,
+  }
   const probes: Probe[] = []
   for (const node of nodes) {
     const tenant = await newTenant(world, `probe-${node.name}`)
@@ -74,7 +88,9 @@ async function run(
   const crowd = new Crowd(around, random)
   crowd.start()
   await sleep(WARM_UP_MS)
-  const rounds = await runRounds(world, probes, { ...options, started_at }, random.fork('faults'), say)
+  const rounds = await runRounds(world, probes, { ...options, started_at }, random.fork('faults'), say, () =>
+    consumption.look(),
+  )
   running = false
   const problems = [
     ...rounds.problems,
@@ -82,6 +98,7 @@ async function run(
   ]
   if (!(await settled(crowd))) problems.push('a write was not settled a minute after the last fault')
   for (const probe of probes) probe.stop()
+  problems.push(...(await consumption.problems(CONSUME_MS_MAX)))
   const stored = await readWhenTailsAreThere(world, crowd, problems)
   crowd.close()
   if (!(await verify(world))) problems.push('annals verify found something')
@@ -96,6 +113,7 @@ async function run(
     took_ms: performance.now() - started_at,
     rounds,
     traffic,
+    consumed_ms: consumption.caught_up_ms,
     findings: compare(journal, stored),
     problems,
     rss_max_mb: Object.fromEntries(nodes.map(({ name, rss_max_mb }) => [name, rss_max_mb])),

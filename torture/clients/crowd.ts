@@ -4,6 +4,7 @@ import type { ServiceNode } from '../world/node.ts'
 import { Reader } from './reader.ts'
 import { Tailer } from './tailer.ts'
 import type { Traffic } from './traffic.ts'
+import { Visitor } from './visitor.ts'
 import { Writer } from './writer.ts'
 
 /** A tenant: its id and the token that opens it. */
@@ -22,6 +23,8 @@ export interface OpenSession {
 export interface Surroundings {
   nodes: ServiceNode[]
   tenants: Tenant[]
+  /** Of these, the one whose sessions a consumer of changes follows. */
+  consumed: Tenant
   /** Sessions that were acknowledged, the newest last. */
   sessions: OpenSession[]
   journal: Journal
@@ -31,7 +34,8 @@ export interface Surroundings {
 }
 
 /** Of each kind, how many: 64 in all. */
-const WRITERS = 46
+const WRITERS = 30
+const VISITORS = 16
 const READERS = 6
 const TAILERS = 12
 
@@ -45,7 +49,10 @@ export class Crowd {
   constructor(surroundings: Surroundings, random: Random) {
     const make = <T>(count: number, name: string, one: (name: string, random: Random) => T) =>
       Array.from({ length: count }, (_, index) => one(`${name}${index}`, random.fork(`${name}${index}`)))
-    this.writers = make(WRITERS, 'w', (name, own) => new Writer(name, surroundings, own))
+    this.writers = [
+      ...make(WRITERS, 'w', (name, own) => new Writer(name, surroundings, own)),
+      ...make(VISITORS, 'v', (name, own) => new Visitor(name, surroundings, own)),
+    ]
     this.readers = make(READERS, 'r', (name, own) => new Reader(name, surroundings, own))
     this.tailers = make(TAILERS, 't', (name, own) => new Tailer(name, surroundings, own))
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../lab/random.ts'
 import type { Place, SentAppend } from '../check/journal.ts'
-import type { OpenSession, Surroundings } from './crowd.ts'
+import type { OpenSession, Surroundings, Tenant } from './crowd.ts'
 import { type Answer, Caller } from './http.ts'
 
 /** Clients work on the newest sessions: many writers on each, and now and then a fresh one. */
@@ -22,8 +22,8 @@ interface Append {
 /** Writes events, messages, batches and conditional appends, one after the other, and keeps a journal of them. */
 export class Writer {
   private readonly name: string
-  private readonly around: Surroundings
-  private readonly random: Random
+  protected readonly around: Surroundings
+  protected readonly random: Random
   private readonly caller: Caller
   private count = 0
 
@@ -36,8 +36,10 @@ export class Writer {
 
   async run(): Promise<void> {
     while (this.around.isRunning()) {
-      if (this.around.sessions.length === 0 || this.random.chance(0.004)) await this.createSession()
-      else await this.append(this.random.pick(this.around.sessions.slice(-SESSIONS_IN_USE)))
+      if (this.around.sessions.length === 0 || this.random.chance(0.004)) {
+        const session = await this.createSession(this.random.pick(this.around.tenants))
+        if (session) this.around.sessions.push(session)
+      } else await this.append(this.random.pick(this.around.sessions.slice(-SESSIONS_IN_USE)))
       await sleep(this.random.integer(...THINK_MS))
     }
   }
@@ -46,8 +48,7 @@ export class Writer {
     this.caller.close()
   }
 
-  private async createSession(): Promise<void> {
-    const tenant = this.random.pick(this.around.tenants)
+  protected async createSession(tenant: Tenant): Promise<OpenSession | undefined> {
     const marker = this.marker()
     const sent = { marker, project_id: tenant.project_id, fate: 'open' as const }
     const record: (typeof this.around.journal.sessions)[number] = sent
@@ -56,13 +57,13 @@ export class Writer {
     const headers = { 'idempotency-key': marker }
     const call = { method: 'POST', path: '/session', token: tenant.token, body, headers }
     const answer = await this.untilAnswered(call)
-    if (answer.status !== 201) return
+    if (answer.status !== 201) return undefined
     record.fate = 'acknowledged'
     record.session_id = (answer.data as { id: string }).id
-    this.around.sessions.push({ session_id: record.session_id, tenant })
+    return { session_id: record.session_id, tenant }
   }
 
-  private async append(session: OpenSession): Promise<void> {
+  protected async append(session: OpenSession): Promise<void> {
     const { journal } = this.around
     const { path, body, headers, markers, repeatable } = this.makeAppend(session)
     const sent = journal.send(session.session_id, markers)

@@ -113,9 +113,13 @@ export class Postgres {
   }
 
   /** One statement of the superuser, on a connection of its own; a server that is busy is asked again. */
-  async ask<Row extends pg.QueryResultRow>(statement: string, values: unknown[] = []): Promise<Row[]> {
+  async ask<Row extends pg.QueryResultRow>(
+    statement: string,
+    values: unknown[] = [],
+    database = 'postgres',
+  ): Promise<Row[]> {
     for (let attempt = 1; ; attempt++) {
-      const client = await this.connect().catch((error: unknown) => {
+      const client = await this.connect(database).catch((error: unknown) => {
         if (attempt >= ASKED_TIMES_MAX) throw error
       })
       if (!client) continue
@@ -127,8 +131,8 @@ export class Postgres {
     }
   }
 
-  private async connect(): Promise<pg.Client> {
-    const connectionString = this.superuserUrl('postgres')
+  private async connect(database = 'postgres'): Promise<pg.Client> {
+    const connectionString = this.superuserUrl(database)
     const client = new pg.Client({ connectionString, connectionTimeoutMillis: 2_000, query_timeout: 30_000 })
     client.on('error', () => {})
     try {

@@ -108,3 +108,15 @@ export async function newSession({ nodes }: World, tenant: Tenant, marker: strin
   const { data } = (await response.json()) as { data: { id: string } }
   return { session_id: data.id, tenant }
 }
+
+/** Lists a project's sessions by last activity until that is prepared, which switches on the consumer that keeps it. */
+export async function orderByActivity({ nodes }: World, { token }: Tenant): Promise<void> {
+  for (;;) {
+    const response = await fetch(`${nodes[0].url}/api/v1/session?order_by=last_activity`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    await response.arrayBuffer()
+    if (response.status === 200) return
+    if (response.status !== 503) throw new Error(`the list by last activity was answered ${response.status}`)
+  }
+}
