@@ -63,6 +63,7 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
     `${path}/messages/${message.id}/meta`,
     { meta: {} },
   ],
+  'post /api/v1/session/{session_id}/retractions': ({ path }) => ['POST', `${path}/retractions`, { last: 1 }],
   'post /api/v1/session/{session_id}/entries': ({ path }) => [
     'POST',
     `${path}/entries`,

@@ -4203,6 +4203,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "last": 1
+                 *     }
+                 */
                 "application/json": {
                     /** @description These entries. Those that were retracted before are skipped. */
                     ids?: string[];

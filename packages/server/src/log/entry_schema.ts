@@ -72,26 +72,29 @@ export const TimelineQuery = Strict({
 })
 export type TimelineQuery = Static<typeof TimelineQuery>
 
-export const RetractEntriesBody = Strict({
-  ids: Type.Optional(
-    Type.Array(Uuid('An entry of the session.'), {
-      minItems: 1,
-      maxItems: IDS_MAX,
-      description: 'These entries. Those that were retracted before are skipped.',
-    }),
-  ),
-  after_seq: Type.Optional({ ...AfterSeq, description: 'All entries with a greater seq, up to 10,000.' }),
-  last: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: RETRACTED_LAST_MAX,
-      description:
-        'So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
-    }),
-  ),
-  kind: Type.Optional({ ...Kind, description: 'With `last`: only entries of this kind.' }),
-  type: Type.Optional({ ...EventType, description: 'With `last`: only events of this type.' }),
-})
+export const RetractEntriesBody = Strict(
+  {
+    ids: Type.Optional(
+      Type.Array(Uuid('An entry of the session.'), {
+        minItems: 1,
+        maxItems: IDS_MAX,
+        description: 'These entries. Those that were retracted before are skipped.',
+      }),
+    ),
+    after_seq: Type.Optional({ ...AfterSeq, description: 'All entries with a greater seq, up to 10,000.' }),
+    last: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: RETRACTED_LAST_MAX,
+        description:
+          'So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
+      }),
+    ),
+    kind: Type.Optional({ ...Kind, description: 'With `last`: only entries of this kind.' }),
+    type: Type.Optional({ ...EventType, description: 'With `last`: only events of this type.' }),
+  },
+  { examples: [{ last: 1 }] },
+)
 export type RetractEntriesBody = Static<typeof RetractEntriesBody>
 
 export const RetractedEntries = Type.Object({
