@@ -18,7 +18,7 @@ export interface Schema {
 /** An operation as openapi.json describes it. */
 export interface Operation {
   parameters?: Array<{ name: string; in: 'path' | 'query' | 'header' }>
-  requestBody?: { content: Record<string, { schema: Schema }> }
+  requestBody?: { content: Record<string, { schema: Schema; example?: unknown }> }
 }
 interface Document {
   paths: Record<string, Record<string, Operation>>
