@@ -47,14 +47,7 @@ export async function startService(
   const metrics = new Metrics()
   const undo: Undo = []
   const logger = openLogger(config, metrics, undo)
-  const unwind = async () => {
-    for (const step of undo.splice(0).reverse()) {
-      // A part that fails to stop must not keep the others running.
-      await Promise.resolve()
-        .then(step)
-        .catch((error) => logger.error({ err: describeError(error) }, 'stopping failed'))
-    }
-  }
+  const unwind = () => undoAll(undo, logger)
   try {
     const location = await locateDatabase(config, onProgress)
     undo.push(() => location.release())
@@ -108,6 +101,15 @@ export async function startService(
   } catch (error) {
     await unwind()
     throw error
+  }
+}
+
+async function undoAll(undo: Undo, logger: Logger): Promise<void> {
+  for (const step of undo.splice(0).reverse()) {
+    // A part that fails to stop must not keep the others running.
+    await Promise.resolve()
+      .then(step)
+      .catch((error) => logger.error({ err: describeError(error) }, 'stopping failed'))
   }
 }
 

@@ -1,21 +1,8 @@
-import type { MessageFormat } from '@annals/messages'
 import type { LogReader } from '../../log/read/read_log.js'
 import type { Cursors } from '../request/cursor.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
-import { joined, MessageWalk } from './message_walk.js'
+import { joined, type MessagePageRequest, MessageWalk } from './message_walk.js'
 import { PageRenderer } from './page_renderer.js'
-
-/** What a page of messages shows: the range of seqs of it and all following pages. */
-export interface MessagePageRequest {
-  project_id: string
-  format: MessageFormat
-  /** undefined: the whole session. */
-  limit: number | undefined
-  /** Pages go from the newest messages to the oldest; each page itself reads oldest to newest. */
-  time_desc: boolean
-  with_events: boolean
-  range: { above_seq: number; below_seq: number }
-}
 
 /**
  * A page of messages as JSON, in chunks. `items`, `ids` and `metas` are parallel lists, so a long page is walked once

@@ -1,8 +1,20 @@
+import type { MessageFormat } from '@annals/messages'
 import { type LogReader, type ReadEntry, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
 import type { EntryView } from '../../log/read/read_queries.js'
-import type { MessagePageRequest } from './message_page.js'
 import { MessageTurns, storedTurn } from './message_turns.js'
 import type { PageRenderer } from './page_renderer.js'
+
+/** What a page of messages shows: the range of seqs of it and all following pages. */
+export interface MessagePageRequest {
+  project_id: string
+  format: MessageFormat
+  /** undefined: the whole session. */
+  limit: number | undefined
+  /** Pages go from the newest messages to the oldest; each page itself reads oldest to newest. */
+  time_desc: boolean
+  with_events: boolean
+  range: { above_seq: number; below_seq: number }
+}
 
 /** Up to so many messages' ids and metas, and so many characters of metas, are kept while the items are written. */
 const KEPT_MESSAGES_MAX = 1_000
