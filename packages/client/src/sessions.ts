@@ -11,6 +11,7 @@ import type {
   EventsQuery,
   Fork,
   JsonObject,
+  LatestQuery,
   MergedMeta,
   Message,
   MessagePage,
@@ -19,6 +20,8 @@ import type {
   NewEvent,
   NewMessage,
   NewSession,
+  RetractedEntries,
+  Retraction,
   Session,
   SessionEvent,
   SessionsQuery,
@@ -118,6 +121,20 @@ export class Sessions {
   /** The stored entries after `after`, and then every new entry as it is stored, across broken connections. */
   tail(session_id: string, options: TailOptions = {}): AsyncGenerator<TimelineItem, void, undefined> {
     return tail(this.#transport, ['session', session_id, 'timeline'], options)
+  }
+
+  /** The newest entry of each key, in order of keys: of one `key`, of those with a `key_prefix`, or of all. */
+  latest(session_id: string, query: LatestQuery = {}, options?: CallOptions): List<TimelineItem> {
+    return this.#list(['session', session_id, 'latest'], query, options)
+  }
+
+  /**
+   * Retracts entries by `ids`, `after_seq` or `last`, and returns them with the event that says so. Messages, contexts
+   * and latest entries leave them out; nothing is deleted. `{ last: 1 }` is an atomic pop: no two callers get the same
+   * entry.
+   */
+  retract(session_id: string, which: Retraction, options?: AppendOptions): Promise<RetractedEntries> {
+    return this.#append(['session', session_id, 'retractions'], which, options)
   }
 
   /** Merges into a message's meta; null deletes a key. Returns the merged meta. */

@@ -21,6 +21,8 @@ type Events = paths[`${Api}/session/{session_id}/events`]
 type Messages = paths[`${Api}/session/{session_id}/messages`]
 type Entries = paths[`${Api}/session/{session_id}/entries`]
 type Timeline = paths[`${Api}/session/{session_id}/timeline`]
+type LatestOf = paths[`${Api}/session/{session_id}/latest`]
+type Retractions = paths[`${Api}/session/{session_id}/retractions`]
 type MessageMetaOf = paths[`${Api}/session/{session_id}/messages/{message_id}/meta`]
 type ContextOf = paths[`${Api}/session/{session_id}/context`]
 type TokenCountsOf = paths[`${Api}/session/{session_id}/token_counts`]
@@ -37,6 +39,8 @@ export type NewEvent = Input<BodyOf<Events['post']>>
 export type NewMessage = Input<BodyOf<Messages['post']>>
 /** One entry of a batch: a message or an event, by its `kind`. */
 export type NewEntry = Input<BodyOf<Entries['post']>['entries'][number]>
+/** Which entries to retract: exactly one of `ids`, `after_seq` and `last`. */
+export type Retraction = Input<BodyOf<Retractions['post']>>
 export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>
 
 /** What a fork gets: by default, the whole log, the user and the configs of its original. */
@@ -44,6 +48,7 @@ export type Fork = Input<BodyOf<Copy['post']>>
 export type CopiedSession = DataOf<Copy['post']>
 export type MergedConfigs = DataOf<Configs['patch']>
 export type AppendedEntries = DataOf<Entries['post']>
+export type RetractedEntries = DataOf<Retractions['post']>
 export type MergedMeta = DataOf<MessageMetaOf['patch']>
 export type TokenCounts = DataOf<TokenCountsOf['get']>
 export type UserResources = DataOf<UserResourcesOf['get']>
@@ -53,6 +58,7 @@ export type SessionsQuery = WithFilter<QueryOf<Sessions['get']>, 'filter_by_conf
 export type EventsQuery = QueryOf<Events['get']>
 export type MessagesQuery = QueryOf<Messages['get']>
 export type ContextQuery = QueryOf<ContextOf['get']>
+export type LatestQuery = QueryOf<LatestOf['get']>
 export type TimelineQuery = QueryOf<Timeline['get']>
 export type LearningSpacesQuery = WithFilter<QueryOf<LearningSpaces['get']>, 'filter_by_meta'>
 export type UsersQuery = QueryOf<Users['get']>

@@ -54,6 +54,18 @@ describe('what a method sends', () => {
       true,
     ],
     [`GET /session/${ID}/events`, (annals) => annals.sessions.events(ID).page(), undefined, false],
+    [
+      `GET /session/${ID}/latest?key_prefix=a`,
+      (annals) => annals.sessions.latest(ID, { key_prefix: 'a' }).page(),
+      undefined,
+      false,
+    ],
+    [
+      `POST /session/${ID}/retractions`,
+      (annals) => annals.sessions.retract(ID, { last: 1 }),
+      { last: 1 },
+      true,
+    ],
     [`GET /session/${ID}/timeline`, (annals) => annals.sessions.timeline(ID).page(), undefined, false],
     [
       `GET /session/${ID}/messages?limit=200&format=gemini`,

@@ -93,6 +93,17 @@ class Fork(TypedDict):
     use_uuid: NotRequired[str | None]
 
 
+class LatestQuery(TypedDict):
+    key: NotRequired[str | None]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    key_prefix: NotRequired[str | None]
+    """Only keys that begin with this."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
+
+
 class LearningSpace(TypedDict):
     id: str
     """The learning space."""
@@ -233,18 +244,13 @@ class NewSession(TypedDict):
     use_uuid: NotRequired[str | None]
 
 
-class ReadLatestQuery(TypedDict):
-    key: NotRequired[str | None]
-    """The caller's name for what the entry says. The newest entry of each key is its latest."""
-    key_prefix: NotRequired[str | None]
-    """Only keys that begin with this."""
-    limit: NotRequired[int | None]
-    """Most items per page. It may change between pages."""
-    cursor: NotRequired[str | None]
-    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
+class RetractedEntries(TypedDict):
+    retraction: SessionEvent
+    items: list[TimelineItem]
+    """The entries that it retracted, in order of seq. Empty for a key without the scope `read`."""
 
 
-class RetractEntriesBody(TypedDict):
+class Retraction(TypedDict):
     ids: NotRequired[list[str]]
     """These entries. Those that were retracted before are skipped."""
     after_seq: NotRequired[int]
@@ -255,12 +261,6 @@ class RetractEntriesBody(TypedDict):
     """With `last`: only entries of this kind."""
     type: NotRequired[str]
     """With `last`: only events of this type."""
-
-
-class RetractEntriesData(TypedDict):
-    retraction: SessionEvent
-    items: list[TimelineItem]
-    """The entries that it retracted, in order of seq. Empty for a key without the scope `read`."""
 
 
 class Session(TypedDict):

@@ -59,6 +59,13 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         KEYED,
     ),
     (f"GET /session/{ID}/events", lambda annals: annals.sessions.events(ID).page(), None, UNKEYED),
+    (
+        f"GET /session/{ID}/latest?key_prefix=a",
+        lambda annals: annals.sessions.latest(ID, key_prefix="a").page(),
+        None,
+        UNKEYED,
+    ),
+    (f"POST /session/{ID}/retractions", lambda annals: annals.sessions.retract(ID, last=1), {"last": 1}, KEYED),
     (f"GET /session/{ID}/timeline", lambda annals: annals.sessions.timeline(ID).page(), None, UNKEYED),
     (
         f"GET /session/{ID}/messages?limit=200&format=gemini",

@@ -14,6 +14,7 @@ from ..types import (
     EventsQuery,
     Fork,
     JsonObject,
+    LatestQuery,
     MergedMeta,
     Message,
     MessagePage,
@@ -23,6 +24,8 @@ from ..types import (
     NewMessage,
     NewSession,
     Page,
+    RetractedEntries,
+    Retraction,
     Session,
     SessionEvent,
     SessionsQuery,
@@ -159,6 +162,26 @@ class AsyncSessions:
             on_connect=on_connect,
             on_disconnect=on_disconnect,
         ).entries()
+
+    def latest(self, session_id: str, **query: Unpack[LatestQuery]) -> AsyncList[TimelineItem, Page[TimelineItem]]:
+        """The newest entry of each key, in order of keys: of one `key`, of those with a `key_prefix`, or of all."""
+        return AsyncList(self._transport, ("session", session_id, "latest"), query)
+
+    async def retract(
+        self,
+        session_id: str,
+        *,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
+        **which: Unpack[Retraction],
+    ) -> RetractedEntries:
+        """Retracts entries by `ids`, `after_seq` or `last`, and returns them with the event that says so.
+
+        Messages, contexts and latest entries leave them out; nothing is deleted. `last=1` is an atomic pop: no two
+        callers get the same entry.
+        """
+        call = _append((session_id, "retractions"), which, if_match, idempotency_key)
+        return await self._transport.call(call)
 
     async def patch_message_meta(self, session_id: str, message_id: str, meta: Mapping[str, object]) -> MergedMeta:
         """Merges into a message's meta; None deletes a key. Returns the meta after the merge."""
