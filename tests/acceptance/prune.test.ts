@@ -192,7 +192,8 @@ describe('annals prune', () => {
       const { child, exited } = startAnnals(['prune', '--project', project.name, '--older-than', '90d'], {
         DATABASE_URL: service.databaseUrl,
       })
-      const waits = async () => expect(await lockWaits(service.databaseUrl, '%DELETE FROM entries%')).toBe(1)
+      const waits = async () =>
+        expect(await lockWaits(service.databaseUrl, '%erase_slice_of_entries%')).toBe(1)
       await vi.waitFor(waits, { timeout: 15_000 })
       child.kill('SIGINT')
       await holder.query('ROLLBACK')

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { ConnectionTarget } from './connection_address.js'
+import { DatabaseSilent } from './database_errors.js'
 
 const LOOK_EVERY_MS = 100
 /** After a statement has taken this long, we check whether the database still answers. */
@@ -77,7 +78,7 @@ export class AvailabilityProbe {
     this.isSilent = true
     this.asked_for_ms = undefined
     this.drop()
-    for (const { reject } of this.waiting) reject(new Error(SILENCE))
+    for (const { reject } of this.waiting) reject(new DatabaseSilent())
   }
 
   private async ask(): Promise<void> {
@@ -112,6 +113,3 @@ export class AvailabilityProbe {
     void client.end().catch(() => {})
   }
 }
-
-/** The error of a statement that was in flight when the database became silent. */
-export const SILENCE = 'The database does not answer'

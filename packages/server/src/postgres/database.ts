@@ -1,9 +1,9 @@
 import pg from 'pg'
-import { type AvailabilityProbe, SILENCE } from './availability_probe.js'
+import type { AvailabilityProbe } from './availability_probe.js'
 import { orCancelled } from './cancel_statement.js'
 import type { ConnectionTarget } from './connection_address.js'
 import { DatabaseAway } from './database_away.js'
-import { isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
+import { DatabaseSilent, isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
 import { startupOptions, statementBounds } from './pool_settings.js'
 import { isRead, type Statement } from './statement.js'
 import { brokeConnection, outcomeOf, outcomeOfCommit } from './transaction_outcome.js'
@@ -146,7 +146,7 @@ async function runOnPool(
 }
 
 async function connect({ pool, probe, signal, target }: Connections): Promise<pg.PoolClient> {
-  if (probe?.silent) throw new DatabaseAway(false, new Error(SILENCE))
+  if (probe?.silent) throw new DatabaseAway(false, new DatabaseSilent())
   signal?.throwIfAborted()
   const connecting = pool.connect()
   try {

@@ -56,12 +56,22 @@ export function isUnavailable(error: unknown): boolean {
   return isConnectionLoss(error)
 }
 
+/** A statement was in flight when the database became silent, or was to be sent then. */
+export class DatabaseSilent extends Error {
+  override readonly name = 'DatabaseSilent'
+
+  constructor() {
+    super('The database does not answer')
+  }
+}
+
 const LOSS =
-  /Connection terminated|connection error|timeout exceeded|Query read timeout|Client has encountered|has fallen silent/i
+  /Connection terminated|connection error|timeout exceeded|Query read timeout|Client has encountered/i
 
 /** The connection broke or could not be made; what was sent on it may or may not have been executed. */
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (error instanceof DatabaseSilent) return true
   const code = (error as { code?: unknown }).code
   if (typeof code === 'string' && /^E[A-Z]+$/.test(code)) return true
   const state = sqlStateOf(error)
