@@ -141,3 +141,33 @@ describe('annals tail', () => {
     }
   }, 60_000)
 })
+
+describe('annals latest and annals retract', () => {
+  it('list the newest entry of each key, and take entries back', async () => {
+    const id = await newSession()
+    for (const [key, n] of [
+      ['plan/a', 1],
+      ['plan/b', 2],
+      ['plan/a', 3],
+      ['note', 4],
+    ])
+      await annals(['append', id, '--type', 'step', '--data', `{"n":${n}}`, '--key', String(key)])
+    const keysOf = async (...more: string[]) =>
+      (await values('latest', id, ...more)).map(({ key, seq }) => [key, seq])
+    expect(await keysOf('--prefix', 'plan/')).toEqual([
+      ['plan/a', 3],
+      ['plan/b', 2],
+    ])
+    const [retracted] = await values('retract', id, '--after', '2')
+    expect(retracted).toMatchObject({ retraction: { seq: 5 }, items: [{ seq: 3 }, { seq: 4 }] })
+    expect(await keysOf()).toEqual([
+      ['plan/a', 1],
+      ['plan/b', 2],
+    ])
+    const one = await annals(['retract', id, '--last', '1', '--no-json'])
+    expect(one.stdout).toBe('Retracted seq 2, by the event at seq 6.\n')
+    expect(await keysOf('--key', 'plan/b')).toEqual([])
+    const both = await annals(['retract', id, '--last', '1', '--after', '2'])
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--last or --after') })
+  })
+})

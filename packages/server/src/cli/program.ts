@@ -2,7 +2,9 @@ import { Command } from 'commander'
 import { VERSION } from '../version.js'
 import { appendCommand } from './client/append.js'
 import { forkCommand } from './client/fork.js'
+import { latestCommand } from './client/latest.js'
 import { loginCommand, logoutCommand } from './client/login.js'
+import { retractCommand } from './client/retract.js'
 import { sessionsCommand } from './client/sessions.js'
 import { showCommand } from './client/show.js'
 import { spacesCommand } from './client/spaces.js'
@@ -39,6 +41,8 @@ export function annalsProgram(): Command {
     .addCommand(tailCommand())
     .addCommand(appendCommand())
     .addCommand(forkCommand())
+    .addCommand(retractCommand())
+    .addCommand(latestCommand())
     .addCommand(spacesCommand())
     .addCommand(usersCommand())
     .addCommand(usageCommand())

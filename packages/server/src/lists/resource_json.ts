@@ -32,29 +32,3 @@ export function userJson(user: string): string {
   return `json_build_object('id', ${user}.id, 'project_id', ${user}.project_id, 'identifier', ${user}.identifier,
     ${timestamps(user)})::text`
 }
-
-/** A SessionEvent from a row of entries. */
-export function eventJson(entry: string): string {
-  return `json_build_object('id', ${entry}.id, 'project_id', ${entry}.project_id, 'session_id', ${entry}.session_id,
-    'type', ${entry}.type, 'data', ${entry}.data, 'seq', ${entry}.seq, ${timestamps(entry)})::text`
-}
-
-/**
- * An entry as an item of the timeline: an event unchanged, a message with its stored blob and its format. `session`
- * is the row of sessions that tells whether tasks are tracked.
- */
-export function entryItemJson(entry: string, session: string): string {
-  return `CASE WHEN ${entry}.kind = 'event' THEN
-    json_build_object('kind', ${entry}.kind, 'seq', ${entry}.seq, 'id', ${entry}.id, 'project_id', ${entry}.project_id,
-      'session_id', ${entry}.session_id, 'type', ${entry}.type, 'data', ${entry}.data, ${timestamps(entry)})
-  ELSE
-    json_build_object('kind', ${entry}.kind, 'seq', ${entry}.seq, ${messageFields(entry, session, `coalesce(${entry}.patched_meta, ${entry}.meta)`)},
-      'format', ${entry}.format, 'blob', ${entry}.data, ${timestamps(entry)})
-  END::text`
-}
-
-function messageFields(entry: string, session: string, meta: string): string {
-  return `'id', ${entry}.id, 'session_id', ${entry}.session_id, 'parent_id', ${entry}.parent_id, 'role', ${entry}.role,
-    'meta', ${meta}, 'task_id', NULL,
-    'session_task_process_status', CASE WHEN ${session}.disable_task_tracking THEN 'disable_tracking' ELSE 'pending' END`
-}

@@ -16,6 +16,7 @@ interface AppendCommandOptions {
   type?: string
   format?: MessageFormat
   data: string
+  key?: string
   idempotencyKey?: string
   ifMatch?: number
 }
@@ -34,6 +35,7 @@ export function appendCommand(): Command {
       ]),
     )
     .requiredOption('--data <json>', "the event's data, or the message: an object, @file, or - for stdin")
+    .option('--key <key>', 'what the entry is about; `annals latest` lists the newest entry of each key')
     .option(
       '--idempotency-key <key>',
       'store it only once, however often you repeat the command (default: a new key each time)',
@@ -52,7 +54,7 @@ Examples:
   date | jq -R '{at:.}' | annals append 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --type tick --data -`,
     )
     .action(async (session_id: string, options: Options) => {
-      const { type, format } = options
+      const { type, format, key } = options
       if ((type === undefined) === (format === undefined))
         throw new UsageError('Give --type for an event, or --format for a message.')
       const data = await readObject(options.data)
@@ -65,8 +67,8 @@ Examples:
         isReached,
         (append): Promise<{ seq: number }> =>
           type === undefined
-            ? sessions.appendMessage(session_id, { format, blob: data }, append)
-            : sessions.append(session_id, { type, data }, append),
+            ? sessions.appendMessage(session_id, { format, blob: data, key }, append)
+            : sessions.append(session_id, { type, data, key }, append),
       )
       if (output.json) output.value(entry)
       else output.lines([`Appended entry ${entry.seq}.`])
@@ -112,6 +114,7 @@ function repetition(session_id: string, options: Options, key: string): string {
     ['--type', type],
     ['--format', format],
     ['--data', data],
+    ['--key', options.key],
     ['--if-match', ifMatch?.toString()],
     ['--url', url],
     ['--profile', profile],

@@ -18,15 +18,15 @@ export interface ListOptions {
   oldestFirst?: boolean
 }
 
-/** Adds the options for that. */
-export function withLimit(command: Command): Command {
-  return command
+/** Adds the options for that; `ordered`: also the one for the order. */
+export function withLimit(command: Command, { ordered = true } = {}): Command {
+  command
     .addOption(
       new Option('--limit <count>', 'show at most this many').argParser(parseCount).default(LIMIT_DEFAULT),
     )
     .option('--all', 'show all, page by page')
     .option('--cursor <cursor>', 'resume from a printed cursor')
-    .option('--oldest-first', 'oldest first')
+  return ordered ? command.option('--oldest-first', 'oldest first') : command
 }
 
 /** The query parameters of these options. */
