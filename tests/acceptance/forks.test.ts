@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { exactAt, exactJson } from '../harness/exact_json.ts'
-import { expectError, expectOk } from '../harness/expectations.ts'
+import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import { ENTRIES, useLongSession } from '../harness/long_copy.ts'
 import {
   mixedEntries,
@@ -83,6 +83,10 @@ describe('a fork of a session', () => {
     const log = await newSessionLog(own)
     expectOk(await log.batch(mixedEntries(3)), 201)
     expectError(await log.copy({ body: { up_to_seq: 4 } }), 409, 'seq_ahead', 'up_to_seq')
+    const nobodys = await api.request('POST', `/api/v1/session/${NOBODYS_ID}/copy`, {
+      body: { up_to_seq: 4 },
+    })
+    expectError(nobodys, 404, 'session_not_found')
     for (const up_to_seq of [-1, 1.5, '2', 2 ** 60])
       expectError(await log.copy({ body: { up_to_seq } }), 400, 'invalid_request', 'up_to_seq')
     for (const wrong of [{ user: '' }, { configs: [] }, { use_uuid: 'x' }, { surprise: 1 }])

@@ -24,6 +24,11 @@ const READS_ALL: Record<string, string> = {
   find_scans: 'asks every project, now and then, for one row of each consumer',
   erase_project_consumers_of_owners: 'there are as many rows as consumers: a handful',
   erase_project_consumers_of_project: 'there are as many rows as consumers: a handful',
+  lease_marks_for_last_activity: 'reads the marks, which are few: they are cleared within seconds',
+  erase_change_marks_of_owners: 'reads the marks, which are few: they are cleared within seconds',
+  // PostgreSQL before 18 cannot skip the first columns of an index, and takes LIMIT for a reason to read all.
+  erase_users_of_owners: 'before PostgreSQL 18 reads the users of a project',
+  erase_activity_terms_of_owners: 'before PostgreSQL 18 reads the order of a project, where it has one',
   measure_project_export: 'counts what an export of a whole project will hold',
   verify_sessions: 'reads a range of ids, which is known when it is planned for its parameters',
 }
@@ -43,7 +48,8 @@ const SESSIONS = 40_000
 const USERS = 20_000
 
 /** Until a table is analyzed the planner cannot tell which of its indexes is best for a list of ids. */
-const OTHER_INDEX = /on (sessions|learning_spaces|users) without its (user_id|created_at)$/
+const OTHER_INDEX =
+  /on (sessions|learning_spaces|users|change_cursors) without its (user_id|created_at|session_id)$/
 
 interface Plan {
   'Node Type': string

@@ -17,6 +17,8 @@ import { createTestDatabase, type TestDatabase } from '../harness/test_database.
  */
 
 const FEW = 500
+/** Four looks at an index of three levels, and a little more: reading a table for each row would be dozens. */
+const PAGES_PER_ROW = 14
 const SETTINGS: Record<string, Record<string, string>> = {
   'the settings of annals verify': LONG_READ_SETTINGS,
   "the server's own settings": {},
@@ -58,7 +60,9 @@ describe.skipIf(inject('testServer').mode === 'shared')('a piece of annals verif
       const small = await costOf(statement, [few, ...more], SETTINGS[settings]!)
       const large = await costOf(statement, [many, ...more], SETTINGS[settings]!)
       expect(large.rows / small.rows, `${statement.name}: rows`).toBeLessThan(5)
-      expect(large.pages / small.pages, `${statement.name}: pages`).toBeLessThan(5)
+      // Few rows may get a cheaper plan. What looks each row up by an index costs a few pages a row, whatever their number.
+      const pages_max = Math.max(5 * small.pages, PAGES_PER_ROW * 4 * FEW)
+      expect(large.pages, `${statement.name}: pages`).toBeLessThan(pages_max)
     }
   })
 

@@ -35,7 +35,7 @@ export function latestRoutes(app: AppServer): void {
     async (request, reply) => {
       const { key, key_prefix = '', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
       if (key !== undefined && request.query.key_prefix !== undefined)
-        throw new AnnalsError('invalid_request', 'Query parameters key and key_prefix cannot be combined.')
+        throw new AnnalsError('invalid_request', 'Query parameter key cannot be combined with key_prefix.')
       const session = { project_id: request.project_id, session_id: request.params.session_id }
       const cursors = new Cursors('latest', session.project_id, session.session_id, key, key_prefix)
       const after_key = cursor === undefined ? '' : cursors.read(cursor)

@@ -91,7 +91,7 @@ BEGIN
   SELECT h.last_seq, h.updated_at INTO head
   FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR KEY SHARE;
   until := coalesce(p_up_to_seq, head.last_seq);
-  IF until IS NULL OR until > least(head.last_seq, p_entries_max) THEN
+  IF head.last_seq IS NULL OR until > least(head.last_seq, p_entries_max) THEN
     RETURN NULL;
   END IF;
   SELECT coalesce(sum(o.bytes), 0) AS bytes, coalesce(sum(o.tokens) FILTER (WHERE (o.retracted_by <= until) IS NOT TRUE), 0) AS tokens,

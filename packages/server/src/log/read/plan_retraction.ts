@@ -37,7 +37,7 @@ async function plan(
   { ids, after_seq, last, kind, type }: AskedRetraction,
 ): Promise<Retraction> {
   const given = [ids, after_seq, last].filter((one) => one !== undefined)
-  if (given.length !== 1) throw invalid('The body must have exactly one of ids, after_seq and last.')
+  if (given.length !== 1) throw invalid('/ids, /after_seq and /last: exactly one of them must be given.')
   if (last !== undefined) return { last, kind, type }
   if (kind !== undefined || type !== undefined)
     throw invalid(`/${kind === undefined ? 'type' : 'kind'} is only taken with last.`)
