@@ -140,7 +140,7 @@ function readIds(query: TimelineQuery, text: string): string[] {
   if (ids.length > IDS_MAX || wrong !== -1)
     throw new AnnalsError(
       'invalid_request',
-      `Query parameter ids takes 1 to ${IDS_MAX} UUIDs, separated by commas; ${wrong === -1 ? 'these are more' : `number ${wrong + 1} is none`}.`,
+      `Query parameter ids takes 1 to ${IDS_MAX} UUIDs, separated by commas; ${wrong === -1 ? 'there are more' : `number ${wrong + 1} is not a UUID`}.`,
     )
   return ids
 }

@@ -19,6 +19,8 @@ import { contextMessages } from './page_renderer.js'
 /** What a context is made of at most, before it is cut: the rest of the session is taken to be longer than allowed. */
 const MESSAGES_MAX = 10_000
 const BYTES_MAX = 32 * 1024 * 1024
+/** Calls and results. One message of a megabyte may have thousands, and the plan looks at each on the event loop. */
+const TOOL_USES_MAX = 10_000
 /** Messages that are read first; then twice as many each time. */
 const FIRST_MESSAGES = 32
 const INSTRUCTIONS_MAX = 64
@@ -41,6 +43,7 @@ export interface ContextSession {
 /** Reads as much of a session, from its end, as its context is made of. */
 export class ContextReader {
   private bytes = 0
+  private uses = 0
   private instructions: ShownMessage[] = []
 
   constructor(
@@ -81,6 +84,7 @@ export class ContextReader {
     let messages: ShownMessage[] = []
     let below_seq = this.session.last_seq + 1
     this.bytes = 0
+    this.uses = 0
     for (let limit = FIRST_MESSAGES; ; limit *= 2) {
       const older: ShownMessage[] = []
       let read = 0
@@ -114,7 +118,7 @@ export class ContextReader {
   }
 
   private isFull(messages: number): boolean {
-    return messages >= MESSAGES_MAX || this.bytes >= BYTES_MAX
+    return messages >= MESSAGES_MAX || this.uses >= TOOL_USES_MAX || this.bytes >= BYTES_MAX
   }
 
   /** The instructions ahead of a message, oldest first. */
@@ -151,6 +155,7 @@ export class ContextReader {
       tokens: tokens!,
     }))
     const known = await contextMessages(thread, this.session.project_id, stored)
+    for (const { calls, results } of known) this.uses += calls.length + results.length
     return known.map((message, i) => ({ ...message, stored: stored[i]! }))
   }
 }

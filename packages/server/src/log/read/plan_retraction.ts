@@ -45,7 +45,7 @@ async function plan(
   const last_seq = await readLastSeq(database, session.project_id, session.session_id, after_seq)
   if (last_seq - after_seq! > RETRACTED_AFTER_MAX)
     throw invalid(
-      `/after_seq has ${last_seq - after_seq!} entries behind it, and one request retracts ${RETRACTED_AFTER_MAX}. Fork the session at that seq instead: POST …/copy with up_to_seq.`,
+      `/after_seq has ${last_seq - after_seq!} entries after it; one request retracts at most ${RETRACTED_AFTER_MAX}. Fork the session at that seq instead: POST …/copy with up_to_seq.`,
     )
   return { after_seq: after_seq! }
 }
