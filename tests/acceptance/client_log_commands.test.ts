@@ -165,7 +165,7 @@ describe('annals latest and annals retract', () => {
       ['plan/b', 2],
     ])
     const one = await annals(['retract', id, '--last', '1', '--no-json'])
-    expect(one.stdout).toBe('Retracted seq 2, by the event at seq 6.\n')
+    expect(one.stdout).toBe('Retracted seq 2, by the event at seq 6.')
     expect(await keysOf('--key', 'plan/b')).toEqual([])
     const both = await annals(['retract', id, '--last', '1', '--after', '2'])
     expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--last or --after') })
