@@ -32,7 +32,7 @@ export default defineConfig({
         test: {
           name: 'acceptance',
           ...SHARED_PROCESS,
-          include: ['tests/**/*.test.ts'],
+          include: ['tests/**/*.test.ts', 'packages/adapters/*/test/**/*.test.ts'],
           globalSetup: ['tests/harness/global_setup.ts'],
           testTimeout: 30_000,
           hookTimeout: 90_000,

@@ -1,7 +1,7 @@
 // Prints what runs in production as a CycloneDX bill of materials: `npm run sbom > sbom.json`. It is made from the
 // lockfile alone, so that it is the same on every machine.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,9 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MANIFESTS = [
   'package.json',
-  ...readdirSync(join(ROOT, 'packages')).map((name) => `packages/${name}/package.json`),
+  ...['packages', 'packages/adapters']
+    .flatMap((parent) => readdirSync(join(ROOT, parent)).map((name) => `${parent}/${name}/package.json`))
+    .filter((path) => existsSync(join(ROOT, path))),
 ]
 
 const read = (path) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
@@ -35,7 +37,8 @@ try {
   // that needs nothing for development.
   const lock = read('package-lock.json')
   for (const path of MANIFESTS) {
-    const shipped = { dependencies: shippedBy(read(path)), devDependencies: {} }
+    // What an adapter is beside, its user has.
+    const shipped = { dependencies: shippedBy(read(path)), devDependencies: {}, peerDependencies: {} }
     write(path, { ...read(path), ...shipped, scripts: {} })
     Object.assign(lock.packages[path === 'package.json' ? '' : dirname(path)], shipped)
   }
