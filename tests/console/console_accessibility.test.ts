@@ -15,7 +15,7 @@ const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = 
   ['sessions', () => '/sessions', () => 'Sessions'],
   ['filtered', () => '/sessions?user=omar&filter={"outcome":"failed"}', () => 'Sessions'],
   ['nothing', () => '/sessions?user=nobody-has-this-name', () => 'No session matches this filter'],
-  ['session', () => `/sessions/${ids.failed}?seq=5`, () => ids.failed],
+  ['session', () => `/sessions/${ids.failed}?seq=5`, () => 'Where is my refund for L-20377?'],
   ['absent', () => '/sessions/01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d', () => 'Not found'],
   ['users', () => '/users', () => 'Users'],
   ['user', () => '/users/omar', () => 'omar'],

@@ -48,7 +48,11 @@ describe.skipIf(!CHROMIUM)(
       expect(await onTheCommandLine(id)).toEqual(expected)
       await tab.page.goto(`${service.node.url}/console/sessions/${id}`)
       await expect.poll(onThePage).toEqual(expected)
+      for (const seq of shown_elsewhere)
+        expect(await tab.page.getByRole('article', { name: `Entry ${seq}`, exact: true }).count()).toBe(0)
+      // Somebody who asks for such an entry is led to its call.
       for (const seq of shown_elsewhere) {
+        await tab.page.goto(`${service.node.url}/console/sessions/${id}?seq=${seq}`)
         const entry = tab.page.getByRole('article', { name: `Entry ${seq}`, exact: true })
         await entry
           .getByRole('button', { name: /^call \d+, / })

@@ -49,7 +49,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     await page.locator('.filter-json', { hasText: '{"reward":0}' }).waitFor()
     await expect.poll(() => firstSession(page).getAttribute('href')).toContain(run.session.id)
     await page.getByRole('row').nth(1).getByRole('link').click()
-    await page.getByRole('heading', { name: run.session.id }).waitFor()
+    await page.locator('.session-id', { hasText: run.session.id }).waitFor()
     await page.getByRole('navigation', { name: 'Tool calls and events' }).getByRole('button').nth(2).click()
     const card = page.getByRole('region', { name: `Tool call 3: ${run.third.name}` })
     await card.waitFor()
@@ -68,7 +68,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     await page.locator('.filter-json', { hasText: '{"reward":0}' }).waitFor()
     await expect.poll(() => firstSession(page).getAttribute('href')).toContain(run.session.id)
     await page.getByRole('row').nth(1).locator('time').last().click()
-    await page.getByRole('heading', { name: run.session.id }).waitFor()
+    await page.locator('.session-id', { hasText: run.session.id }).waitFor()
   })
 
   it('leads from a user to the newest session of that user', async () => {
@@ -80,7 +80,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
       .getByRole('link', { name: /^Session / })
       .first()
       .click()
-    await page.getByRole('heading', { name: newest!.id }).waitFor()
+    await page.locator('.session-id', { hasText: newest!.id }).waitFor()
   })
 
   it('says that a user’s name is matched whole where none fits, and names users with such a name', async () => {

@@ -2,7 +2,7 @@ import type { TimelineItem } from '@annals/client'
 import { isShownElsewhere } from '@annals/messages/session'
 import { describe, expect, it } from 'vitest'
 import { asVector, logOf, SESSION_VECTORS } from '../../messages/test/session_vectors.ts'
-import { LogReading, versionOf } from '../src/session/log_reading.ts'
+import { LogReading, momentBefore, shownAt, versionOf } from '../src/session/log_reading.ts'
 
 const logs = SESSION_VECTORS.map((vector) => ({ ...vector, log: logOf(vector) as unknown as TimelineItem[] }))
 
@@ -43,5 +43,27 @@ describe('what the console reads in a session', () => {
     const reading = new LogReading()
     reading.follow(one.log)
     expect(reading.follow(moved).calls.map(asVector)).toEqual(other.calls)
+  })
+
+  it('counts a pause once: one that a call took is not also a pause before the next entry', () => {
+    const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000000Z`
+    const given = { id: 'c', name: 'find', arguments: {} }
+    const events: Array<[string, object, number]> = [
+      ['asked', {}, 0],
+      ['tool_call', given, 1],
+      ['tool_call', given, 4],
+      ['tool_result', { id: 'c', result: 'found' }, 9],
+      ['told', {}, 10],
+    ]
+    const items = events.map(([type, data, second], index) => {
+      const [seq, id] = [index + 1, `${index}`]
+      return { kind: 'event', seq, id, type, data, created_at: at(second) } as unknown as TimelineItem
+    })
+    const reading = new LogReading().follow(items)
+    expect(momentBefore(reading, 2)).toBe(at(0))
+    expect(momentBefore(reading, 5)).toBe(at(9))
+    // The call that was logged again ends nothing.
+    expect(momentBefore(reading, 4)).toBe(at(1))
+    expect([1, 2, 3, 4, 5].map((seq) => shownAt(reading, seq))).toEqual([1, 2, 2, 2, 5])
   })
 })

@@ -2,6 +2,7 @@ import { AnnalsError } from '@annals/client'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
+import { usePageTitle } from '../parts/page_title.ts'
 import { useAccounts } from './project_context.tsx'
 import { ask, exchangeCode, readAccess } from './service.ts'
 
@@ -10,6 +11,7 @@ const KEY_REFUSED =
 
 /** Signing in: by the printed link, or with an API key. */
 export function SignIn() {
+  usePageTitle('Sign in')
   const { accounts, change } = useAccounts()
   const { path, query } = useAddress()
   const [failure, setFailure] = useState<string>()

@@ -1,6 +1,7 @@
 import { useMemo } from 'react'
 import type uPlot from 'uplot'
 import { Chart, type Series } from '../parts/chart.tsx'
+import { usePageTitle } from '../parts/page_title.ts'
 import { Failure, Loading } from '../parts/states.tsx'
 import { countText } from '../parts/timestamp.tsx'
 import type { Moment } from './metrics.ts'
@@ -73,6 +74,7 @@ const PANELS: Panel[] = [
 
 /** The server's current activity, from its own metrics. */
 export function ActivityPage() {
+  usePageTitle('Activity')
   const metrics = useMoments()
   const moments = metrics.data ?? []
   const now = moments.at(-1)

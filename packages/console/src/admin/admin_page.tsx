@@ -4,6 +4,7 @@ import { useAccounts } from '../access/project_context.tsx'
 import { ask } from '../access/service.ts'
 import { Link } from '../address/link.tsx'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
+import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { NamedForm } from './named_form.tsx'
@@ -18,6 +19,7 @@ export interface AdminProject {
 
 /** Projects and their API keys, for whoever has the admin token. */
 export function AdminPage() {
+  usePageTitle('Keys and projects')
   const { accounts } = useAccounts()
   const token = accounts.admin_token
   if (token === undefined) {

@@ -7,7 +7,7 @@ export function NewSecret({ of, token, onClose }: { of: string; token: string; o
       <p>The API key of {of}. It is shown only once: save it now.</p>
       <code className="mono">{token}</code>
       <div className="dialog-actions">
-        <CopyButton text={() => token} className="button is-primary">
+        <CopyButton what="the key" text={() => token} className="button is-primary">
           Copy the key
         </CopyButton>
         <button type="button" className="button" onClick={onClose}>

@@ -2,32 +2,41 @@ import { memo, useState } from 'react'
 import { ExactNumber, isObject, type Json, shortText } from './exact_json.ts'
 
 const MEMBERS_MAX = 50
-const TEXT_MAX = 280
-const OPEN_WITHIN = 40
 
-/** A JSON value as a collapsible tree. Large parts start collapsed. */
-export const JsonTree = memo(function JsonTree({ value, depth = 0 }: { value: Json; depth?: number }) {
-  if (!isObject(value) && !Array.isArray(value)) return <Leaf value={value} />
-  const members = membersOf(value)
-  if (members.length === 0) return <span className="json-empty">{Array.isArray(value) ? '[ ]' : '{ }'}</span>
-  return <Members members={members} depth={depth} is_array={Array.isArray(value)} />
+/** How much of a tree starts open: this many levels, parts of this many values, texts of this many characters. */
+interface Openness {
+  levels: number
+  values: number
+  characters: number
+}
+const SUMMARY: Openness = { levels: 1, values: 40, characters: 280 }
+const CONTENT: Openness = { levels: 12, values: 400, characters: 4_000 }
+
+/** A JSON value as a collapsible tree. Large parts start collapsed; with `is_content`, only very large ones. */
+export const JsonTree = memo(function JsonTree(props: { value: Json; is_content?: boolean }) {
+  return <Tree value={props.value} depth={0} open={props.is_content ? CONTENT : SUMMARY} />
 })
 
-function Members({
-  members,
-  depth,
-  is_array,
-}: {
+function Tree({ value, depth, open }: { value: Json; depth: number; open: Openness }) {
+  if (!isObject(value) && !Array.isArray(value)) return <Leaf value={value} open={open} />
+  const members = membersOf(value)
+  if (members.length === 0) return <span className="json-empty">{Array.isArray(value) ? '[ ]' : '{ }'}</span>
+  return <Members members={members} depth={depth} open={open} is_array={Array.isArray(value)} />
+}
+
+function Members(props: {
   members: Array<[string, Json]>
   depth: number
+  open: Openness
   is_array: boolean
 }) {
+  const { members, depth, open, is_array } = props
   const [shown, setShown] = useState(MEMBERS_MAX)
   return (
     <ul className="json-tree">
       {members.slice(0, shown).map(([key, value]) => (
         <li key={key}>
-          <Member name={key} value={value} depth={depth} is_index={is_array} />
+          <Member name={key} value={value} depth={depth} open={open} is_index={is_array} />
         </li>
       ))}
       {members.length > shown && (
@@ -45,24 +54,15 @@ function Members({
   )
 }
 
-function Member({
-  name,
-  value,
-  depth,
-  is_index,
-}: {
-  name: string
-  value: Json
-  depth: number
-  is_index: boolean
-}) {
+function Member(props: { name: string; value: Json; depth: number; open: Openness; is_index: boolean }) {
+  const { name, value, depth, open, is_index } = props
   const key = <span className={is_index ? 'json-index' : 'json-key'}>{name}</span>
   const is_branch = (isObject(value) || Array.isArray(value)) && membersOf(value).length > 0
-  const [is_open, setOpen] = useState(() => depth < 1 && sizeOf(value) <= OPEN_WITHIN)
+  const [is_open, setOpen] = useState(() => depth < open.levels && sizeOf(value, open.values) <= open.values)
   if (!is_branch) {
     return (
       <>
-        {key} <JsonTree value={value} />
+        {key} <Tree value={value} depth={depth} open={open} />
       </>
     )
   }
@@ -75,17 +75,17 @@ function Member({
         {key}
         {!is_open && <span className="json-preview">{previewOf(value)}</span>}
       </button>
-      {is_open && <JsonTree value={value} depth={depth + 1} />}
+      {is_open && <Tree value={value} depth={depth + 1} open={open} />}
     </>
   )
 }
 
-function Leaf({ value }: { value: Json }) {
+function Leaf({ value, open }: { value: Json; open: Openness }) {
   const [is_whole, setWhole] = useState(false)
-  if (typeof value === 'string' && value.length > TEXT_MAX && !is_whole) {
+  if (typeof value === 'string' && value.length > open.characters && !is_whole) {
     return (
       <span className="json-string">
-        {value.slice(0, TEXT_MAX)}…{' '}
+        {value.slice(0, open.characters)}…{' '}
         <button type="button" className="button is-small" onClick={() => setWhole(true)}>
           all {value.length.toLocaleString('en')} characters
         </button>
@@ -105,11 +105,11 @@ function membersOf(value: Json): Array<[string, Json]> {
   return isObject(value) ? Object.entries(value) : []
 }
 
-/** The number of values in it, counted no further than needed. */
-function sizeOf(value: Json): number {
+/** The number of values in it, counted up to just beyond `most`. */
+function sizeOf(value: Json, most: number): number {
   let size = 0
   const left: Json[] = [value]
-  while (left.length > 0 && size <= OPEN_WITHIN) {
+  while (left.length > 0 && size <= most) {
     size += 1
     for (const [, inner] of membersOf(left.pop()!)) left.push(inner)
   }

@@ -1,23 +1,22 @@
 import { useState } from 'react'
+import { copy } from './clipboard.ts'
 
-/** Copies a text, which is computed on demand. */
-export function CopyButton({
-  text,
-  children,
-  className = 'button is-small',
-}: {
+/** Copies a text, which is computed on demand. `what` is copied, as it is told: the link, the entry as JSON. */
+export function CopyButton(props: {
+  what: string
   text: () => string
   children: string
   className?: string
 }) {
+  const { what, text, children, className = 'button is-small' } = props
   const [is_done, setDone] = useState(false)
-  const copy = async () => {
-    await navigator.clipboard.writeText(text())
+  const run = async () => {
+    if (!(await copy(what, text()))) return
     setDone(true)
     setTimeout(() => setDone(false), 1_500)
   }
   return (
-    <button type="button" className={className} onClick={() => void copy()}>
+    <button type="button" className={className} onClick={() => void run()}>
       {is_done ? 'Copied' : children}
     </button>
   )

@@ -2,22 +2,24 @@ import { useState } from 'react'
 import { Markdown } from './markdown.tsx'
 import { countText } from './timestamp.tsx'
 
-/** A text; of a long one, only the beginning is shown at first. */
-export function LongText({ text, max }: { text: string; max: number }) {
+/** A text, formatted or in the fixed font as it is; of a long one, only the beginning is shown at first. */
+export function LongText({ text, max, is_plain = false }: { text: string; max: number; is_plain?: boolean }) {
   const [is_whole, setWhole] = useState(false)
   const is_long = text.length > max * 1.2
-  if (!is_long) return <Markdown text={text} />
+  const shown = is_long && !is_whole ? `${text.slice(0, max)}…` : text
   return (
     <>
-      <Markdown text={is_whole ? text : `${text.slice(0, max)}…`} />
-      <button
-        type="button"
-        className="button is-small"
-        aria-expanded={is_whole}
-        onClick={() => setWhole(!is_whole)}
-      >
-        {is_whole ? 'Show less' : `Show all ${countText(text.length)} characters`}
-      </button>
+      {is_plain ? <div className="plain-text">{shown}</div> : <Markdown text={shown} />}
+      {is_long && (
+        <button
+          type="button"
+          className="button is-small"
+          aria-expanded={is_whole}
+          onClick={() => setWhole(!is_whole)}
+        >
+          {is_whole ? 'Show less' : `Show all ${countText(text.length)} characters`}
+        </button>
+      )}
     </>
   )
 }

@@ -96,7 +96,9 @@ function CodeBlock({ text, language }: { text: string; language: string | undefi
     <div className="code-block">
       <div className="code-head">
         <span>{language || 'code'}</span>
-        <CopyButton text={() => text}>Copy</CopyButton>
+        <CopyButton what="the code" text={() => text}>
+          Copy
+        </CopyButton>
       </div>
       <pre tabIndex={0} role="region" aria-label={`${language || 'Code'} block`}>
         {text}

@@ -73,7 +73,11 @@ export function Told({ block, onJump }: { block: Block; onJump: (seq: number) =>
 /** Text as text, everything else as a tree. */
 function ResultBody({ output }: { output: Json }) {
   if (typeof output === 'string') {
-    return output === '' ? <p className="faint">empty</p> : <LongText text={output} max={RESULT_TEXT_MAX} />
+    return output === '' ? (
+      <p className="faint">empty</p>
+    ) : (
+      <LongText text={output} max={RESULT_TEXT_MAX} is_plain />
+    )
   }
   if (typeof output !== 'object' || output === null) return <p className="mono">{shortText(output)}</p>
   return <JsonTree value={output} />

@@ -15,7 +15,7 @@ const GAP_MS_MIN = 1_000
 
 export interface EntryParts {
   item: TimelineItem
-  /** When the previous entry was stored. */
+  /** When the entry was stored after which a pause is counted. */
   before: string | undefined
   read: ReadEntry
   /** Version of the reading, which changes with the results of its calls. */
@@ -31,11 +31,14 @@ export interface EntryParts {
 /** One row of the log: its seq, and its content. */
 export const EntryRow = memo(function EntryRow(props: EntryParts) {
   const { item, before, read, is_current, is_match, is_new, converted, onJump } = props
+  // Shown at another place; here only for somebody who asks for this very entry.
+  if (converted === undefined && !is_current && isShownElsewhere(read)) return null
   const gap_ms = before === undefined ? 0 : Date.parse(item.created_at) - Date.parse(before)
   const marks = [
     is_current && 'is-current',
     is_match && 'is-match',
     is_new && 'is-new',
+    item.retracted_by && 'is-retracted',
     converted === undefined && isShownElsewhere(read) && 'is-told',
   ].filter(Boolean)
   return (
@@ -54,6 +57,14 @@ export const EntryRow = memo(function EntryRow(props: EntryParts) {
         <Timestamp at={item.created_at} only_clock />
       </div>
       <div className="said">
+        {item.retracted_by && (
+          <p className="retracted">
+            Retracted by entry{' '}
+            <button type="button" className="plain mono" onClick={() => onJump(item.retracted_by!)}>
+              {countText(item.retracted_by)}
+            </button>
+          </p>
+        )}
         <FaultBoundary instead={(fault) => <Undrawable fault={fault} />}>
           <Said {...props} />
         </FaultBoundary>
@@ -68,7 +79,7 @@ function Said({ item, read, converted, onJump }: EntryParts) {
   if (converted !== undefined)
     return (
       <div className="card is-json">
-        <JsonTree value={converted} />
+        <JsonTree value={converted} is_content />
       </div>
     )
   if (isShownElsewhere(read))

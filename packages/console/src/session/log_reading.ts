@@ -1,5 +1,5 @@
 import type { TimelineItem } from '@annals/client'
-import { type ReadEntry, SessionReader, type ToolCall } from '@annals/messages/session'
+import { isShownElsewhere, type ReadEntry, SessionReader, type ToolCall } from '@annals/messages/session'
 import { useMemo, useRef } from 'react'
 
 /** The reading of a log's entries, by seq, and its tool calls, each once. */
@@ -55,4 +55,28 @@ export function useReading(items: TimelineItem[]): Reading {
 /** Changes whenever an entry must be rendered again: a new result may belong to a call far above. */
 export function versionOf({ blocks }: ReadEntry): number {
   return blocks.reduce((sum, block) => sum + ('call' in block ? (block.call?.version ?? 0) : 0), 0)
+}
+
+/** The seq at which an entry is shown: that of the call to which it belongs, or its own. */
+export function shownAt({ entries }: Reading, seq: number): number {
+  const read = entries.get(seq)
+  if (!read || !isShownElsewhere(read)) return seq
+  const [block] = read.blocks
+  return (block && 'call' in block && block.call?.seq) || seq
+}
+
+const LOOK_BACK_MAX = 100
+
+/**
+ * When the entry before this one ended, so that no pause is shown twice: an entry that is shown elsewhere counts only
+ * as the result that ends its call's duration.
+ */
+export function momentBefore({ entries }: Reading, seq: number): string | undefined {
+  for (let earlier = seq - 1; earlier > seq - LOOK_BACK_MAX; earlier--) {
+    const read = entries.get(earlier)
+    if (!read) return undefined
+    const ends_call = read.blocks.some((block) => block.kind === 'result' && !block.is_repeat)
+    if (ends_call || !isShownElsewhere(read)) return read.created_at
+  }
+  return undefined
 }

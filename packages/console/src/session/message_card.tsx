@@ -33,7 +33,6 @@ export function MessageCard(props: {
         <Part
           key={index}
           block={block}
-          seq={item.seq}
           text_max={is_background ? SYSTEM_TEXT_MAX : TEXT_MAX}
           onJump={onJump}
         />
@@ -42,8 +41,8 @@ export function MessageCard(props: {
   )
 }
 
-function Part(props: { block: Block; seq: number; text_max: number; onJump: (seq: number) => void }) {
-  const { block, seq, text_max, onJump } = props
+function Part(props: { block: Block; text_max: number; onJump: (seq: number) => void }) {
+  const { block, text_max, onJump } = props
   switch (block.kind) {
     case 'text':
       return <LongText text={block.text} max={text_max} />
@@ -65,8 +64,8 @@ function Part(props: { block: Block; seq: number; text_max: number; onJump: (seq
         <CallCard call={block.call} onJump={onJump} />
       )
     case 'result':
-      // It is shown with the call, right above.
-      if (block.call?.seq === seq) return null
+      // It is shown with its call.
+      if (block.call) return null
       return (
         <div className={`card ${block.result.is_failed ? 'is-failed' : ''}`}>
           <p className="card-head">Result{block.name && ` of ${block.name}`}</p>

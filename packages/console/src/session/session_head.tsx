@@ -17,7 +17,8 @@ import type { Log } from './log_query.ts'
 const VALUE_CHARACTERS_MAX = 60
 
 /** The session's user, configs, length and size. */
-export function SessionHead({ session, log }: { session: Session; log: Log }) {
+export function SessionHead(props: { session: Session; log: Log; title: string | undefined }) {
+  const { session, log, title } = props
   const { annals, project_id, may_write } = useProject()
   const [erases, setErases] = useState(false)
   const queries = useQueryClient()
@@ -42,11 +43,11 @@ export function SessionHead({ session, log }: { session: Session; log: Log }) {
             <Link to={pathOf({ user })}>{user}</Link>
           </>
         )}
+        <span aria-hidden="true"> / </span>
+        <span className="mono session-id">{id}</span>
       </p>
       <div className="session-title">
-        <h1 className="mono" title={id}>
-          {id}
-        </h1>
+        <h1>{title ?? 'Untitled session'}</h1>
         {outcome && (
           <span
             className={`outcome is-${outcome.verdict}`}
@@ -56,8 +57,11 @@ export function SessionHead({ session, log }: { session: Session; log: Log }) {
           </span>
         )}
         <span className="session-actions">
-          <CopyButton text={() => id}>Copy id</CopyButton>
+          <CopyButton what="the id" text={() => id}>
+            Copy id
+          </CopyButton>
           <CopyButton
+            what="the command that reads the session"
             text={() =>
               `curl -s '${location.origin}/api/v1/session/${id}/timeline?limit=200' -H "Authorization: Bearer $KEY"`
             }

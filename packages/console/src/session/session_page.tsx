@@ -3,15 +3,18 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
+import { copy } from '../parts/clipboard.ts'
+import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import { useKeys } from '../shell/shortcuts.ts'
 import { FORMATS, useConverted } from './converted_messages.ts'
 import { jsonOf } from './entry_actions.tsx'
 import { useLastSeq, useLog } from './log_query.ts'
-import { useReading } from './log_reading.ts'
+import { shownAt, useReading } from './log_reading.ts'
 import { useLogSearch } from './log_search.ts'
 import { Outline } from './outline.tsx'
 import { SessionHead } from './session_head.tsx'
+import { titleOf } from './session_title.ts'
 import { SessionToolbar } from './session_toolbar.tsx'
 import { Timeline, type TimelineHandle } from './timeline.tsx'
 
@@ -39,6 +42,8 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const reading = useReading(log.read)
   const { calls } = reading
   const search = useLogSearch(id, opened_at, log, text)
+  const title = titleOf(session, reading)
+  usePageTitle(title ?? id, 'Sessions')
   const matches = useMemo(() => new Set(search.found), [search.found])
   const converted = useConverted(id, format, log.last_seq)
   const timeline = useRef<TimelineHandle>(null)
@@ -64,27 +69,35 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   })
   const step = (seqs: number[], direction: 1 | -1) => {
     const here = current ?? 0
-    const next = direction > 0 ? seqs.find((seq) => seq > here) : seqs.findLast((seq) => seq < here)
+    // What is shown at another entry is found there.
+    const places = [...new Set(seqs.map((seq) => shownAt(reading, seq)))].sort((a, b) => a - b)
+    const next = direction > 0 ? places.find((seq) => seq > here) : places.findLast((seq) => seq < here)
     if (next !== undefined) jump(next)
+  }
+  /** The nearest entry that has a row. */
+  const stepOne = (direction: 1 | -1) => {
+    let seq = (current ?? (direction > 0 ? 0 : 2)) + direction
+    while (seq > 1 && seq < log.last_seq && shownAt(reading, seq) !== seq) seq += direction
+    jump(seq)
   }
   const call_seqs = calls.map(({ seq }) => seq)
   const here = current === undefined ? undefined : log.entry(current)
   useKeys({
-    j: () => jump((current ?? 0) + 1),
-    k: () => jump((current ?? 2) - 1),
+    j: () => stepOne(1),
+    k: () => stepOne(-1),
     t: () => step(call_seqs, 1),
     T: () => step(call_seqs, -1),
     n: () => step(search.found, 1),
     N: () => step(search.found, -1),
     Home: () => jump(1),
     End: () => jump(log.last_seq),
-    c: () => here && void navigator.clipboard.writeText(jsonOf(here)),
+    c: () => here && void copy(`entry ${here.seq} as JSON`, jsonOf(here)),
   })
   return (
     <div className="page is-session">
-      <SessionHead session={session} log={log} />
+      <SessionHead session={session} log={log} title={title} />
       <SessionToolbar
-        {...{ log, calls, search, text, format, current }}
+        {...{ session, log, calls, search, text, format, current }}
         is_converting={converted.isFetching}
         onJump={jump}
         onSearch={(q) => show({ q })}

@@ -1,12 +1,15 @@
+import type { Session } from '@annals/client'
 import type { ToolCall } from '@annals/messages/session'
 import { type FormEvent, useEffect, useState } from 'react'
 import { countText } from '../parts/timestamp.tsx'
+import { ConversationMenu } from './conversation_menu.tsx'
 import { FORMAT_NAMES, FORMATS, type Format } from './converted_messages.ts'
 import type { Log } from './log_query.ts'
 import type { LogSearch } from './log_search.ts'
 
 /** Navigates a log: to a seq, a search match, a tool call, or the end. Also chooses the format. */
 export function SessionToolbar(props: {
+  session: Session
   log: Log
   calls: readonly ToolCall[]
   search: LogSearch
@@ -19,8 +22,8 @@ export function SessionToolbar(props: {
   onStep: (direction: 1 | -1) => void
   onFormat: (format: Format | undefined) => void
 }) {
-  const { log, calls, search, text, format, current, is_converting, onJump, onSearch, onStep, onFormat } =
-    props
+  const { session, log, calls, search, text, format, current, is_converting } = props
+  const { onJump, onSearch, onStep, onFormat } = props
   return (
     <div className="toolbar" role="toolbar" aria-label="Session navigation">
       <SearchField text={text} onSearch={onSearch} onStep={onStep} />
@@ -96,6 +99,7 @@ export function SessionToolbar(props: {
           ))}
         </select>
       </label>
+      <ConversationMenu session={session} format={format} />
     </div>
   )
 }

@@ -1,9 +1,10 @@
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual'
-import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
+import { type Ref, useEffect, useImperativeHandle, useRef, useState } from 'react'
 import type { Json } from '../json/exact_json.ts'
+import { countText } from '../parts/timestamp.tsx'
 import { EntryRow } from './entry_row.tsx'
 import type { Log } from './log_query.ts'
-import { type Reading, versionOf } from './log_reading.ts'
+import { momentBefore, type Reading, versionOf } from './log_reading.ts'
 
 const ENTRY_PX = 120
 const ENTRIES_AHEAD = 8
@@ -57,6 +58,8 @@ export function Timeline(props: {
   const first = (items[0]?.index ?? 0) + 1
   const last = (items.at(-1)?.index ?? 0) + 1
   const { want, last_seq } = log
+  /** The last seq that the reader has had on the screen, or could have. */
+  const [seen, setSeen] = useState(opened_at)
   useEffect(() => want(first, last), [want, first, last])
   useImperativeHandle(ref, () => ({
     goTo: (seq) => {
@@ -77,59 +80,71 @@ export function Timeline(props: {
     by_hand.current = true
   }
   const notice = () => {
-    if (!by_hand.current || anchor.current !== undefined) return
     const { scrollTop, scrollHeight, clientHeight } = scroller.current!
-    is_at_end.current = scrollHeight - scrollTop - clientHeight < AT_END_PX && scrollHeight > clientHeight
+    const shows_end = scrollHeight - scrollTop - clientHeight < AT_END_PX
+    if (shows_end) setSeen(last_seq)
+    if (!by_hand.current || anchor.current !== undefined) return
+    is_at_end.current = shows_end && scrollHeight > clientHeight
   }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: entries that arrive where the reader looks are seen
+  useEffect(notice, [last_seq, height])
+  const is_unseen = last_seq > seen
   return (
-    <div
-      className="timeline"
-      ref={scroller}
-      onScroll={notice}
-      onWheel={release}
-      onTouchMove={release}
-      onPointerDown={release}
-      onKeyDown={release}
-      tabIndex={0}
-      role="region"
-      aria-label="Timeline"
-    >
-      <div className="timeline-body" style={{ height }}>
-        {items.map((line) => {
-          const seq = line.index + 1
-          const item = log.entry(seq)
-          const read = reading.entries.get(seq)
-          return (
-            <div
-              key={line.key}
-              className="timeline-line"
-              data-index={line.index}
-              ref={virtualizer.measureElement}
-              style={{ transform: `translateY(${line.start}px)` }}
-            >
-              {item && read ? (
-                <EntryRow
-                  item={item}
-                  before={log.entry(seq - 1)?.created_at}
-                  read={read}
-                  version={versionOf(read)}
-                  is_current={seq === current}
-                  is_match={matches.has(seq)}
-                  is_new={seq > opened_at}
-                  converted={item.kind === 'message' ? converted?.get(item.id) : undefined}
-                  onJump={onJump}
-                />
-              ) : (
-                <div className="entry is-unread">
-                  <div className="spine">
-                    <span className="seq mono">{seq}</span>
+    <div className="timeline-place">
+      {is_unseen && (
+        <button type="button" className="button is-primary unseen" onClick={() => onJump(last_seq)}>
+          {countText(last_seq - seen)} new ↓
+        </button>
+      )}
+      <div
+        className="timeline"
+        ref={scroller}
+        onScroll={notice}
+        onWheel={release}
+        onTouchMove={release}
+        onPointerDown={release}
+        onKeyDown={release}
+        tabIndex={0}
+        role="region"
+        aria-label="Timeline"
+      >
+        <div className="timeline-body" style={{ height }}>
+          {items.map((line) => {
+            const seq = line.index + 1
+            const item = log.entry(seq)
+            const read = reading.entries.get(seq)
+            return (
+              <div
+                key={line.key}
+                className="timeline-line"
+                data-index={line.index}
+                ref={virtualizer.measureElement}
+                style={{ transform: `translateY(${line.start}px)` }}
+              >
+                {item && read ? (
+                  <EntryRow
+                    item={item}
+                    before={momentBefore(reading, seq)}
+                    read={read}
+                    version={versionOf(read)}
+                    is_current={seq === current}
+                    is_match={matches.has(seq)}
+                    is_new={seq > opened_at}
+                    converted={item.kind === 'message' ? converted?.get(item.id) : undefined}
+                    onJump={onJump}
+                  />
+                ) : (
+                  <div className="entry is-unread">
+                    <div className="spine">
+                      <span className="seq mono">{seq}</span>
+                    </div>
+                    <div className="said faint">Loading…</div>
                   </div>
-                  <div className="said faint">Loading…</div>
-                </div>
-              )}
-            </div>
-          )
-        })}
+                )}
+              </div>
+            )
+          })}
+        </div>
       </div>
     </div>
   )

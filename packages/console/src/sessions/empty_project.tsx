@@ -40,7 +40,9 @@ export function EmptyProject({ onFilled }: { onFilled: () => void }) {
       </p>
       <p>Or create one yourself:</p>
       <pre className="command">{command}</pre>
-      <CopyButton text={() => command}>Copy the command</CopyButton>
+      <CopyButton what="the command" text={() => command}>
+        Copy the command
+      </CopyButton>
     </Empty>
   )
 }

@@ -52,7 +52,9 @@ export function FilterBar(props: {
         {conditions.length > 0 && (
           <span className="filter-json">
             <code title="filter_by_configs">{json}</code>
-            <CopyButton text={() => json}>Copy</CopyButton>
+            <CopyButton what="the filter" text={() => json}>
+              Copy
+            </CopyButton>
           </span>
         )}
         {(conditions.length > 0 || view.user !== undefined) && (

@@ -2,6 +2,7 @@ import type { Session } from '@annals/client'
 import { useMemo, useRef } from 'react'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
+import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import {
   type Condition,
@@ -24,6 +25,7 @@ const ALIKE_MAX = 8
 
 /** All sessions of the project, or those that match a filter. */
 export function SessionsPage() {
+  usePageTitle('Sessions')
   const { query } = useAddress()
   const view = useMemo<SessionsView>(
     () => ({

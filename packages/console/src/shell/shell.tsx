@@ -2,6 +2,7 @@ import { type ReactNode, useContext, useState } from 'react'
 import { ProjectContext, useAccounts } from '../access/project_context.tsx'
 import { useAddress } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
+import { Notice } from '../parts/notice.tsx'
 import { ProjectSwitcher } from './project_switcher.tsx'
 import { ServiceWatch } from './service_watch.tsx'
 import { ShortcutHelp } from './shortcut_help.tsx'
@@ -68,6 +69,7 @@ export function Shell({ children }: { children: ReactNode }) {
       <main id="content" className="content" tabIndex={0}>
         {children}
         <ServiceWatch />
+        <Notice />
       </main>
       <ShortcutHelp is_open={helps} onClose={() => setHelps(false)} />
     </div>

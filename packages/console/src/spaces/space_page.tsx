@@ -7,12 +7,14 @@ import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { CopyButton } from '../parts/copy_button.tsx'
+import { usePageTitle } from '../parts/page_title.ts'
 import { Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { useIdentifier } from '../sessions/sessions_query.ts'
 
 /** One learning space: its user and its content. */
 export function SpacePage({ id }: { id: string }) {
+  usePageTitle(id, 'Learning spaces')
   const { annals, project_id, may_write } = useProject()
   const [erases, setErases] = useState(false)
   const queries = useQueryClient()
@@ -38,7 +40,9 @@ export function SpacePage({ id }: { id: string }) {
       </p>
       <div className="page-head">
         <h1 className="mono">{id}</h1>
-        <CopyButton text={() => id}>Copy id</CopyButton>
+        <CopyButton what="the id" text={() => id}>
+          Copy id
+        </CopyButton>
       </div>
       <dl className="facts">
         <div>
@@ -69,7 +73,9 @@ export function SpacePage({ id }: { id: string }) {
       <section className="card is-json">
         <p className="card-head">
           Meta
-          <CopyButton text={() => JSON.stringify(meta, null, 2)}>Copy JSON</CopyButton>
+          <CopyButton what="the meta as JSON" text={() => JSON.stringify(meta, null, 2)}>
+            Copy JSON
+          </CopyButton>
         </p>
         {is_empty ? <p className="faint">Nothing yet.</p> : <JsonTree value={meta as Json} />}
       </section>

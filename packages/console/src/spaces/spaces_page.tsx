@@ -4,6 +4,7 @@ import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { shortText } from '../json/exact_json.ts'
+import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
@@ -23,6 +24,7 @@ const idOf = ({ id }: { id: string }) => id
 
 /** Learning spaces of the project and of its users. */
 export function SpacesPage() {
+  usePageTitle('Learning spaces')
   const { annals, project_id, may_write } = useProject()
   const { query } = useAddress()
   const [creates, setCreates] = useState(false)

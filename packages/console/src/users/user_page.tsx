@@ -4,6 +4,7 @@ import { useProject } from '../access/project_context.tsx'
 import { navigate, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
+import { usePageTitle } from '../parts/page_title.ts'
 import { Failure, Loading } from '../parts/states.tsx'
 import { countText } from '../parts/timestamp.tsx'
 import { filterOf } from '../sessions/conditions.ts'
@@ -16,6 +17,7 @@ const SESSIONS_SHOWN = 10
 
 /** One user: its data, and how to erase it. */
 export function UserPage({ identifier }: { identifier: string }) {
+  usePageTitle(identifier, 'Users')
   const { annals, project_id, may_write } = useProject()
   const [erases, setErases] = useState(false)
   const queries = useQueryClient()

@@ -3,6 +3,7 @@ import { type FormEvent, useMemo, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
+import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
@@ -11,6 +12,7 @@ const idOf = ({ id }: { id: string }) => id
 
 /** All users of the project. */
 export function UsersPage() {
+  usePageTitle('Users')
   const { annals, project_id } = useProject()
   const [text, setText] = useState('')
   const users = useInfiniteQuery({
