@@ -123,7 +123,7 @@ describe('annals prune', () => {
     }
     const neither = await runAnnals(['prune', '--older-than', '1d'], { DATABASE_URL: service.databaseUrl })
     expect(neither.code).toBe(2)
-    expect(neither.stderr).toContain('--project or --all-projects')
+    expect(neither.stderr).toContain('name one with --project')
   })
 
   it('keeps a session that an append reaches while it waits for the session', async () => {

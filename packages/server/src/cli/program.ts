@@ -19,7 +19,7 @@ import { importCommand } from './database/import.js'
 import { migrateCommand } from './database/migrate.js'
 import { projectCommand } from './database/project.js'
 import { pruneCommand } from './database/prune.js'
-import { tokenCommand } from './database/token.js'
+import { keyCommand, tokenCommand } from './database/token.js'
 import { verifyCommand } from './database/verify.js'
 import { demoCommand } from './demo/demo.js'
 import { EXIT_CODES } from './exit_codes.js'
@@ -52,6 +52,7 @@ export function annalsProgram(): Command {
     .addCommand(migrateCommand())
     .addCommand(distributeCommand())
     .addCommand(projectCommand())
+    .addCommand(keyCommand())
     .addCommand(tokenCommand())
     .addCommand(exportCommand())
     .addCommand(importCommand())

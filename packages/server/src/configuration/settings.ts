@@ -49,7 +49,7 @@ export const SETTINGS = {
   },
   log_level: {
     variable: 'LOG_LEVEL',
-    meaning: 'fatal, error, warn, info, debug, trace or silent',
+    meaning: 'fatal, error, warn, info, debug, trace or silent; unset on a terminal: warn',
     default: 'info',
     pattern: /^(fatal|error|warn|info|debug|trace|silent)$/,
     takes: 'one of fatal, error, warn, info, debug, trace, silent',

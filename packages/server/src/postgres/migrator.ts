@@ -37,8 +37,12 @@ export async function migrate(
     await createVersionTable(client)
     const known = readMigrations()
     const newest = known.at(-1)?.version ?? 0
+    // A new schema is one sentence; a database with data shows how far a long migration has come.
+    const is_new = (await appliedVersion(client)) === 0
+    if (is_new) onProgress('Creating the schema')
     for (const migration of known) {
-      if (await apply(client, migration, target, signal)) onProgress(`Applied migration ${migration.name}`)
+      const is_applied = await apply(client, migration, target, signal)
+      if (is_applied && !is_new) onProgress(`Applied migration ${migration.name}`)
     }
     await refuseNewerSchema(client, newest)
   } finally {

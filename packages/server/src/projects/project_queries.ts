@@ -60,6 +60,12 @@ export const LIST_PROJECTS = prepared(
   `SELECT p.id, p.name, ${PROJECT_JSON} AS json FROM projects p ORDER BY p.created_at, p.id`,
 )
 
+/** The first two projects: enough to tell the only one from several. */
+export const FIND_ONLY_PROJECT = prepared(
+  'find_only_project',
+  'SELECT p.id, p.name FROM projects p ORDER BY p.created_at, p.id LIMIT 2',
+)
+
 /** Parameters: $1 id. */
 export const PROJECT_EXISTS = prepared('project_exists', 'SELECT p.id FROM projects p WHERE p.id = $1')
 

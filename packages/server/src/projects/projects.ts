@@ -6,6 +6,7 @@ import {
   CHANGE_PROJECT,
   CREATE_API_KEY,
   CREATE_PROJECT,
+  FIND_ONLY_PROJECT,
   FIND_PROJECT,
   HAS_API_KEY,
   LIST_API_KEYS,
@@ -95,9 +96,31 @@ export async function listProjects(database: Queryable): Promise<string[]> {
 
 /** The id of a project, given its name or id. @throws AnnalsError project_not_found */
 export async function findProject(database: Queryable, name_or_id: string): Promise<string> {
-  const [row] = await database.query(FIND_PROJECT, [name_or_id])
-  if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
-  return row.id!
+  return (await findNamedProject(database, name_or_id)).id
+}
+
+/**
+ * A project, given its name or id, or the only one if neither is given.
+ * @throws AnnalsError project_not_found, invalid_request if none is named and there are several
+ */
+export async function findNamedProject(
+  database: Queryable,
+  name_or_id: string | undefined,
+): Promise<{ id: string; name: string }> {
+  const [row, other] =
+    name_or_id === undefined
+      ? await database.query(FIND_ONLY_PROJECT, [])
+      : await database.query(FIND_PROJECT, [name_or_id])
+  if (!row) {
+    const which = name_or_id === undefined ? 'project yet' : `project ${JSON.stringify(name_or_id)}`
+    throw new AnnalsError('project_not_found', `There is no ${which}.`)
+  }
+  if (other)
+    throw new AnnalsError(
+      'invalid_request',
+      'There are several projects: name one with --project. `annals project list` lists them.',
+    )
+  return { id: row.id!, name: row.name! }
 }
 
 /** @throws AnnalsError project_not_found if no project has the id */

@@ -7,7 +7,7 @@ import { withDatabaseForLong } from './with_database.js'
 export function exportCommand(): Command {
   return new Command('export')
     .description('Export a project, a user or a session as JSON lines (NDJSON).')
-    .requiredOption('--project <name or id>', 'the project')
+    .option('--project <name or id>', 'the project; not needed if there is only one')
     .option('--user <identifier>', "only this user's learning spaces and sessions")
     .option('--session <id>', 'only this session')
     .option('--output <file>', 'the file, or - for stdout. The file appears once it is complete', '-')
@@ -18,8 +18,8 @@ Each session is exported as of one moment, even while the service runs. The last
 refuses a file that was truncated or changed. API keys are not exported.
 
 Examples:
-  annals export --project default --output default.ndjson
-  annals export --project default --user alice | gzip > alice.ndjson.gz`,
+  annals export --output default.ndjson
+  annals export --user alice | gzip > alice.ndjson.gz`,
     )
     .action(async (options: ExportOptions, command: Command) => {
       if (options.user !== undefined && options.session !== undefined) {

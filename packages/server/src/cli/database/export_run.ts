@@ -1,4 +1,3 @@
-import { AnnalsError } from '../../errors.js'
 import { registryOf } from '../../lifecycle/registry.js'
 import {
   type ExportOutput,
@@ -14,14 +13,14 @@ import {
 } from '../../lifecycle/transfer/export_project.js'
 import type { Database } from '../../postgres/database.js'
 import { schemaVersion } from '../../postgres/migrator.js'
-import { FIND_PROJECT } from '../../projects/project_queries.js'
+import { findNamedProject } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { showProgress } from '../terminal/progress.js'
 
 /** What the command line says of an export. */
 export interface ExportOptions {
-  project: string
+  project?: string
   user?: string
   session?: string
   output: string
@@ -33,7 +32,7 @@ export async function runExport(
   options: ExportOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const project = await findProject(database, options.project)
+  const project = await findNamedProject(database, options.project)
   const scope: ExportScope = { project, user: options.user, session_id: options.session }
   const { tables } = registryOf(MODULES)
   const entries = await measureExport(database, scope, tables)
@@ -62,12 +61,6 @@ export async function runExport(
 async function abandon(output: ExportOutput): Promise<void> {
   // The first error is the one to report.
   await output.abandon().catch(() => {})
-}
-
-async function findProject(database: Database, name_or_id: string): Promise<{ id: string; name: string }> {
-  const [row] = await database.query(FIND_PROJECT, [name_or_id])
-  if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
-  return { id: row.id!, name: row.name! }
 }
 
 function summaryOf({ rows, bytes }: ExportCounts): string {

@@ -8,7 +8,7 @@ export function importCommand(): Command {
   return new Command('import')
     .description('Import an export, or a file of recorded runs, into a project.')
     .argument('<file>', 'the file, or - for stdin')
-    .requiredOption('--project <name or id>', 'the project to import into')
+    .option('--project <name or id>', 'the project to import into; not needed if there is only one')
     .addOption(
       new Option('--format <format>', "the file's format")
         .choices(['annals', 'openai-runs'])
@@ -26,9 +26,9 @@ With --format openai-runs, each line is one run, { "user", "configs", "messages"
 format. Each run becomes one session.
 
 Examples:
-  annals import default.ndjson --project default
+  annals import default.ndjson
   gunzip -c alice.ndjson.gz | annals import - --project restored
-  annals import --format openai-runs runs.jsonl --project default`,
+  annals import --format openai-runs runs.jsonl`,
     )
     .action(async (file: string, options: ImportOptions) => {
       const { ImportJob } = await import('./import_run.js')

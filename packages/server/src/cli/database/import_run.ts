@@ -7,7 +7,7 @@ import { ExportReader } from '../../lifecycle/transfer/read_export.js'
 import type { Tally } from '../../lifecycle/transfer/restore_context.js'
 import type { Appender } from '../../log/append/appender.js'
 import type { Database } from '../../postgres/database.js'
-import { findProject } from '../../projects/projects.js'
+import { findNamedProject } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { checkOpenAiRuns, importOpenAiRuns } from '../../sessions/transfer/import_openai_runs.js'
 import { EXIT_CODES } from '../exit_codes.js'
@@ -15,7 +15,7 @@ import { type Progress, showProgress } from '../terminal/progress.js'
 
 /** What the command line says of an import. */
 export interface ImportOptions {
-  project: string
+  project?: string
   format: 'annals' | 'openai-runs'
   dryRun?: boolean
 }
@@ -34,7 +34,7 @@ export class ImportJob {
 
   /** annals import --format annals */
   async importExport(): Promise<void> {
-    const project_id = await findProject(this.database, this.options.project)
+    const { id: project_id } = await findNamedProject(this.database, this.options.project)
     const { tables } = registryOf(MODULES)
     await this.check((source, onProgress) =>
       checkExport(new ExportReader(source, tables), this.signal, onProgress),
@@ -59,7 +59,7 @@ export class ImportJob {
 
   /** annals import --format openai-runs */
   async importRuns(): Promise<void> {
-    const project_id = await findProject(this.database, this.options.project)
+    const { id: project_id } = await findNamedProject(this.database, this.options.project)
     await this.check((source, onProgress) => checkOpenAiRuns(source, this.signal, onProgress))
     const { database, appender } = this
     const totals = await this.import((source, progress) =>

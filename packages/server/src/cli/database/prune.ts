@@ -12,7 +12,7 @@ export function pruneCommand(): Command {
   return new Command('prune')
     .description('Delete sessions that have not been touched for a while, with their logs.')
     .requiredOption('--older-than <age>', 'not touched for this long, such as 90d, 36h or 30m', parseAge)
-    .option('--project <name or id>', 'in this project')
+    .option('--project <name or id>', 'in this project; not needed if there is only one')
     .option('--all-projects', 'in all projects')
     .option('--user <identifier>', 'only sessions of this user')
     .option('--filter <json>', 'only sessions whose configs contain this object', parseFilter)
@@ -25,11 +25,11 @@ kept. The service can keep running; writers wait only briefly. Ctrl-C stops betw
 continues. Users are kept, even when their last session is deleted.
 
 Examples:
-  annals prune --older-than 90d --project default --dry-run
+  annals prune --older-than 90d --dry-run
   annals prune --older-than 30d --all-projects --filter '{"env":"test"}'`,
     )
     .action(async (options: PruneOptions, command: Command) => {
-      if ((options.project === undefined) === (options.allProjects !== true))
+      if (options.project !== undefined && options.allProjects)
         command.error('annals: give either --project or --all-projects.')
       const { runPrune } = await import('./prune_run.js')
       await runLongWork(

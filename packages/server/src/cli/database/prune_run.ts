@@ -2,7 +2,7 @@ import { notFound } from '../../errors.js'
 import { Erasure } from '../../lifecycle/erase/erasure.js'
 import { registryOf } from '../../lifecycle/registry.js'
 import type { Database } from '../../postgres/database.js'
-import { findProject, listProjects } from '../../projects/projects.js'
+import { findNamedProject, listProjects } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { countCandidates, prune, timeBefore } from '../../sessions/erase/prune.js'
 import { findOwner } from '../../users/users.js'
@@ -58,7 +58,7 @@ export async function runPrune(
   )
 }
 
-async function chosenProjects(database: Database, { project }: PruneOptions): Promise<string[]> {
-  if (project !== undefined) return [await findProject(database, project)]
+async function chosenProjects(database: Database, { project, allProjects }: PruneOptions): Promise<string[]> {
+  if (!allProjects) return [(await findNamedProject(database, project)).id]
   return (await listProjects(database)).map((json) => (JSON.parse(json) as { id: string }).id)
 }

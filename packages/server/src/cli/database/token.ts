@@ -1,11 +1,12 @@
+import { hostname, userInfo } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
 import { parseId } from '../../ids.js'
-import { findProject, issueToken, listTokens, revokeToken } from '../../projects/projects.js'
+import { findNamedProject, issueToken, listTokens, revokeToken } from '../../projects/projects.js'
 import { SCOPES, type Scope } from '../../projects/tokens/scope.js'
-import { withDatabase } from './with_database.js'
+import { tellProgress, withDatabase } from './with_database.js'
 
 interface Options {
-  project: string
+  project?: string
   json?: boolean
 }
 
@@ -27,7 +28,9 @@ export function tokenCommand(): Command {
 }
 
 function ofProject(command: Command): Command {
-  return command.requiredOption('--project <name or id>', 'the project').option('--json', 'print JSON')
+  return command
+    .option('--project <name or id>', 'the project; not needed if there is only one')
+    .option('--json', 'print JSON')
 }
 
 function createCommand(): Command {
@@ -36,31 +39,59 @@ function createCommand(): Command {
     .requiredOption('--name <name>', 'what it is for')
     .option('--scopes <list>', 'what it may do: read, write, or both', parseScopes, [...SCOPES])
     .option('--expires-at <time>', 'when it expires, in RFC 3339', parseTime)
-    .addHelpText(
-      'after',
-      '\nExample:\n  annals token create --project default --name dashboard --scopes read',
-    )
+    .addHelpText('after', '\nExample:\n  annals token create --name dashboard --scopes read')
     .action(async (options: CreateOptions) => {
-      const json = await withDatabase(async (database) =>
-        issueToken(database, await findProject(database, options.project), {
-          name: options.name,
-          scopes: options.scopes,
-          expires_at: options.expiresAt,
-        }),
-      )
+      const { json } = await createToken(options)
       const token = JSON.parse(json) as { id: string; token: string }
       if (options.json) process.stdout.write(`${json}\n`)
       else process.stdout.write(`Created token ${token.id}.\nAPI key (shown only once): ${token.token}\n`)
     })
 }
 
+/** annals key */
+export function keyCommand(): Command {
+  return new Command('key')
+    .description('Create an API key and say where keys come from.')
+    .option('--project <name or id>', 'the project; not needed if there is only one')
+    .addHelpText(
+      'after',
+      '\nRun it on the machine of the service, in the directory that has its data, or with its DATABASE_URL.\n\nExample:\n  annals key',
+    )
+    .action(async ({ project }: { project?: string }) => {
+      const name = `${userInfo().username}@${hostname()}`
+      const { json, project_name } = await createToken({
+        ...(project && { project }),
+        name,
+        scopes: [...SCOPES],
+      })
+      const { token } = JSON.parse(json) as { token: string }
+      process.stdout.write(`API key: ${token}\n`)
+      tellProgress(`
+It may read and write the project "${project_name}", and is shown only this once: Annals stores a hash.
+The first start prints such a key, too. \`annals token\` lists and revokes keys, and creates read-only ones.`)
+    })
+}
+
+async function createToken(
+  options: Omit<CreateOptions, 'json'>,
+): Promise<{ json: string; project_name: string }> {
+  return withDatabase(async (database) => {
+    const project = await findNamedProject(database, options.project)
+    const { name, scopes, expiresAt: expires_at } = options
+    return {
+      json: await issueToken(database, project.id, { name, scopes, expires_at }),
+      project_name: project.name,
+    }
+  })
+}
+
 function listCommand(): Command {
   return ofProject(new Command('list'))
     .description("List a project's API keys, without their secrets.")
-    .addHelpText('after', '\nExample:\n  annals token list --project default')
+    .addHelpText('after', '\nExample:\n  annals token list')
     .action(async (options: Options) => {
       const tokens = await withDatabase(async (database) =>
-        listTokens(database, await findProject(database, options.project)),
+        listTokens(database, (await findNamedProject(database, options.project)).id),
       )
       if (options.json) process.stdout.write(`[${tokens.join(',')}]\n`)
       else {
@@ -74,13 +105,10 @@ function revokeCommand(): Command {
   return ofProject(new Command('revoke'))
     .description('Revoke an API key. Every node refuses it within 5 seconds.')
     .argument('<token id>', 'as `annals token list` shows it', parseTokenId)
-    .addHelpText(
-      'after',
-      '\nExample:\n  annals token revoke --project default 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d',
-    )
+    .addHelpText('after', '\nExample:\n  annals token revoke 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
     .action(async (token_id: string, options: Options) => {
       const json = await withDatabase(async (database) =>
-        revokeToken(database, await findProject(database, options.project), token_id),
+        revokeToken(database, (await findNamedProject(database, options.project)).id, token_id),
       )
       process.stdout.write(options.json ? `${json}\n` : `Revoked token ${token_id}.\n`)
     })

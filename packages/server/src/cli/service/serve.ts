@@ -1,8 +1,9 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Running } from '../../cluster/serve_workers.js'
-import { describeSettings, readConfig } from '../../configuration/config.js'
+import { type Config, describeSettings, readConfig } from '../../configuration/config.js'
 import { tellProgress } from '../database/with_database.js'
 import { goOnWithoutOutput } from '../run_command.js'
+import { commandLine } from '../terminal/command_name.js'
 import { forgetAddress, keepAddress } from './service_address.js'
 
 const WORKERS_MAX = 128
@@ -24,7 +25,7 @@ export function serveCommand(): Command {
     .action(async (options: { workers?: number; worker?: boolean }) => {
       goOnWithoutOutput()
       const stopping = stopSignal()
-      const config = readConfig(process.env)
+      const config = readServiceConfig(process.env)
       if (options.worker) {
         const { serveAsWorker } = await import('../../cluster/serve_workers.js')
         return serveAsWorker(config, stopping, tellProgress)
@@ -70,35 +71,24 @@ function stopSignal(): Promise<string> {
   })
 }
 
+/** What a person needs to go on: short, so that nothing of it scrolls away. */
 function banner({ url, database, api_key, sign_in_code, ready_after_ms, workers }: Running): string {
-  const console_url = sign_in_code === undefined ? `${url}/console` : `${url}/console#code=${sign_in_code}`
-  const lines = [
-    '',
-    `Annals is ready at ${url}`,
-    `  database   ${database}`,
-    `  reference  ${url}/docs`,
-    `  console    ${console_url}`,
-  ]
-  if (workers) lines.push(`  workers    ${workers}`)
-  lines.push('')
-  if (api_key !== undefined) {
-    lines.push(
-      `API key: ${api_key}`,
-      'It is for the project "default" and is shown only once. Try it:',
-      '',
-      `curl -s ${url}/api/v1/session -H 'Authorization: Bearer ${api_key}' -H 'Content-Type: application/json' -d '{"user":"alice","configs":{"agent":"demo"}}'`,
-      '',
-      'Add demo sessions, in another terminal: npx annals demo',
-    )
-  } else {
-    lines.push(
-      'Create another API key: npx annals token create --project default --name NAME',
-      'Readiness check:',
-      '',
-      `curl -s ${url}/ready`,
-    )
-  }
-  return `${lines.join('\n')}\n\nReady after ${ready_after_ms} ms. Ctrl-C stops it.\n`
+  const lines = ['', `Annals is ready at ${url}`, '']
+  if (api_key !== undefined) lines.push(`API key: ${api_key}`)
+  lines.push(`Console: ${url}/console${sign_in_code === undefined ? '' : `#code=${sign_in_code}`}`)
+  lines.push(`Data:    ${database}${workers ? `, ${workers} workers` : ''}`)
+  lines.push(`Try it:  ${api_key === undefined ? commandLine(['sessions', 'list']) : commandLine(['demo'])}`)
+  const keys =
+    api_key === undefined
+      ? `\`${commandLine(['key'])}\` creates another API key.`
+      : `The key is shown only once; \`${commandLine(['key'])}\` creates another.`
+  return `${lines.join('\n')}\n\nReady after ${ready_after_ms} ms. ${keys} Ctrl-C stops Annals.\n`
+}
+
+/** On a terminal, a line for each request would push the API key out of sight. */
+function readServiceConfig(env: NodeJS.ProcessEnv): Config {
+  const quiet = process.stderr.isTTY && !env.LOG_LEVEL
+  return readConfig(quiet ? { ...env, LOG_LEVEL: 'warn' } : env)
 }
 
 function settingsTable(): string {

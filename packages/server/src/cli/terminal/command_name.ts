@@ -1,6 +1,6 @@
-/** How this program was called, for a hint that can be pasted. */
+/** How this program was called, for a hint that can be pasted: npm and npx do not put it on the PATH. */
 export function commandName(env: NodeJS.ProcessEnv = process.env): string {
-  return env.npm_command === 'exec' ? 'npx annals' : 'annals'
+  return env.npm_command === undefined ? 'annals' : 'npx annals'
 }
 
 /** A command that can be pasted into a shell. */
