@@ -21,7 +21,7 @@ describe('annals demo', () => {
     '%s fills a project, and twice makes no duplicates',
     async (how) => {
       const { id, token } = await service.newProject()
-      const client = { ANNALS_URL: service.node.url, ANNALS_TOKEN: token, XDG_CONFIG_HOME: directory }
+      const client = { ANNALS_URL: service.node.url, ANNALS_API_KEY: token, XDG_CONFIG_HOME: directory }
       const load = () =>
         how === 'on the database'
           ? runAnnals(['demo', '--project', id], { DATABASE_URL: service.databaseUrl })

@@ -54,11 +54,16 @@ async function run(command: string, args: string[], env: Record<string, string>)
 const hasCurl = spawnSync('curl', ['--version']).status === 0
 
 describe.runIf(hasCurl)('the commands of', () => {
+  // One project for all pages, since a reader goes from one to the next.
+  let token: string
+  beforeAll(async () => {
+    ;({ token } = await service.newProject())
+  })
+
   it.each(PAGES)(
     '%s run, one behind the other',
     async (page) => {
       expect(spawnSync('curl', ['--version']).status, 'curl is needed for the examples').toBe(0)
-      const { token } = await service.newProject()
       const blocks = [...(await read(page)).matchAll(SHELL_BLOCK)]
       const runnable = blocks
         .filter(([, before]) => !before!.startsWith('<!-- not run: '))
@@ -67,7 +72,7 @@ describe.runIf(hasCurl)('the commands of', () => {
       // Pages that build on another one's variables expect a key.
       const script = `${PRELUDE}KEY=sk-annals-…\n${runnable.join('\n')}`
       const here = script.replaceAll(URL_IN_DOCS, service.node.url).replaceAll('sk-annals-…', token)
-      const { code, stdout, stderr } = await run('bash', ['-c', here], { ANNALS_TOKEN: token })
+      const { code, stdout, stderr } = await run('bash', ['-c', here], { ANNALS_API_KEY: token })
       expect(code, `${stdout}\n${stderr}`).toBe(0)
     },
     120_000,
@@ -79,13 +84,15 @@ describe("the README's program", () => {
     const [, program = ''] = /^```ts\n([\s\S]*?)^```$/m.exec(await read('README.md')) ?? []
     const printed = [...program.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)].map(([, line]) => line)
     expect(printed.length).toBeGreaterThan(0)
-    const url = program.replace('new Annals({', 'new Annals({ url: process.env.ANNALS_URL,')
     const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }
     await mkdir(join(directory, 'node_modules', '@annals'), { recursive: true })
     await symlink(join(ROOT, 'packages/client'), join(directory, 'node_modules', '@annals', 'client'))
-    await writeFile(join(directory, 'readme.mjs'), ts.transpileModule(url, { compilerOptions }).outputText)
+    await writeFile(
+      join(directory, 'readme.mjs'),
+      ts.transpileModule(program, { compilerOptions }).outputText,
+    )
     const { token } = await service.newProject()
-    const { code, stdout, stderr } = await run(process.execPath, ['readme.mjs'], { ANNALS_TOKEN: token })
+    const { code, stdout, stderr } = await run(process.execPath, ['readme.mjs'], { ANNALS_API_KEY: token })
     expect(stderr).toBe('')
     expect(stdout.trimEnd().split('\n')).toEqual(printed)
     expect(code).toBe(0)

@@ -47,10 +47,10 @@ describe.runIf(hasScript)('on a terminal', () => {
   it('a list is a table in colour, unless colour is not wanted', async () => {
     const api = await service.newClient({ token })
     const { id } = expectOk(await api.createSession({ user: 'lena', configs: { agent: 'coder' } }), 201)
-    const coloured = onTerminal(['sessions', 'list'], { ANNALS_TOKEN: token })
+    const coloured = onTerminal(['sessions', 'list'], { ANNALS_API_KEY: token })
     expect(await coloured.exited).toBe(0)
     expect(coloured.screen()).toContain(`\u001b[36m${id}\u001b[39m  lena`)
-    const plain = onTerminal(['sessions', 'list'], { ANNALS_TOKEN: token, NO_COLOR: '1' })
+    const plain = onTerminal(['sessions', 'list'], { ANNALS_API_KEY: token, NO_COLOR: '1' })
     expect(await plain.exited).toBe(0)
     expect(plain.screen()).toContain(`${id}  lena`)
     expect(plain.screen()).not.toContain('\u001b[')
@@ -92,7 +92,7 @@ describe.runIf(hasScript)('on a terminal', () => {
     const api = await service.newClient({ token })
     expectOk(await api.createSession({ user: 'omar' }), 201)
     const erase = (name: string) => {
-      const command = onTerminal(['users', 'erase', 'omar'], { ANNALS_TOKEN: token })
+      const command = onTerminal(['users', 'erase', 'omar'], { ANNALS_API_KEY: token })
       return vi
         .waitFor(() => expect(command.screen()).toContain('Type omar to confirm'), 10_000)
         .then(() => command.type(`${name}\r`))
@@ -100,7 +100,7 @@ describe.runIf(hasScript)('on a terminal', () => {
     }
     expect(await erase('oscar')).toBe(1)
     expect(await erase('omar')).toBe(0)
-    const again = onTerminal(['users', 'erase', 'omar'], { ANNALS_TOKEN: token })
+    const again = onTerminal(['users', 'erase', 'omar'], { ANNALS_API_KEY: token })
     expect(await again.exited).toBe(3)
   })
 })

@@ -36,7 +36,7 @@ interface Target {
 export function withConnection(command: Command): Command {
   return command
     .option('--url <url>', `URL of the service (default: ANNALS_URL, else ${URL_DEFAULT})`)
-    .option('--token <token>', 'API key; prefer ANNALS_TOKEN, which the process list does not show')
+    .option('--token <token>', 'API key; prefer ANNALS_API_KEY, which the process list does not show')
     .option('--profile <name>', 'a stored login (default: ANNALS_PROFILE, else default)')
 }
 
@@ -113,7 +113,7 @@ function noToken(url: string, profiles: Map<string, Profile>): AnnalsError {
       : ` ${profilesPath()} has ${named.join(', ')}${more}: choose one with --profile NAME, or its service with --url.`
   return new AnnalsError(
     'unauthorized',
-    `There is no API key for ${url}.${known} On the service's machine, set its PORT and ANNALS_DATA_DIR; elsewhere, set ANNALS_URL and ANNALS_TOKEN, or store both with \`annals login\`. \`annals token create\` creates a key.`,
+    `There is no API key for ${url}.${known} On the service's machine, set its PORT and ANNALS_DATA_DIR; elsewhere, set ANNALS_URL and ANNALS_API_KEY, or store both with \`annals login\`. \`annals key\` creates a key.`,
   )
 }
 

@@ -1,0 +1,77 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * Builds what a release uploads into release/dist: a tarball of each package that is not private, and the Python
+ * wheel. It builds from nothing, because a build that stays keeps files whose sources are gone.
+ */
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const OUTPUT = join(ROOT, 'release/dist')
+/** What a registry's page shows, and what the licence asks for. */
+const FILES = ['LICENSE', 'README.md']
+const FIELDS = ['name', 'version', 'description', 'license', 'engines', 'files']
+
+const run = (command, args) =>
+  execFileSync(command, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })
+const packages = ['packages', 'packages/adapters']
+  .map((folder) => join(ROOT, folder))
+  .filter(existsSync)
+  .flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
+  .filter((folder) => existsSync(join(folder, 'package.json')))
+  .map((folder) => ({ folder, manifest: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) }))
+  .filter(({ manifest }) => !manifest.private)
+
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+const faults = packages.flatMap((one) => faultsOf(one))
+if (faults.length > 0) {
+  process.stderr.write(`${faults.join('\n')}\n`)
+  process.exit(1)
+}
+for (const { folder } of packages) rmSync(join(folder, 'dist'), { recursive: true, force: true })
+rmSync(OUTPUT, { recursive: true, force: true })
+mkdirSync(OUTPUT)
+run('npm', ['run', '--silent', 'build'])
+for (const { folder } of packages) pack(folder)
+wheel()
+
+/** What is missing for a registry, each as a sentence. */
+function faultsOf({ folder, manifest }) {
+  const name = manifest.name ?? folder
+  return [
+    ...FILES.filter((file) => !existsSync(join(folder, file))).map((file) => `${name} has no ${file}.`),
+    ...FIELDS.filter((field) => manifest[field] === undefined).map(
+      (field) => `${name} has no field "${field}".`,
+    ),
+    ...(manifest.version === version ? [] : [`${name} has version ${manifest.version}, not ${version}.`]),
+  ]
+}
+
+function pack(folder) {
+  const args = ['pack', '--silent', '--json', '--ignore-scripts', '--pack-destination', OUTPUT]
+  const answer = execFileSync('npm', args, {
+    cwd: folder,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [{ filename, size }] = [Object.values(JSON.parse(answer))].flat()
+  report(filename, size)
+}
+
+/** Python is not needed for the rest, so a machine without it packs the rest. */
+function wheel() {
+  const args = ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--wheel-dir', OUTPUT, './python']
+  const { status } = spawnSync('python3', args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
+  if (status !== 0) {
+    process.stderr.write('The wheel was not built: it needs python3 with pip.\n')
+    process.exitCode = 1
+    return
+  }
+  for (const file of readdirSync(OUTPUT).filter((name) => name.endsWith('.whl')))
+    report(file, statSync(join(OUTPUT, file)).size)
+}
+
+function report(file, bytes) {
+  process.stdout.write(`${(bytes / 1024).toFixed(0).padStart(6)} kB  ${file}\n`)
+}
