@@ -1,0 +1,85 @@
+import type { MessageFormat } from '../formats.js'
+import { ExactNumber, parseJson } from '../json/exact_json.js'
+import { readMessage } from '../message_format.js'
+import type { Part } from '../parts.js'
+
+/** Characters of an entry that are searched; what lies behind them is not found. */
+export const SEARCHED_LENGTH_MAX = 64 * 1024
+
+/** An entry of a log as it is stored; `data` is an event's data or a message's blob, as JSON text. */
+export interface SearchedEntry {
+  type: string | null
+  format: MessageFormat | null
+  data: string
+}
+
+/**
+ * What a search looks at: of a message its text, and the names, arguments and results of its tools; of an event its type
+ * and the values in its data. A line each, of values in JSON as well; names of fields are left out.
+ */
+export function entryText({ type, format, data }: SearchedEntry): string {
+  const text = new LimitedText()
+  if (type !== null) text.add(type)
+  if (format === null) text.addValues(parseJson(data))
+  else addMessage(text, format, parseJson(data))
+  return text.lines.join('\n')
+}
+
+function addMessage(text: LimitedText, format: MessageFormat, blob: unknown): void {
+  let parts: Part[]
+  try {
+    parts = readMessage(format, blob).parts
+  } catch {
+    // Stored before the format had this rule: its values are still worth finding.
+    text.addValues(blob)
+    return
+  }
+  for (const part of parts) {
+    if (part.filename) text.add(part.filename)
+    if (part.type === 'tool-call') {
+      text.add(part.meta.name)
+      text.addJson(part.meta.arguments)
+    } else if (part.type === 'tool-result') text.addJson(part.text)
+    else if (part.type === 'data') text.addValues(part.meta)
+    else if (part.text) text.add(part.text)
+  }
+}
+
+/** Lines up to a length; what comes behind is dropped. */
+class LimitedText {
+  readonly lines: string[] = []
+  private room = SEARCHED_LENGTH_MAX
+
+  add(line: string): void {
+    if (this.room <= 0 || line === '') return
+    this.lines.push(line.slice(0, this.room))
+    this.room -= line.length + 1
+  }
+
+  /** What tools take and give is often JSON, in which `\n` before a word is not part of it. */
+  addJson(text: string): void {
+    const isJson = /^\s*[[{]/.test(text)
+    let value: unknown = text
+    try {
+      if (isJson) value = parseJson(text)
+    } catch {
+      // Models write broken JSON, too.
+    }
+    this.addValues(value)
+  }
+
+  /** Strings and numbers in the order in which they stand. A loop: arguments may nest deeper than the stack. */
+  addValues(root: unknown): void {
+    const left: unknown[] = [root]
+    while (left.length > 0 && this.room > 0) {
+      const value = left.pop()
+      if (typeof value === 'string') this.add(value)
+      else if (typeof value === 'number') this.add(String(value))
+      else if (value instanceof ExactNumber) this.add(value.digits)
+      else if (typeof value === 'object' && value !== null) {
+        const members = Object.values(value)
+        for (let at = members.length - 1; at >= 0; at--) left.push(members[at])
+      }
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import type { SearchTerm } from './search_query.js'
+import { type Word, wordsOf } from './words.js'
+
+/** Characters of a snippet. */
+export const SNIPPET_LENGTH_MAX = 200
+
+/** A part of a text, with the places of what was looked for: [start, end), in UTF-16 code units of `text`. */
+export interface Snippet {
+  text: string
+  hits: Array<[start: number, end: number]>
+}
+
+interface Hit {
+  term: number
+  start: number
+  end: number
+}
+
+/** The part of a text with the most of what a query looks for; undefined if the text does not match it. */
+export function snippetOf(text: string, terms: readonly SearchTerm[]): Snippet | undefined {
+  const words = wordsOf(text)
+  const hits: Hit[] = []
+  for (const [index, term] of terms.entries()) {
+    const found = placesOf(words, term)
+    if (found.length > 0 === term.is_excluded) return undefined
+    for (const [start, end] of found) hits.push({ term: index, start, end })
+  }
+  return cutSnippet(
+    text,
+    hits.sort((a, b) => a.start - b.start || a.end - b.end),
+  )
+}
+
+/** Where a term stands among the words. Terms have few words, so looking for each place anew is still linear. */
+function placesOf(words: readonly Word[], { words: wanted, is_prefix }: SearchTerm): [number, number][] {
+  const places: [number, number][] = []
+  const last = wanted.length - 1
+  for (let at = 0; at + last < words.length; at++) {
+    let same = 0
+    while (same < last && words[at + same]!.text === wanted[same]) same++
+    const { text, end } = words[at + last]!
+    if (same < last || !(is_prefix ? text.startsWith(wanted[last]!) : text === wanted[last])) continue
+    places.push([words[at]!.start, end])
+  }
+  return places
+}
+
+/** The stretch that has the most different terms, and of such the most hits; the first one of the best. */
+function cutSnippet(text: string, hits: readonly Hit[]): Snippet {
+  const counts = new Map<number, number>()
+  let best = { from: 0, to: 0, terms: 0 }
+  let from = 0
+  for (const [to, hit] of hits.entries()) {
+    counts.set(hit.term, (counts.get(hit.term) ?? 0) + 1)
+    while (from < to && hit.end - hits[from]!.start > SNIPPET_LENGTH_MAX) {
+      const { term } = hits[from++]!
+      const count = counts.get(term)! - 1
+      if (count === 0) counts.delete(term)
+      else counts.set(term, count)
+    }
+    const isBetter =
+      counts.size > best.terms || (counts.size === best.terms && to - from > best.to - best.from)
+    if (isBetter) best = { from, to, terms: counts.size }
+  }
+  const first = hits[best.from]?.start ?? 0
+  const last = Math.min(hits[best.to]?.end ?? 0, first + SNIPPET_LENGTH_MAX)
+  const spare = SNIPPET_LENGTH_MAX - (last - first)
+  const start = betweenCharacters(
+    text,
+    Math.max(0, Math.min(first - Math.floor(spare / 2), text.length - SNIPPET_LENGTH_MAX)),
+  )
+  const end = betweenCharacters(text, Math.min(text.length, start + SNIPPET_LENGTH_MAX))
+  return { text: text.slice(start, end), hits: withinSnippet(hits, start, end) }
+}
+
+/** Hits that overlap, as pairs of characters do, become one. */
+function withinSnippet(hits: readonly Hit[], start: number, end: number): [number, number][] {
+  const shown: [number, number][] = []
+  for (const hit of hits) {
+    if (hit.start < start || hit.start >= end) continue
+    const [from, to] = [hit.start - start, Math.min(hit.end, end) - start]
+    const before = shown.at(-1)
+    if (before && from <= before[1]) before[1] = Math.max(before[1], to)
+    else shown.push([from, to])
+  }
+  return shown
+}
+
+function betweenCharacters(text: string, at: number): number {
+  const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
+  return isLow(text.charCodeAt(at)) ? at - 1 : at
+}

@@ -1,0 +1,149 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { MESSAGE_FORMATS } from '../../src/index.js'
+import {
+  entryText,
+  InvalidQuery,
+  isExact,
+  parseSearchQuery,
+  SEARCHED_LENGTH_MAX,
+  SNIPPET_LENGTH_MAX,
+  searchCondition,
+  searchVector,
+  snippetOf,
+  wordsOf,
+} from '../../src/search/index.js'
+import { MESSAGES } from '../arbitrary_messages.js'
+import { MATCHES, REFUSED } from './search_vectors.js'
+
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.lorem({ maxCount: 40 }),
+  fc.string({
+    unit: fc.constantFrom('東', '京', 'ガ', 'ﾞ', '한', 'ก', '็', 'a', 'Σ', 'ﷺ', '½', ' ', '_', '🙂'),
+  }),
+)
+
+describe('a search query', () => {
+  it.each(MATCHES)('of %j: %j is found: %j', (text, query, is_found) => {
+    expect(snippetOf(text, parseSearchQuery(query)) !== undefined).toBe(is_found)
+  })
+
+  it.each(REFUSED)('%j is refused with its reason', (query, reason) => {
+    expect(() => parseSearchQuery(query)).toThrow(reason)
+  })
+
+  it('becomes a condition of PostgreSQL, and says whether that is all', () => {
+    const terms = parseSearchQuery('refund -paid res* -"too late" get_user')
+    expect(searchCondition(terms)).toBe(`'refund' & !'paid' & 'res':* & 'get' & 'user'`)
+    expect(isExact(terms)).toBe(false)
+    expect(isExact(parseSearchQuery('refund -paid res*'))).toBe(true)
+  })
+
+  it('of any text is refused or becomes words of letters, digits and marks, of bounded length and number', () => {
+    fc.assert(
+      fc.property(anyText, (query) => {
+        try {
+          const words = parseSearchQuery(query).flatMap((term) => term.words)
+          expect(words.length).toBeLessThanOrEqual(32)
+          for (const word of words) expect(word).toMatch(/^[\p{L}\p{N}\p{M}]{1,64}$/u)
+        } catch (error) {
+          expect(error).toBeInstanceOf(InvalidQuery)
+        }
+      }),
+    )
+  })
+})
+
+describe('a text', () => {
+  it('is found by each of its words, alone and as the beginning of one, and is not found without it', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        for (const { text: word } of wordsOf(text)) {
+          expect(snippetOf(text, parseSearchQuery(word)), word).toBeDefined()
+          expect(snippetOf(text, parseSearchQuery(`${word}*`)), word).toBeDefined()
+          expect(snippetOf(text, [{ words: [word], is_prefix: false, is_excluded: true }])).toBeUndefined()
+        }
+      }),
+    )
+  })
+
+  it('has in its vector each of its words once, weighed by how often it occurs', () => {
+    expect(searchVector('a b b c c c c d d d d d d d d Ab')).toBe(`'a' 'b':1C 'c':1B 'd':1A 'ab'`)
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const lexemes = searchVector(text).split(' ').filter(Boolean)
+        expect(lexemes.length).toBe(new Set(wordsOf(text).map((word) => word.text)).size)
+        for (const lexeme of lexemes) expect(lexeme).toMatch(/^'[\p{L}\p{N}\p{M}]+'(?::1[ABC])?$/u)
+      }),
+    )
+  })
+})
+
+describe('a snippet', () => {
+  it('shows the stretch with most of what was looked for, and where it stands', () => {
+    const text = `${'refund '.repeat(10)}${'x '.repeat(300)}the refund was never paid out${' y'.repeat(300)}`
+    const { text: shown, hits } = snippetOf(text, parseSearchQuery('refund paid'))!
+    expect(hits.map(([start, end]) => shown.slice(start, end))).toEqual(['refund', 'paid'])
+    expect(shown).toHaveLength(SNIPPET_LENGTH_MAX)
+  })
+
+  it('marks a phrase as one, and a word of pairs as one', () => {
+    const phrase = snippetOf('was it the refund failed or not', parseSearchQuery('"refund failed"'))!
+    expect(phrase.hits).toEqual([[11, 24]])
+    expect(snippetOf('東京都庁に行く', parseSearchQuery('京都庁'))!.hits).toEqual([[1, 4]])
+  })
+
+  it('is a part of the text of at most 200 characters, whole ones, with hits inside and in order', () => {
+    fc.assert(
+      fc.property(anyText, fc.nat(), fc.string({ unit: 'grapheme', maxLength: 300 }), (text, nth, around) => {
+        const whole = `${around} ${text} ${around}`
+        const words = wordsOf(whole)
+        fc.pre(words.length > 0)
+        const snippet = snippetOf(whole, parseSearchQuery(words[nth % words.length]!.text))!
+        expect(whole).toContain(snippet.text)
+        expect(snippet.text.length).toBeLessThanOrEqual(SNIPPET_LENGTH_MAX + 1)
+        expect(snippet.hits.length).toBeGreaterThan(0)
+        let before = -1
+        for (const [start, end] of snippet.hits) {
+          expect(start).toBeGreaterThan(before)
+          expect(end).toBeGreaterThan(start)
+          expect(end).toBeLessThanOrEqual(snippet.text.length)
+          before = end
+        }
+      }),
+    )
+  })
+})
+
+describe("an entry's text", () => {
+  it('of an event is its type and the values in its data, digits and all', () => {
+    const data =
+      '{"name":"get_user","n":12345678901234567890,"list":[{"a":"x\\ny"},null,true],"__proto__":1.5}'
+    const text = 'tool_call\nget_user\n12345678901234567890\nx\ny\n1.5'
+    expect(entryText({ type: 'tool_call', format: null, data })).toBe(text)
+  })
+
+  it('of a message is its text, and names, arguments and results of its tools', () => {
+    const call = { id: 'c1', type: 'function', function: { name: 'get_user', arguments: '{"id":"u\\n7"}' } }
+    const asked = { role: 'assistant', content: 'One moment', tool_calls: [call] }
+    const found = { role: 'tool', tool_call_id: 'c1', content: '{"mail":"omar@example.com"}' }
+    const openai = (blob: object) => entryText({ type: null, format: 'openai', data: JSON.stringify(blob) })
+    expect(openai(asked)).toBe('One moment\nget_user\nu\n7')
+    expect(openai(found)).toBe('omar@example.com')
+    expect(
+      openai({ ...asked, tool_calls: [{ ...call, function: { name: 'f', arguments: '{"a":"cut' } }] }),
+    ).toBe('One moment\nf\n{"a":"cut')
+  })
+
+  it('of any message of any format is made without an error, and is bounded', () => {
+    for (const format of MESSAGE_FORMATS) {
+      const read = (blob: object) => entryText({ type: null, format, data: JSON.stringify(blob) })
+      fc.assert(fc.property(MESSAGES[format], (blob) => read(blob).length <= SEARCHED_LENGTH_MAX))
+    }
+    const data = JSON.stringify({ text: 'x'.repeat(40_000), more: 'y'.repeat(40_000), rest: 'z' })
+    expect(entryText({ type: 'note', format: null, data })).toHaveLength(SEARCHED_LENGTH_MAX)
+    const nested = `${'['.repeat(900)}"deep"${']'.repeat(900)}`
+    expect(entryText({ type: 'note', format: null, data: `{"a":${nested}}` })).toContain('deep')
+  })
+})
