@@ -29,6 +29,19 @@ describe('annals sessions', () => {
       expect(await values('sessions', 'list', '--all', ...more)).toContainEqual({ ...first, user: 'lists' })
   })
 
+  it('creates sessions below others, and lists those or the ones without a parent', async () => {
+    const parent = String((await values('sessions', 'create', '--user', 'tree'))[0]!.id)
+    const [child] = await values('sessions', 'create', '--user', 'tree', '--parent', parent)
+    expect(child).toMatchObject({ parent_id: parent })
+    const list = async (...args: string[]) =>
+      (await values('sessions', 'list', '--user', 'tree', ...args)).map(({ id }) => id)
+    expect(await list('--parent', parent)).toEqual([child!.id])
+    expect(await list('--parent', 'none')).toEqual([parent])
+    expect(await annals(['sessions', 'list', '--parent', 'x'])).toMatchObject({ code: 2 })
+    const unknown = ['sessions', 'create', '--parent', randomUUID()]
+    expect(await annals(unknown)).toMatchObject({ code: 3, stderr: expect.stringContaining('/parent') })
+  })
+
   it('is empty for a user whom nobody knows, with code 0, and tells a person so', async () => {
     const args = ['sessions', 'list', '--user', 'nobody']
     expect(await annals(args)).toMatchObject({ code: 0, stdout: '', stderr: '' })

@@ -6,6 +6,7 @@ import { expectError, expectOk } from '../harness/expectations.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
 import { insertSessionRows } from '../harness/session_rows.ts'
+import { execute } from '../harness/sql.ts'
 
 interface ProjectJson {
   id: string
@@ -43,6 +44,25 @@ describe("a project's retention", () => {
     expect(await Promise.all([...young, busy.id].map(statusOf))).toEqual([...young, busy.id].map(() => 200))
     const otherApi = await service.newClient({ token: other.token })
     for (const id of others) expectOk(await otherApi.getSession(id))
+  })
+
+  it('keeps a session as long as others stand below it, and takes it behind the last of them', async () => {
+    const [parent, child, kept] = (await oldSessions(3, 31)) as [string, string, string]
+    await execute(
+      service.databaseUrl,
+      'UPDATE sessions SET parent_id = $2 WHERE project_id = $1 AND id = $3',
+      [...[project.id, parent, child]],
+    )
+    const young = expectOk(await api.createSession({ parent: kept }), 201).id
+    expectOk(await change({ retention_days: 30 }))
+    await vi.waitFor(
+      async () => expect(await Promise.all([parent, child].map(statusOf))).toEqual([404, 404]),
+      {
+        timeout: 20_000,
+        interval: 100,
+      },
+    )
+    expect(await Promise.all([kept, young].map(statusOf))).toEqual([200, 200])
   })
 
   it('is shown with the project, taken away by null, and left alone by a change that does not name it', async () => {

@@ -121,6 +121,26 @@ describe('a session with more entries than are deleted at once', () => {
     await vi.waitFor(async () => expect(await rowsOf(log.id)).toEqual(NOTHING), { timeout: 20_000 })
   })
 
+  it('is deleted with the sessions below it by another node when the one that did it is killed', async () => {
+    const parent = await newSessionLog(api)
+    const child = await newLongSession({ parent: parent.id })
+    const grandchild = await newSessionLog(api, { parent: child.id })
+    const doomed = await service.startNode()
+    const client = await service.newClient({ token: project.token, node: doomed })
+    await whileEntryIsHeld(child.id, 2_500, async () => {
+      const cut_off = client.deleteSession(parent.id).catch(() => 'cut off')
+      await vi.waitFor(async () => expect((await rowsOf(child.id)).erased_sessions).toBe(1), {
+        timeout: 15_000,
+      })
+      await doomed.kill()
+      expect(await cut_off).toBe('cut off')
+      expect(await rowsOf(parent.id)).toMatchObject({ sessions: 0, erased_sessions: 1 })
+      expect((await rowsOf(grandchild.id)).sessions).toBe(1)
+    })
+    for (const { id } of [grandchild, child, parent])
+      await vi.waitFor(async () => expect(await rowsOf(id)).toEqual(NOTHING), { timeout: 15_000 })
+  })
+
   it('goes with its user, whose other sessions go as well, all of them counted', async () => {
     await newLongSession({ user: 'ann' })
     await newSessionLog(api, { user: 'ann' })

@@ -21,18 +21,24 @@ const { value } = fc.letrec<{ value: Json }>((tie) => ({
 }))
 const configs = fc.dictionary(key, value, { maxKeys: 3 }) as fc.Arbitrary<{ [key: string]: Json }>
 const user = fc.constantFrom('ada', 'bob', 'Bob', 'é')
-const sent = fc.record({ user: fc.option(user, { nil: undefined }), configs })
+const sent = fc.record({
+  user: fc.option(user, { nil: undefined }),
+  configs,
+  below: fc.option(fc.nat(), { freq: 2 }),
+})
 
 /** A filter that is random, or a part of something that was sent, so that it has a chance to match. */
 const query = fc.record({
   user: fc.option(fc.oneof({ weight: 5, arbitrary: user }, fc.constant('nobody')), { nil: undefined }),
   filter: fc.option(configs, { nil: undefined }),
+  /** Of which session the children; -1: only sessions without a parent. */
+  parent: fc.option(fc.integer({ min: -1, max: 4 }), { freq: 2, nil: undefined }),
   likeSession: fc.nat(),
   partly: fc.boolean(),
   time_desc: fc.option(fc.boolean(), { nil: undefined }),
   limit: fc.integer({ min: 1, max: 9 }),
 })
-type Sent = { user: string | undefined; configs: { [key: string]: Json } }
+type Sent = { user: string | undefined; configs: { [key: string]: Json }; below: number | null }
 type Asked = typeof query extends fc.Arbitrary<infer T> ? T : never
 
 function filterOf(asked: Asked, sessions: Sent[]): { [key: string]: Json } | undefined {
@@ -41,13 +47,17 @@ function filterOf(asked: Asked, sessions: Sent[]): { [key: string]: Json } | und
   return Object.fromEntries(Object.entries(example.configs).slice(0, 1))
 }
 
-async function store(
-  api: ApiClient,
-  sessions: Sent[],
-): Promise<Array<Session & { user: string | undefined }>> {
-  const stored = []
-  for (const session of sessions) {
-    stored.push({ ...expectOk(await api.createSession(session), 201), user: session.user })
+type Stored = Session & { user: string | undefined; parent: string | undefined }
+
+async function store(api: ApiClient, sessions: Sent[]): Promise<Stored[]> {
+  const stored: Stored[] = []
+  for (const { below, ...session } of sessions) {
+    const parent = below === null ? undefined : stored[below % Math.max(stored.length, 1)]?.id
+    stored.push({
+      ...expectOk(await api.createSession({ ...session, parent }), 201),
+      user: session.user,
+      parent,
+    })
   }
   return stored
 }
@@ -62,15 +72,18 @@ describe('the session list', () => {
         const stored = await store(api, sessions)
         for (const asked of queries) {
           const filter = filterOf(asked, sessions)
+          const wanted = asked.parent === -1 ? undefined : stored[asked.parent ?? 0]?.id
+          const parent = asked.parent === undefined ? undefined : asked.parent === -1 ? 'none' : wanted
           const matching = stored.filter((session) => {
             const ofUser = asked.user === undefined || session.user === asked.user
-            return ofUser && (filter === undefined || contains(session.configs as Json, filter))
+            const ofParent = parent === undefined || session.parent === wanted
+            return ofUser && ofParent && (filter === undefined || contains(session.configs as Json, filter))
           })
           const expected = asked.time_desc ? matching.reverse() : matching
           const { limit, time_desc } = asked
           const filter_by_configs = filter && JSON.stringify(filter)
           const seen = await walkPages((cursor) =>
-            api.listSessions({ user: asked.user, filter_by_configs, limit, time_desc, cursor }),
+            api.listSessions({ user: asked.user, parent, filter_by_configs, limit, time_desc, cursor }),
           )
           expect(seen.map((session) => session.id)).toEqual(expected.map((session) => session.id))
         }

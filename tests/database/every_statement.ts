@@ -14,7 +14,9 @@ const TIME = '2026-01-02T00:00:00.000000Z'
 
 /** Exported functions that give text for statements, and no statement. */
 const GIVES_TEXT =
-  /(Json|Text|Terms|Term|^rememberAnswer|^refuseReservedId|^beside|^composed|^directionOf|^listParameters|^listStatement|^termsStatement)$|^(beside|composed)$/
+  /(Json|Text|Terms|Term|Parameters|^rememberAnswer|^refuseReservedId|^beside|^composed|^directionOf|^parentFilterOf|^listStatement|^termsStatement)$|^(beside|composed)$/
+
+const PARENTS = [{}, { parent: ID }, { parent: 'none' }]
 
 type Composer = (...given: never[]) => unknown
 
@@ -27,7 +29,7 @@ const afterOf = (table: Table) =>
 /** What a composer is called with to give all its statements; one that is not here fails the test. */
 const CALLS: Record<string, unknown[][]> = {
   filteredList: [SESSIONS, LEARNING_SPACES].flatMap((list) =>
-    lists({ document: '{"a":1}' }).map((given) => [list, ...given]),
+    lists(list === SESSIONS ? PARENTS : [{}]).map((given) => [list, ...given]),
   ),
   eraseRows: tables.map((table) => [table]),
   eraseOwners: owners.map((table) => [table]),
@@ -41,7 +43,7 @@ const CALLS: Record<string, unknown[][]> = {
   measureStatements: [[tables]],
   nextProjectStatements: [[all_tables]],
   exportOne: owners.map((table) => [table]),
-  listSessionsByActivity: lists({ document: '{"a":1}' }),
+  listSessionsByActivity: lists(PARENTS),
   leaseMarks: [[LAST_ACTIVITY]],
   scanSlice: [['entries'], [LAST_ACTIVITY.name, LAST_ACTIVITY.isBehind]],
   listUsers: positions().map((position) => [ID, position]),
@@ -125,9 +127,10 @@ function positions(): ListPosition[] {
   })
 }
 
-function lists(filter: object): unknown[][] {
-  return product([{}, { user: 'ada' }], [{}, filter], positions()).map(([user, document, position]) => {
-    return [{ project_id: ID, ...(user as object), ...(document as object) }, position]
+function lists(parents: object[]): unknown[][] {
+  const filters = product([{}, { user: 'ada' }], [{}, { document: '{"a":1}' }], parents)
+  return product(filters, positions()).map(([filter, position]) => {
+    return [Object.assign({ project_id: ID }, ...(filter as object[])), position]
   })
 }
 

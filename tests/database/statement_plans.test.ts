@@ -193,5 +193,5 @@ function unbounded(plan: Plan, second: SecondColumns, limited = false, heap?: st
 
 const KEY_COLUMNS = new Set([
   ...['id', 'term', 'session_id', 'user_id', 'created_at', 'identifier', 'key', 'owner_id', 'seq', 'item_id'],
-  ...['active_at', 'due_at', 'consumer'],
+  ...['active_at', 'due_at', 'consumer', 'parent_id'],
 ])

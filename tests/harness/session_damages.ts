@@ -102,6 +102,24 @@ export const DAMAGES: Damage[] = [
     'user_id',
   ],
   [
+    'session_without_parent',
+    'a lost parent',
+    'UPDATE sessions SET parent_id = $1 WHERE project_id = $1 AND id = $2',
+    'parent_id',
+  ],
+  [
+    'retraction_mark',
+    'a mark that no retraction made',
+    'UPDATE entries SET retracted_by = 32 WHERE project_id = $1 AND session_id = $2 AND seq = 3',
+    'seq 3',
+  ],
+  [
+    'retraction_mark',
+    'a retraction that marked nothing',
+    `UPDATE entries SET type = 'annals.retraction', data = '{"seqs": [3]}' WHERE project_id = $1 AND session_id = $2 AND seq = 32`,
+    'seq 3',
+  ],
+  [
     'session_unlisted',
     'a lost term of its configs',
     'DELETE FROM list_terms WHERE project_id = $1 AND item_id = $2',

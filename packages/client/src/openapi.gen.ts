@@ -56,7 +56,10 @@ export interface paths {
         get: operations["getSession"];
         put?: never;
         post?: never;
-        /** Delete a session with its log */
+        /**
+         * Delete a session with its log
+         * @description And with all sessions below it.
+         */
         delete: operations["deleteSession"];
         options?: never;
         head?: never;
@@ -597,6 +600,12 @@ export interface components {
              */
             project_id: string;
             user_id: string | null;
+            /**
+             * Format: uuid
+             * @description The session with which this one is deleted. Absent: none.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            parent_id?: string;
             /**
              * Format: uuid
              * @description The session that this one was copied from, for as long as that one exists. Absent: none.
@@ -1170,6 +1179,11 @@ export interface operations {
                  * @example {"agent":"gpt-4o"}
                  */
                 filter_by_configs?: string;
+                /**
+                 * @description A session's id: only the sessions directly below it. `none`: only sessions without a parent.
+                 * @example none
+                 */
+                parent?: string;
                 /** @description What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`. */
                 order_by?: "created_at" | "last_activity";
                 /** @description Most items per page. It may change between pages. */
@@ -1311,6 +1325,7 @@ export interface operations {
                         [key: string]: unknown;
                     } | null;
                     disable_task_tracking?: boolean | null;
+                    parent?: string | null;
                     use_uuid?: string | null;
                 };
             };
@@ -1384,6 +1399,17 @@ export interface operations {
             };
             /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
                 headers: {
                     /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;

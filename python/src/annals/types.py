@@ -241,6 +241,7 @@ class NewSession(TypedDict):
     user: NotRequired[str | None]
     configs: NotRequired[Mapping[str, object] | None]
     disable_task_tracking: NotRequired[bool | None]
+    parent: NotRequired[str | None]
     use_uuid: NotRequired[str | None]
 
 
@@ -269,6 +270,8 @@ class Session(TypedDict):
     project_id: str
     """The project that the token names."""
     user_id: str | None
+    parent_id: NotRequired[str]
+    """The session with which this one is deleted. Absent: none."""
     forked_from: NotRequired[str]
     """The session that this one was copied from, for as long as that one exists. Absent: none."""
     forked_at_seq: NotRequired[int]
@@ -310,6 +313,8 @@ class SessionsQuery(TypedDict):
     """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
     filter_by_configs: NotRequired[Mapping[str, object] | None]
     """A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing."""
+    parent: NotRequired[str | None]
+    """A session's id: only the sessions directly below it. `none`: only sessions without a parent."""
     order_by: NotRequired[Literal["created_at", "last_activity"] | None]
     """What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`."""
     limit: NotRequired[int | None]

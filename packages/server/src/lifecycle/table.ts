@@ -100,7 +100,7 @@ export interface OwnFunctions {
   further_counts?: readonly string[]
   /** Erases, in slices, what a transaction left. Gives what it counted. */
   eraseRemains?(
-    database: Queryable,
+    database: Database,
     project_id: string,
     id: string,
     dependents: Dependents,
@@ -108,7 +108,7 @@ export interface OwnFunctions {
   ): Promise<Counts>
   /** Erases what killed processes left in a project. */
   eraseAllRemains?(
-    database: Queryable,
+    database: Database,
     project_id: string,
     dependents: Dependents,
     signal?: AbortSignal,

@@ -1,3 +1,4 @@
+import type { Parameter } from '../postgres/database.js'
 import {
   directionOf,
   type ListPosition,
@@ -5,7 +6,7 @@ import {
   listParameters,
   listStatement,
 } from './keyset_queries.js'
-import { type TermedList, termsStatement } from './term_queries.js'
+import { hasParentText, type ParentFilter, type TermedList, termsStatement } from './term_queries.js'
 
 /** Which rows a list shows. */
 export interface ListFilter {
@@ -14,6 +15,8 @@ export interface ListFilter {
   user?: string | undefined
   /** A JSON object as text, not empty: only rows whose document contains it. */
   document?: string | undefined
+  /** The id of a row: only its children; or `none`: only rows without a parent. */
+  parent?: string | undefined
 }
 
 /** A list in the order of creation, of all rows, or of those of a user or with a document that contains another. */
@@ -29,6 +32,11 @@ export interface FilteredList {
 /** A listed row belongs to the user with the identifier in $5; to none, if there is none. */
 const OF_USER = 't.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $5::text)'
 
+/** Which parent a filter asks for. */
+export function parentFilterOf({ parent }: ListFilter): ParentFilter | undefined {
+  return parent === undefined || parent === 'none' ? parent : 'given'
+}
+
 /** A page of a list, one row more than `limit` if there are more. */
 export function filteredList(
   { list, json, join = '', order }: FilteredList,
@@ -36,18 +44,34 @@ export function filteredList(
   position: ListPosition,
 ): ListStatement {
   if (order) return order.page(filter, position)
-  const { project_id, user, document } = filter
+  const { user, document } = filter
   const { table } = list
-  const direction = directionOf(position)
-  const parts = { table, json, join, direction }
+  const parent = parentFilterOf(filter)
   const name = `list_${table}`
-  const parameters = listParameters(project_id, position)
-  if (document !== undefined)
+  const parts = { name, json, join, direction: directionOf(position) }
+  if (document !== undefined || (user !== undefined && parent === 'given'))
     return {
-      statement: termsStatement({ name, list, json, join, direction }),
-      parameters: [...parameters, document, user ?? null],
+      statement: termsStatement({ ...parts, list, parent }),
+      parameters: termsParameters(filter, position),
     }
-  if (user === undefined) return { statement: listStatement({ name, ...parts }), parameters }
-  const statement = listStatement({ name: `${name}_of_user`, condition: OF_USER, ...parts })
-  return { statement, parameters: [...parameters, user] }
+  const conditions = user === undefined ? [] : [OF_USER]
+  if (parent) conditions.push(hasParentText(parent, 't', '$5'))
+  const suffix = `${user === undefined ? '' : '_of_user'}${parent ? `_of_parent_${parent}` : ''}`
+  const given = user ?? (parent === 'given' ? filter.parent : undefined)
+  return {
+    statement: listStatement({
+      ...parts,
+      name: `${name}${suffix}`,
+      table,
+      condition: conditions.join(' AND '),
+    }),
+    parameters: [...listParameters(filter.project_id, position), ...(given === undefined ? [] : [given])],
+  }
+}
+
+/** The parameters of termsStatement. */
+export function termsParameters(filter: ListFilter, position: ListPosition): Parameter[] {
+  const { project_id, document = '{}', user = null, parent } = filter
+  const given = parentFilterOf(filter) === 'given' ? [parent!] : []
+  return [...listParameters(project_id, position), document, user, ...given]
 }

@@ -11,6 +11,16 @@ import { timestampText } from './resource_json.js'
 export interface TermedList {
   readonly table: string
   readonly document: string
+  /** Whether rows may have a parent. */
+  readonly has_parents?: boolean
+}
+
+/** Which parent rows have: the one in a parameter, or none. */
+export type ParentFilter = 'given' | 'none'
+
+/** SQL: whether a row has such a parent. `given` is the parameter. */
+export function hasParentText(parent: ParentFilter, row: string, given: string): string {
+  return parent === 'none' ? `${row}.parent_id IS NULL` : `${row}.parent_id = ${given}::uuid`
 }
 
 /** A table of terms, with its columns for the place in the order: the time, and the id that breaks ties. */
@@ -23,6 +33,8 @@ export interface TermsIndex {
 interface FilteredList {
   name: string
   list: TermedList
+  /** Only rows with such a parent. */
+  parent?: ParentFilter | undefined
   /** The index that is walked, whose terms are those of the list; by default in the order of created_at. */
   index?: TermsIndex
   json: string
@@ -37,29 +49,34 @@ const FILTER_TERMS_MAX = 16
 /** How many rows of each term are probed to find the rarest from here on. */
 const PROBED_ROWS = 200
 
+/** The terms of a row and the signature beside them: what the index must have for it. */
+export function indexTermsText(list: TermedList, row: string, document = `${row}.${list.document}`): string {
+  return `index_terms('${list.table}', ${document}, ${row}.user_id${list.has_parents ? `, ${row}.parent_id` : ''})`
+}
+
 /**
- * Writes the terms of new rows. `rows` is a table expression with created_at, id, user_id and the document;
- * `project` a parameter.
+ * Writes the terms of new rows. `rows` is a table expression with created_at, id, the document, and what else
+ * indexTermsText takes; `project` a parameter.
  */
-export function insertTerms({ table, document }: TermedList, project: string, rows: string): string {
+export function insertTerms(list: TermedList, project: string, rows: string): string {
   return `
   INSERT INTO list_terms AS t (project_id, term, created_at, item_id, signature)
   SELECT ${project}, x.term, r.created_at, r.id, i.signature
   FROM ${rows} r
-  CROSS JOIN LATERAL index_terms('${table}', r.${document}, r.user_id) AS i
+  CROSS JOIN LATERAL ${indexTermsText(list, 'r')} AS i
   CROSS JOIN LATERAL unnest(i.terms) AS x (term)`
 }
 
 /**
  * Steps of a stored function that move the terms of one row from its document to another. The function has locked the
- * row before it read the document. `before` is a record with the row's id, created_at, user_id and document, `after` an
- * expression for the new document. They use the variables in MOVE_TERMS_VARIABLES.
+ * row before it read the document. `before` is a record with the row's id, created_at, document and what else
+ * indexTermsText takes, `after` an expression for the new document. They use the variables in MOVE_TERMS_VARIABLES.
  */
 export function moveTerms(list: TermedList, before: string, after: string): string {
   const ofRow = `t.project_id = p_project AND t.created_at = ${before}.created_at AND t.item_id = ${before}.id`
   return `
-  terms_before := (index_terms('${list.table}', ${before}.${list.document}, ${before}.user_id)).terms;
-  SELECT i.terms, i.signature INTO terms_after, new_signature FROM index_terms('${list.table}', ${after}, ${before}.user_id) AS i;
+  terms_before := (${indexTermsText(list, before)}).terms;
+  SELECT i.terms, i.signature INTO terms_after, new_signature FROM ${indexTermsText(list, before, after)} AS i;
   DELETE FROM list_terms AS t
   WHERE ${ofRow} AND t.term = ANY (terms_before) AND t.term <> ALL (terms_after);
   UPDATE list_terms AS t SET signature = new_signature
@@ -78,10 +95,10 @@ export const MOVE_TERMS_VARIABLES = `terms_before bigint[];
  * statement before the deletion, because it finds the terms by their documents. The keys are computed first, so that
  * each row is found by its complete key: without statistics, a planner would rather search the rows of all terms.
  */
-export function dropTerms({ table, document }: TermedList): string {
+export function dropTerms(list: TermedList): string {
   return `WITH gone AS MATERIALIZED (
   SELECT x.term, r.created_at, r.id
-  FROM ${table} r CROSS JOIN LATERAL index_terms('${table}', r.${document}, r.user_id) AS i
+  FROM ${list.table} r CROSS JOIN LATERAL ${indexTermsText(list, 'r')} AS i
   CROSS JOIN LATERAL unnest(i.terms) AS x (term)
   WHERE r.project_id = $1 AND r.id = ANY ($2::uuid[])
 )
@@ -99,10 +116,10 @@ WHERE t.project_id = $1 AND t.term = g.term AND t.created_at = g.created_at AND 
  *   3. `page`: the index is walked under that term alone. Rows that lack a bit or a row of another term are skipped
  *      inside the index; the others are compared with the filter, until the page is full.
  *
- * Parameters: as in listParameters, and $5 the filter as JSON, $6 the user's identifier or null.
+ * Parameters: as in listParameters, and $5 the filter as JSON, $6 the user's identifier or null, $7 a given parent.
  */
 export function termsStatement(parts: FilteredList): Statement {
-  const { name, list, index = LIST_TERMS, json, join, direction } = parts
+  const { name, list, index = LIST_TERMS, parent, json, join, direction } = parts
   const { table, at, item_id } = index
   const { order, behind } = direction
   const opposite = direction.name === 'asc' ? 'DESC' : 'ASC'
@@ -112,14 +129,15 @@ export function termsStatement(parts: FilteredList): Statement {
   const inOrder = `ORDER BY t.${at} ${order}, t.${item_id} ${order}`
   const candidates = `t.signature & (SELECT s.mask FROM signed s) = (SELECT s.mask FROM signed s) AND ${hasAllTerms('t', index)}`
   const matching = `SELECT r.* FROM ${list.table} r WHERE r.project_id = $1 AND r.id = t.${item_id} AND r.${list.document} @> $5::jsonb
-        AND ($6::text IS NULL OR r.user_id = (SELECT o.id FROM owner o))`
+        AND ($6::text IS NULL OR r.user_id = (SELECT o.id FROM owner o))${parent ? ` AND ${hasParentText(parent, 'r', '$7')}` : ''}`
+  const parentTerm = parent === 'given' ? `UNION ALL SELECT parent_term('${list.table}', $7::uuid)` : ''
   return prepared(
-    `${name}_by_terms_${direction.name}`,
+    `${name}_by_terms${parent ? `_of_parent_${parent}` : ''}_${direction.name}`,
     `
 WITH owner AS MATERIALIZED (
   SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $6::text
 ), wanted AS MATERIALIZED (
-  SELECT user_term('${list.table}', o.id) AS term FROM owner o
+  SELECT user_term('${list.table}', o.id) AS term FROM owner o ${parentTerm}
   UNION ALL
   (SELECT w.term FROM unnest(json_terms('${list.table}', $5::jsonb, true)) AS w (term) ORDER BY w.term & 7 LIMIT ${FILTER_TERMS_MAX})
 ), signed AS MATERIALIZED (

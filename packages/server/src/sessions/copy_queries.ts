@@ -52,10 +52,10 @@ export function makeCopyText(given: {
     forked_at_seq)
   VALUES (p_project, p_copy, coalesce(owner, ${given.user}), coalesce(nullif(p_body -> 'configs', 'null'), ${given.configs}),
     ${given.disable_task_tracking}, now(), p_session, ${given.last_seq})
-  RETURNING s.id, s.user_id, s.configs, s.created_at INTO made;${refuseReservedId('p_copy')}
+  RETURNING s.id, s.user_id, s.parent_id, s.configs, s.created_at INTO made;${refuseReservedId('p_copy')}
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
   VALUES (p_project, p_copy, ${given.last_seq}, ${given.total_tokens}, greatest(now(), ${given.updated_at}),
-    ${copiedId(given.last_message, 'p_copy')}, ${given.bytes}, ${given.last_seq});${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_copy AS session_id)', { isNew: true })};`
+    ${copiedId(given.last_message, 'p_copy')}, ${given.bytes}, ${given.last_seq});${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.parent_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_copy AS session_id)', { isNew: true })};`
 }
 
 /**

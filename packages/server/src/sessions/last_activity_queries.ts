@@ -1,4 +1,9 @@
-import type { FilteredList, ListFilter } from '../lists/filtered_list_queries.js'
+import {
+  type FilteredList,
+  type ListFilter,
+  parentFilterOf,
+  termsParameters,
+} from '../lists/filtered_list_queries.js'
 import {
   beside,
   directionOf,
@@ -8,7 +13,7 @@ import {
   PAGE_ROWS_MAX,
 } from '../lists/keyset_queries.js'
 import { sessionJson, timestampText } from '../lists/resource_json.js'
-import { termsStatement } from '../lists/term_queries.js'
+import { hasParentText, indexTermsText, termsStatement } from '../lists/term_queries.js'
 import { prepared, type Statement } from '../postgres/statement.js'
 import { SESSION_LIST, SESSIONS } from './session_queries.js'
 
@@ -53,8 +58,8 @@ export const ADD_ACTIVITY = prepared(
 WITH active AS MATERIALIZED (
   SELECT r.session_id, date_trunc('second', r.updated_at, 'UTC') AS active_at, i.terms || ${EVERY} AS terms, i.signature
   FROM unnest($2::uuid[], $3::timestamptz[]) AS r (session_id, updated_at)
-  ${beside('s', 'SELECT o.configs, o.user_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}
-  CROSS JOIN LATERAL index_terms('sessions', s.configs, s.user_id) AS i
+  ${beside('s', 'SELECT o.configs, o.user_id, o.parent_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}
+  CROSS JOIN LATERAL ${indexTermsText(SESSION_LIST, 's')} AS i
 ), added AS (
   INSERT INTO session_activity AS a (project_id, session_id, active_at, terms)
   SELECT $1, n.session_id, n.active_at, n.terms FROM active n
@@ -74,21 +79,22 @@ const LISTED = {
 /** A page of sessions in the order of their last activity, which is `created_at` in positions and rows. */
 export function listSessionsByActivity(filter: ListFilter, position: ListPosition): ListStatement {
   const direction = directionOf(position)
-  const parameters = listParameters(filter.project_id, position)
   const name = 'list_sessions_by_activity'
-  if (filter.document !== undefined || filter.user !== undefined) {
+  const parent = parentFilterOf(filter)
+  if (filter.document !== undefined || filter.user !== undefined || parent === 'given') {
     const index = { table: 'activity_terms', at: 'active_at', item_id: 'session_id' }
-    const statement = termsStatement({ name, list: SESSION_LIST, index, direction, ...LISTED })
-    return { statement, parameters: [...parameters, filter.document ?? '{}', filter.user ?? null] }
+    const statement = termsStatement({ name, list: SESSION_LIST, index, parent, direction, ...LISTED })
+    return { statement, parameters: termsParameters(filter, position) }
   }
+  const condition = parent ? `AND ${hasParentText(parent, 'r', '')}` : ''
   const { order, behind } = direction
   const statement = prepared(
-    `${name}_${direction.name}`,
+    `${name}${parent ? '_of_parent_none' : ''}_${direction.name}`,
     `
 SELECT ${LISTED.json} AS json, ${timestampText('t.listed_at')} AS created_at, t.id
 FROM (
   SELECT r.*, a.active_at AS listed_at
-  FROM activity_terms a ${beside('r', 'SELECT r.* FROM sessions r WHERE r.project_id = $1 AND r.id = a.session_id')}
+  FROM activity_terms a ${beside('r', `SELECT r.* FROM sessions r WHERE r.project_id = $1 AND r.id = a.session_id ${condition}`)}
   WHERE a.project_id = $1 AND a.term = ${EVERY} AND (a.active_at, a.session_id) ${behind} ($2::timestamptz, $3::uuid)
   ORDER BY a.active_at ${order}, a.session_id ${order}
   LIMIT ${PAGE_ROWS_MAX}
@@ -96,7 +102,7 @@ FROM (
 ORDER BY t.listed_at ${order}, t.id ${order}
 LIMIT $4`,
   )
-  return { statement, parameters }
+  return { statement, parameters: listParameters(filter.project_id, position) }
 }
 
 /** Sessions in that order. */

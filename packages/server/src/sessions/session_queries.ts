@@ -9,7 +9,7 @@ import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
 
-export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs' }
+export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs', has_parents: true }
 
 /**
  * A step of a stored function that has just inserted a session: its id must not be that of a deleted session whose log
@@ -24,9 +24,25 @@ export function refuseReservedId(id: string): string {
 }
 
 /**
+ * Makes sure that the new session's parent stays: who deletes that waits for this transaction, and then finds the child.
+ * First the owner is locked, as by an erasure of the user, which locks the user and then sessions.
+ */
+const HOLD_PARENT = `
+  IF parent IS NOT NULL THEN
+    PERFORM FROM users u WHERE u.project_id = p_project AND u.id = owner FOR KEY SHARE;
+    IF owner IS NOT NULL AND NOT FOUND THEN
+      RETURN NULL;
+    END IF;
+    PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = parent FOR KEY SHARE;
+    IF NOT FOUND THEN
+      RETURN '';
+    END IF;
+  END IF;`
+
+/**
  * Creates a session with its head, its user if new, and its idempotency key. `p_id` is the session's, `p_user` an
- * identifier or null, `p_new_user` an id for a new user, `p_key` may be null. Answer: the session as JSON; null: see
- * FIND_OR_CREATE_OWNER.
+ * identifier or null, `p_new_user` an id for a new user, `p_key` may be null. Answer: the session as JSON; empty: its
+ * parent does not exist; null: see FIND_OR_CREATE_OWNER.
  */
 export const CREATE_SESSION = storedFunction(
   'create_session',
@@ -41,17 +57,23 @@ export const CREATE_SESSION = storedFunction(
   },
   `DECLARE
   owner uuid;
+  parent uuid := (p_body ->> 'parent')::uuid;
   made record;
   made_head record;
   answer text;
-BEGIN${FIND_OR_CREATE_OWNER}
-  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at)
-  VALUES (p_project, p_id, owner, coalesce(nullif(p_body -> 'configs', 'null'), '{}'),
+BEGIN
+  -- Looked at before a user is created, so that a refused request leaves none.
+  IF parent IS NOT NULL AND NOT EXISTS (
+    SELECT FROM session_heads h WHERE h.project_id = p_project AND h.session_id = parent) THEN
+    RETURN '';
+  END IF;${FIND_OR_CREATE_OWNER}${HOLD_PARENT}
+  INSERT INTO sessions AS s (project_id, id, user_id, parent_id, configs, disable_task_tracking, created_at)
+  VALUES (p_project, p_id, owner, parent, coalesce(nullif(p_body -> 'configs', 'null'), '{}'),
     coalesce((p_body ->> 'disable_task_tracking')::boolean, false), now())
   RETURNING s.* INTO made;${refuseReservedId('p_id')}
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
   VALUES (p_project, p_id, 0, 0, now())
-  RETURNING h.* INTO made_head;${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_id AS session_id)', { isNew: true })};
+  RETURNING h.* INTO made_head;${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.parent_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_id AS session_id)', { isNew: true })};
   answer := ${sessionJson('made', 'made_head')};${rememberAnswer('p_id')}
   RETURN answer;
 END`,
@@ -75,6 +97,7 @@ export const COMPARE_SESSION = prepared(
   `
 SELECT ${sessionJson('s', 'h')} AS json,
   ($3::text IS NULL OR u.identifier IS NOT DISTINCT FROM $3::text)
+  AND ($4::jsonb ->> 'parent' IS NULL OR ($4::jsonb ->> 'parent')::uuid IS NOT DISTINCT FROM s.parent_id)
   AND coalesce(nullif($4::jsonb -> 'configs', 'null') = s.configs, true)
   AND coalesce(($4::jsonb ->> 'disable_task_tracking')::boolean = s.disable_task_tracking, true) AS agrees
 FROM sessions s
@@ -89,7 +112,7 @@ const LOCK_CONFIGS = `
   IF NOT FOUND THEN
     RETURN NULL;
   END IF;
-  SELECT s.id, s.user_id, s.configs, s.created_at INTO before
+  SELECT s.id, s.user_id, s.parent_id, s.configs, s.created_at INTO before
   FROM sessions s WHERE s.project_id = p_project AND s.id = p_session;`
 
 const STORE_CONFIGS = `${moveTerms(SESSION_LIST, 'before', 'after')}

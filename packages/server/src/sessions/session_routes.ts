@@ -77,7 +77,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
           },
           body: true,
           idempotent: true,
-          errors: ['session_exists', 'quota_exceeded'],
+          errors: ['session_not_found', 'session_exists', 'quota_exceeded'],
         }),
       },
     },
@@ -123,6 +123,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
       schema: {
         operationId: 'deleteSession',
         summary: 'Delete a session with its log',
+        description: 'And with all sessions below it.',
         tags: ['Sessions'],
         params: SessionParams,
         querystring: NoQuery,
@@ -193,6 +194,9 @@ function asSent(request: FastifyRequest, session: string): string {
     configs: sentField(request, 'configs', '{}'),
     disable_task_tracking: sentField(request, 'disable_task_tracking', 'false'),
     ...(sentField(request, 'user', 'null') === 'null' && { user_id: 'null' }),
+    ...(sentField(request, 'parent', 'null') === 'null' && { parent_id: undefined }),
+    forked_from: undefined,
+    forked_at_seq: undefined,
     updated_at: memberTexts(session).get('created_at')!,
   })
 }

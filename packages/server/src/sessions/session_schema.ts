@@ -17,6 +17,7 @@ export const Session = Type.Object(
     id: Uuid('The session.'),
     project_id: Uuid('The project that the token names.'),
     user_id: Nullable(Uuid("The user's UUID; null if the session has no user.")),
+    parent_id: Type.Optional(Uuid('The session with which this one is deleted. Absent: none.')),
     forked_from: Type.Optional(
       Uuid('The session that this one was copied from, for as long as that one exists. Absent: none.'),
     ),
@@ -39,6 +40,13 @@ export const CreateSessionBody = Strict({
   user: Type.Optional(Nullable(UserIdentifier)),
   configs: Type.Optional(Nullable(Configs('Any JSON object, up to 64 KiB.'))),
   disable_task_tracking: Type.Optional(Nullable(Type.Boolean({ default: false }))),
+  parent: Type.Optional(
+    Nullable(
+      Uuid(
+        'A session of this project, below which the new one stands: when that one is deleted, or its user is erased, this one goes as well, whosever it is. A session keeps its parent.',
+      ),
+    ),
+  ),
   use_uuid: Type.Optional(
     Nullable(
       Uuid(
@@ -57,6 +65,14 @@ export const ListSessionsQuery = Strict({
       description:
         'A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing.',
       examples: ['{"agent":"gpt-4o"}'],
+    }),
+  ),
+  parent: Type.Optional(
+    Type.String({
+      pattern: '^(none|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$',
+      description:
+        "A session's id: only the sessions directly below it. `none`: only sessions without a parent.",
+      examples: ['none'],
     }),
   ),
   order_by: Type.Optional(

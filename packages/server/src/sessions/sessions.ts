@@ -27,7 +27,7 @@ export interface SessionRequest {
 
 /**
  * Creates a session. If `use_uuid` is an existing session with the same values, returns that one.
- * @throws AnnalsError session_exists, idempotency_key_reused, quota_exceeded
+ * @throws AnnalsError session_not_found (the parent), session_exists, idempotency_key_reused, quota_exceeded
  */
 export async function createSession(
   database: Queryable,
@@ -52,6 +52,8 @@ export async function createSession(
         idempotency?.key ?? null,
         idempotency?.request_hash ?? null,
       ])
+      if (row!.answer === '')
+        throw new AnnalsError('session_not_found', '/parent is no session of this project.')
       return row!.answer ?? undefined
     })
   })
@@ -72,7 +74,7 @@ async function findAgreeing(
   if (row && row.agrees !== 't') {
     throw new AnnalsError(
       'session_exists',
-      'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
+      'A session with that use_uuid already exists, with another user, parent, configs or disable_task_tracking.',
     )
   }
   return row?.json ?? undefined

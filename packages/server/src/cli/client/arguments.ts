@@ -14,6 +14,11 @@ export function parseUuid(value: string): string {
   return id
 }
 
+/** The id of a session's parent, or `none`. */
+export function parseParent(value: string): string {
+  return value === 'none' ? value : parseUuid(value)
+}
+
 /** A whole number from 1. */
 export function parseCount(value: string): number {
   const count = Number(value)

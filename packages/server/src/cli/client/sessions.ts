@@ -3,7 +3,7 @@ import { Command, Option } from 'commander'
 import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
-import { parseObject, parseUuid } from './arguments.js'
+import { parseObject, parseParent, parseUuid } from './arguments.js'
 import { confirm } from './confirm.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
 import { noneFits, type SessionChoice, withFilter } from './pick_session.js'
@@ -21,13 +21,18 @@ export function sessionsCommand(): Command {
 
 interface Chosen extends SessionChoice {
   orderBy: 'created-at' | 'last-activity'
+  parent?: string
 }
 
 function listCommand(): Command {
   const order = new Option('--order-by <order>', 'when sessions were created, or last changed')
-  const command = withFilter(new Command('list').description('List sessions, newest first.')).addOption(
-    order.choices(['created-at', 'last-activity']).default('created-at'),
-  )
+  const command = withFilter(new Command('list').description('List sessions, newest first.'))
+    .option(
+      '--parent <session>',
+      'only those directly below this session; none: only those without a parent',
+      parseParent,
+    )
+    .addOption(order.choices(['created-at', 'last-activity']).default('created-at'))
   return withConnection(withOutput(withLimit(command)))
     .addHelpText(
       'after',
@@ -38,22 +43,31 @@ Examples:
   annals sessions list --configs '{"experiment":{"arm":"b"}}' --all --json | jq -r .id`,
     )
     .action(async (options: Chosen & ListOptions & OutputOptions & ConnectionOptions) => {
-      const { user, configs, orderBy } = options
+      const { user, configs, orderBy, parent } = options
       const output = openOutput(options)
       const { annals } = await connect(options)
       const list = annals.sessions.list({
         user,
         filter_by_configs: configs,
+        parent,
         ...(orderBy === 'last-activity' && { order_by: 'last_activity' }),
         ...pageQuery(options),
       })
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
       const names = output.json && user === undefined ? await knownUsers(annals) : undefined
       const jsonOf = (session: Session) => withUser(session, user ?? names?.get(session.user_id ?? ''))
-      const nothing = async () => (await noneFits(annals, user, configs)).message
+      const nothing = async () =>
+        parent === undefined
+          ? (await noneFits(annals, user, configs)).message
+          : 'No session has such a parent.'
       const words = { unit: 'sessions', nothing } as const
       await printList(output, list, (items) => sessionColumns(nameOf, items), options, words, jsonOf)
     })
+}
+
+interface NewSessionOptions {
+  id?: string
+  parent?: string
 }
 
 function createCommand(): Command {
@@ -61,6 +75,7 @@ function createCommand(): Command {
     .description('Create a session.')
     .option('--user <identifier>', 'owner; created if new')
     .option('--configs <object>', 'a JSON object, or pairs such as agent=refunds,env=test', parseObject)
+    .option('--parent <session>', 'a session with which this one is deleted', parseUuid)
     .option(
       '--id <uuid>',
       'an id of your choice; repeating it with the same values returns the existing session',
@@ -68,11 +83,11 @@ function createCommand(): Command {
     )
   return withConnection(withOutput(command))
     .addHelpText('after', '\nExample:\n  annals sessions create --user omar --configs agent=refunds,env=test')
-    .action(async (options: SessionChoice & { id?: string } & OutputOptions & ConnectionOptions) => {
-      const { user, configs, id } = options
+    .action(async (options: SessionChoice & NewSessionOptions & OutputOptions & ConnectionOptions) => {
+      const { user, configs, parent, id } = options
       const output = openOutput(options)
       const { annals } = await connect(options, 5)
-      const session = await annals.sessions.create({ user, configs, use_uuid: id })
+      const session = await annals.sessions.create({ user, configs, parent, use_uuid: id })
       if (output.json) output.value(session)
       else output.lines([`Created session ${session.id}.`])
     })
@@ -80,7 +95,7 @@ function createCommand(): Command {
 
 function deleteCommand(): Command {
   const command = new Command('delete')
-    .description('Delete a session and its log.')
+    .description('Delete a session and its log, and the sessions below it.')
     .argument('<session>', "the session's id", parseUuid)
     .option('--yes', 'skip the confirmation')
   return withConnection(command)
@@ -88,7 +103,11 @@ function deleteCommand(): Command {
     .action(async (session_id: string, options: { yes?: boolean } & ConnectionOptions) => {
       const { annals, url } = await connect(options, 5)
       await annals.sessions.get(session_id)
-      await confirm(`This deletes the session with its log at ${url}.`, 'delete', options.yes)
+      await confirm(
+        `This deletes the session with its log, and the sessions below it, at ${url}.`,
+        'delete',
+        options.yes,
+      )
       await annals.sessions.delete(session_id)
       tell(`Deleted session ${session_id}.`)
     })

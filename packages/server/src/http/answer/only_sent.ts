@@ -15,8 +15,9 @@ export function sentField(request: FastifyRequest, name: string, otherwise: stri
   return text === 'null' ? otherwise : text
 }
 
-/** A resource as JSON text, with other values for some of its fields. */
-export function withFields(json: string, values: Record<string, string>): string {
+/** A resource as JSON text, with other values for some of its fields, and without those that are undefined. */
+export function withFields(json: string, values: Record<string, string | undefined>): string {
   const fields = new Map([...memberTexts(json), ...Object.entries(values)])
-  return `{${[...fields].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+  const shown = [...fields].filter(([, text]) => text !== undefined)
+  return `{${shown.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 }

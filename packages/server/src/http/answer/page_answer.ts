@@ -70,14 +70,17 @@ export function answerFilteredList(
   request: FastifyRequest,
   reply: FastifyReply,
   list: FilteredList,
-  query: { user?: string; cursor?: string; limit?: number; time_desc?: boolean },
+  query: { user?: string; parent?: string; cursor?: string; limit?: number; time_desc?: boolean },
   document: string | undefined,
 ): Promise<FastifyReply> {
   const { user, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = query
   const { database, project_id } = request
-  const cursors = new Cursors(list.order?.name ?? list.list.table, project_id, time_desc, user, document)
+  const parent = query.parent?.toLowerCase()
+  // Cursors from before there were parents stay valid.
+  const query_of_cursor = [project_id, time_desc, user, document, ...(parent === undefined ? [] : [parent])]
+  const cursors = new Cursors(list.order?.name ?? list.list.table, ...query_of_cursor)
   const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-  const { statement, parameters } = filteredList(list, { project_id, user, document }, position)
+  const { statement, parameters } = filteredList(list, { project_id, user, document, parent }, position)
   const find = async () => (await database.query(statement, parameters)) as unknown as Listed[]
   return answerList(reply, cursors, find, limit)
 }

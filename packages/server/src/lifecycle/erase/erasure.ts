@@ -82,15 +82,14 @@ export class Erasure {
         eraseSome(connection, project_id, owner, some, options),
       )
       add(step.counts)
-      for (const id of step.remains)
-        addCounts(erased, await this.eraseRemains(database, project_id, owner, id, options))
+      for (const id of step.remains) add(await this.eraseRemains(database, project_id, owner, id, options))
       rest = [...step.left, ...rest.slice(some.length)]
     }
     return erased
   }
 
   /** Erases what killed processes left of what they erased in a project. */
-  async eraseAllRemains(database: Queryable, project_id: string, signal?: AbortSignal): Promise<void> {
+  async eraseAllRemains(database: Database, project_id: string, signal?: AbortSignal): Promise<void> {
     for (const { table, dependents } of this.owners.values())
       await table.own?.eraseAllRemains?.(database, project_id, dependents, signal)
   }

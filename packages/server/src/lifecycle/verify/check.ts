@@ -95,8 +95,3 @@ export function unlisted(row: string): string {
 export function notErased(session_id: string): string {
   return `${session_id} <> ALL (ARRAY(SELECT x.session_id FROM erased_sessions x WHERE x.project_id = $1))`
 }
-
-/** The terms that the index must have for a row, as columns of a LATERAL `i`. */
-export function termsOf(list: string, row: string, document: string): string {
-  return `CROSS JOIN LATERAL index_terms('${list}', ${row}.${document}, ${row}.user_id) AS i`
-}

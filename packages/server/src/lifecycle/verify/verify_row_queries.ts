@@ -1,7 +1,8 @@
+import { indexTermsText } from '../../lists/term_queries.js'
 import { planned, type Statement } from '../../postgres/statement.js'
 import { castOf } from '../columns.js'
 import { isOwner, ownerColumn, type Table } from '../table.js'
-import { type Check, findingsSql, missing, notErased, termsOf, unlisted } from './check.js'
+import { type Check, findingsSql, missing, notErased, unlisted } from './check.js'
 import { LOST, ODD, ORPHAN, UNLISTED } from './meaning.js'
 
 /** What is checked of a table's rows: what follows from its columns, and what it names itself. */
@@ -77,7 +78,7 @@ WITH page AS MATERIALIZED (
     SELECT r.* FROM ${name} r
     WHERE r.project_id = $1 AND (${after[0]} IS NULL OR (${order}) > (${after.join(', ')})) ${is_left}
     ORDER BY ${order} LIMIT $2
-  ) t ${document === undefined ? '' : termsOf(name, 't', document)}
+  ) t ${document === undefined ? '' : `CROSS JOIN LATERAL ${indexTermsText({ table: name, document }, 't')} AS i`}
 )${findingsSql(
       rowChecks(table, tables),
       `SELECT json_build_object('count', count(*), 'rows', ${rows}, 'last',

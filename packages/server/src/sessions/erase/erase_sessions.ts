@@ -1,15 +1,22 @@
 import { addCounts, ROWS_AT_ONCE_MAX } from '../../lifecycle/erase/dependents.js'
 import type { Counts, Dependents, ErasedStep, EraseOptions } from '../../lifecycle/table.js'
 import { END_COPIES } from '../../log/unfinished_copy_queries.js'
-import type { Queryable } from '../../postgres/database.js'
-import { ERASE_REMAINS, ERASE_SESSIONS, FIND_PROJECTS_WITH_REMAINS, FIND_REMAINS } from './erasure_queries.js'
+import type { Database, Queryable, Row } from '../../postgres/database.js'
+import {
+  ERASE_REMAINS,
+  ERASE_SESSIONS,
+  FIND_CHILDREN,
+  FIND_PROJECTS_WITH_REMAINS,
+  FIND_REMAINS,
+} from './erasure_queries.js'
 
 const SESSIONS_AT_ONCE_MAX = 100
 
 /*
  * Deletes sessions with their logs: the one place where a session is deleted. Each is there or gone as a whole for
  * everybody, in short transactions of a bounded number of rows, so that appends to other sessions wait for none
- * and those to these wait briefly and are then refused.
+ * and those to these wait briefly and are then refused. A session's children go behind it, as part of its remains:
+ * while its head is locked none can be added, and without its head none either.
  */
 
 /** One transaction's part of deleting sessions; the caller goes on with what is left once it is committed. */
@@ -21,7 +28,11 @@ export async function eraseSomeSessions(
   { untouched_since }: EraseOptions,
 ): Promise<ErasedStep> {
   const locked = await connection.query(ERASE_SESSIONS.lock, [project_id, ids, untouched_since ?? null])
-  const heads = locked.map((row) => ({ id: row.id!, last_seq: Number(row.last_seq) }))
+  const parents = await findParents(connection, project_id, locked)
+  const heads = locked
+    .map((row) => ({ id: row.id!, last_seq: Number(row.last_seq) }))
+    // What is not touched is deleted for its own sake alone: a parent stays as long as it has children.
+    .filter(({ id }) => untouched_since === undefined || !parents.has(id))
   const long = heads.filter(({ last_seq }) => last_seq > ROWS_AT_ONCE_MAX)
   const short: typeof heads = []
   const left: string[] = []
@@ -47,8 +58,10 @@ export async function eraseSomeSessions(
     const others = await dependents.eraseSome(connection, project_id, whole)
     addCounts(counts, others.counts)
     const forks = await connection.query(ERASE_SESSIONS.forks, [project_id, gone, ROWS_AT_ONCE_MAX])
-    if (!others.has_all || forks.length === ROWS_AT_ONCE_MAX)
-      remaining.push(...short.map(({ id }) => ({ id, last_seq: 0 })))
+    const hasMore = !others.has_all || forks.length === ROWS_AT_ONCE_MAX
+    remaining.push(
+      ...short.filter(({ id }) => hasMore || parents.has(id)).map(({ id }) => ({ id, last_seq: 0 })),
+    )
     if (remaining.length > 0) {
       const last_seqs = remaining.map(({ last_seq }) => last_seq)
       await connection.query(ERASE_SESSIONS.remains, [project_id, remaining.map(({ id }) => id), last_seqs])
@@ -61,24 +74,67 @@ export async function eraseSomeSessions(
   }
   const entries = [...short, ...long].reduce((sum, { last_seq }) => sum + last_seq, 0)
   addCounts(counts, { sessions: gone.length, entries })
+  // Their children may be among those that have just gone.
+  if (untouched_since !== undefined && gone.length > 0) left.push(...parents)
   return { counts, remains: [...remaining.map(({ id }) => id), ...copies], left }
 }
 
+async function findParents(
+  connection: Queryable,
+  project_id: string,
+  locked: Row[],
+): Promise<ReadonlySet<string>> {
+  if (locked.length === 0) return new Set()
+  const ids = locked.map((row) => row.id!)
+  const rows = await connection.query(ERASE_SESSIONS.parents, [project_id, ids])
+  return new Set(rows.map((row) => row.id!))
+}
+
 /**
- * Deletes the entries of a session that is gone, and what else belongs to it, in slices. Any number of processes may do
- * it at once. Gives what it counted, entries aside, which were counted with the session.
+ * Deletes the entries of a session that is gone, and what else belongs to it, in slices; then the sessions below it in
+ * the same way. Any number of processes may do it at once. Gives what it counted, entries aside, which were counted with
+ * their session.
  */
 export async function eraseRemains(
-  database: Queryable,
+  database: Database,
   project_id: string,
   session_id: string,
   dependents: Dependents,
   onSlice: () => void = () => {},
 ): Promise<Counts> {
-  const session = [project_id, session_id]
+  const counts: Counts = {}
+  // A session stands below what it remains of: its children are pushed until there are none.
+  for (const stack = [session_id]; stack.length > 0; onSlice()) {
+    const id = stack.at(-1)!
+    const own = await eraseOwnRemains(database, project_id, id, dependents, onSlice)
+    const children = own ? await database.query(FIND_CHILDREN, [project_id, id, SESSIONS_AT_ONCE_MAX]) : []
+    addCounts(counts, own ?? {})
+    if (children.length === 0) {
+      if (own) await database.query(ERASE_REMAINS.done, [project_id, id])
+      stack.pop()
+      continue
+    }
+    const ids = children.map((row) => row.id!)
+    const step = await database.transaction((connection) =>
+      eraseSomeSessions(connection, project_id, ids, dependents, {}),
+    )
+    addCounts(counts, step.counts)
+    stack.push(...step.remains)
+  }
+  return counts
+}
+
+/** Without the sessions below it. Undefined: another run deleted the rest, or it is a copy in progress. */
+async function eraseOwnRemains(
+  database: Queryable,
+  project_id: string,
+  session_id: string,
+  dependents: Dependents,
+  onSlice: () => void,
+): Promise<Counts | undefined> {
   for (let last_seq = 1; last_seq > 0; ) {
-    const [row] = await database.query(ERASE_REMAINS.entries, [...session, ROWS_AT_ONCE_MAX])
-    if (row!.answer === null) return {}
+    const [row] = await database.query(ERASE_REMAINS.entries, [project_id, session_id, ROWS_AT_ONCE_MAX])
+    if (row!.answer === null) return undefined
     last_seq = Number(row!.answer)
     onSlice()
   }
@@ -86,14 +142,12 @@ export async function eraseRemains(
     const forks = [project_id, [session_id], ROWS_AT_ONCE_MAX]
     unlinked = (await database.query(ERASE_SESSIONS.forks, forks)).length
   }
-  const counts = await dependents.eraseAll(database, project_id, session_id, onSlice)
-  await database.query(ERASE_REMAINS.done, session)
-  return counts
+  return dependents.eraseAll(database, project_id, session_id, onSlice)
 }
 
 /** Deletes what killed or stopped processes left of a project's deleted sessions. */
 export async function eraseAllRemains(
-  database: Queryable,
+  database: Database,
   project_id: string,
   dependents: Dependents,
   signal?: AbortSignal,

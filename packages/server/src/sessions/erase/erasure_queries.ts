@@ -45,6 +45,13 @@ WITH cursors AS (
 DELETE FROM change_marks AS c WHERE c.project_id = $1 AND c.session_id = ANY ($2::uuid[])`,
   ),
   activity: DROP_ACTIVITY,
+  /** Those that other sessions have as their parent. Rows: id. */
+  parents: prepared(
+    'find_parents',
+    `
+SELECT g.id FROM unnest($2::uuid[]) AS g (id)
+WHERE EXISTS (SELECT FROM sessions c WHERE c.project_id = $1 AND c.parent_id = g.id OFFSET 0)`,
+  ),
   /** Found by the sessions' configs, and so before these are deleted. */
   terms: prepared('erase_session_terms', dropTerms(SESSION_LIST)),
   /** Forks of the sessions forget where they come from. $3 how many. Rows: one a fork. */
@@ -107,6 +114,16 @@ export const ERASE_REMAINS = {
 WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = 0 AND x.leased_until IS NULL`,
   ),
 } as const
+
+/** Sessions below one that is gone. Parameters: $1 project, $2 its id, $3 how many. Rows: id. */
+export const FIND_CHILDREN = prepared(
+  'find_children',
+  `
+SELECT c.id FROM sessions c
+WHERE c.project_id = $1 AND c.parent_id = $2
+  AND EXISTS (SELECT FROM session_heads h WHERE h.project_id = $1 AND h.session_id = c.id OFFSET 0)
+LIMIT $3`,
+)
 
 /** Sessions of a project with entries still to be deleted. Parameters: $1 project, $2 how many. */
 export const FIND_REMAINS = prepared(

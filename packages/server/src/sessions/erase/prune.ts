@@ -45,7 +45,8 @@ export async function countCandidates(database: Queryable, old: OldSessions): Pr
 }
 
 /**
- * Deletes the sessions of a project that have not been touched since a time, oldest first. It reads a slice, and
+ * Deletes the sessions of a project that have not been touched since a time, newest first: a session before the one
+ * below which it stands, which is kept as long as it has any. It reads a slice, and
  * deletes as for any deletion, in short transactions that check again under the lock: a session that is touched
  * meanwhile is kept. Concurrent runs are harmless. If it is stopped, what is done stays done, and another run
  * continues. Returns the position where it stopped; undefined at the end.

@@ -29,9 +29,9 @@ export const TIME_BEFORE = prepared(
 )
 
 /**
- * The next sessions of a walk in order of creation, and whether each may be deleted. The time of the last change is
- * in the head and in no index, so every session is read. No session was touched before it was created, so the walk
- * ends at the first one created too late. The slice is cut before configs are compared, so that the statement has one
+ * The next sessions of a walk against the order of creation, and whether each may be deleted. The time of the last
+ * change is in the head and in no index, so every session is read. No session was touched before it was created, so the
+ * walk begins with the last one created early enough. The slice is cut before configs are compared, so that the statement has one
  * plan and bounded cost, whatever the filter. Rows: id, created_at, last_seq, goes.
  */
 export function findOldSessions(
@@ -41,7 +41,7 @@ export function findOldSessions(
 ): ListStatement {
   const conditions = created(old)
   if (after)
-    conditions.push(sql`(s.created_at, s.id) > (${after.created_at}::timestamptz, ${after.id}::uuid)`)
+    conditions.push(sql`(s.created_at, s.id) < (${after.created_at}::timestamptz, ${after.id}::uuid)`)
   const matches = old.configs === undefined ? empty : sql`AND t.configs @> ${old.configs}::jsonb`
   return composed(
     'find_old_sessions',
@@ -50,14 +50,14 @@ SELECT t.id, ${raw(timestampText('t.created_at'))} AS created_at, h.last_seq,
   h.updated_at < ${old.untouched_since}::timestamptz ${matches} AS goes
 FROM (
   SELECT s.id, s.created_at, s.configs FROM sessions s
-  WHERE ${join(conditions, ' AND ')} ORDER BY s.created_at, s.id LIMIT ${limit}
+  WHERE ${join(conditions, ' AND ')} ORDER BY s.created_at DESC, s.id DESC LIMIT ${limit}
 ) t
 CROSS JOIN LATERAL (
   -- One by one: a planner that does not know the limit would rather read the heads of all sessions.
   SELECT i.last_seq, i.updated_at FROM session_heads i
   WHERE i.project_id = ${old.project_id} AND i.session_id = t.id LIMIT 1
 ) h
-ORDER BY t.created_at, t.id`,
+ORDER BY t.created_at DESC, t.id DESC`,
   )
 }
 

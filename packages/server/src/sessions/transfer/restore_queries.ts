@@ -46,17 +46,17 @@ WITH given AS MATERIALIZED (
   SELECT (l ->> 'id')::uuid AS id, l ->> 'user' AS identifier, l -> 'configs' AS configs,
     (l ->> 'disable_task_tracking')::boolean AS disable_task_tracking, (l ->> 'created_at')::timestamptz AS created_at,
     (l ->> 'updated_at')::timestamptz AS updated_at,
-    (l ->> 'forked_from')::uuid AS forked_from, (l ->> 'forked_at_seq')::bigint AS forked_at_seq
+    (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'forked_from')::uuid AS forked_from, (l ->> 'forked_at_seq')::bigint AS forked_at_seq
   FROM jsonb_array_elements($2::jsonb) AS l
 ), made AS (
-  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at, forked_from,
-    forked_at_seq)
-  SELECT $1, g.id, u.id, g.configs, g.disable_task_tracking, g.created_at, g.forked_from,
-    g.forked_at_seq
+  INSERT INTO sessions AS s (project_id, id, user_id, parent_id, configs, disable_task_tracking, created_at,
+    forked_from, forked_at_seq)
+  SELECT $1, g.id, u.id, g.parent_id, g.configs, g.disable_task_tracking, g.created_at,
+    g.forked_from, g.forked_at_seq
   FROM given g
   ${userOf('u.identifier = g.identifier')}
   WHERE g.identifier IS NULL OR u.id IS NOT NULL
-  RETURNING s.id, s.user_id, s.configs, s.created_at
+  RETURNING s.id, s.user_id, s.parent_id, s.configs, s.created_at
 ), made_terms AS (${insertTerms(SESSION_LIST, '$1', 'made')}
 ), made_head AS (
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)

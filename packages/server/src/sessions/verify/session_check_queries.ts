@@ -1,4 +1,4 @@
-import { type Check, missing, unlisted } from '../../lifecycle/verify/check.js'
+import { type Check, missing, notErased, unlisted } from '../../lifecycle/verify/check.js'
 import { HEAD, LOST, ODD, ORPHAN, UNLISTED } from '../../lifecycle/verify/meaning.js'
 import { ACTIVITY_CHECK } from '../change_tables.js'
 
@@ -118,6 +118,14 @@ export const SESSION_CHECKS = {
     where: `w.user_id IS NOT NULL AND ${missing('users', 'w.user_id')}`,
     place: "'user_id'",
     detail: "'no user has the id ' || w.user_id",
+  },
+  session_without_parent: {
+    means: "a session's parent does not exist",
+    todo: 'If the session was imported without its parent, import that. Otherwise rows were changed outside Annals: delete the session, or restore its parent from a backup.',
+    ...SESSION,
+    where: `w.parent_id IS NOT NULL AND ${notErased('w.parent_id')} AND ${missing('sessions', 'w.parent_id')}`,
+    place: "'parent_id'",
+    detail: "'no session has the id ' || w.parent_id",
   },
   session_unlisted: {
     means: 'filtered lists omit a session',

@@ -1,6 +1,8 @@
-import { findingsSql, notErased, termsOf } from '../../lifecycle/verify/check.js'
+import { findingsSql, notErased } from '../../lifecycle/verify/check.js'
+import { indexTermsText } from '../../lists/term_queries.js'
 import { RETRACTION_TYPE } from '../../log/append/append_request.js'
 import { planned } from '../../postgres/statement.js'
+import { SESSION_LIST } from '../session_queries.js'
 import { SESSION_CHECKS } from './session_check_queries.js'
 
 /**
@@ -26,8 +28,8 @@ export const VERIFY_SESSIONS = planned(
   'verify_sessions',
   `
 WITH session AS MATERIALIZED (
-  SELECT s.id, s.user_id, s.created_at, i.terms, i.signature
-  FROM sessions s ${termsOf('sessions', 's', 'configs')}
+  SELECT s.id, s.user_id, s.parent_id, s.created_at, i.terms, i.signature
+  FROM sessions s CROSS JOIN LATERAL ${indexTermsText(SESSION_LIST, 's')} AS i
   WHERE s.project_id = $1 AND ${within('s.id')}
 ), head AS MATERIALIZED (
   SELECT h.* FROM session_heads h WHERE h.project_id = $1 AND ${within('h.session_id')}
@@ -59,7 +61,7 @@ WITH session AS MATERIALIZED (
   FROM log l GROUP BY l.session_id
 ), whole AS MATERIALIZED (
   SELECT coalesce(s.id, h.session_id, p.session_id) AS session_id,
-    s.id, s.user_id, s.created_at, s.terms, s.signature,
+    s.id, s.user_id, s.parent_id, s.created_at, s.terms, s.signature,
     h.session_id IS NOT NULL AS has_head, h.last_seq, h.total_tokens, h.last_message_id, h.updated_at,
     h.bytes, h.counted,
     coalesce(p.entries, 0) AS entries, coalesce(p.messages, 0) AS messages, coalesce(p.last_seq, 0) AS entries_last_seq,
