@@ -9,6 +9,7 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4
 FROM ${NODE_IMAGE} AS manifests
 WORKDIR /annals
 COPY package.json package-lock.json ./
+COPY packages/adapters/mcp/package.json packages/adapters/mcp/
 COPY packages/client/package.json packages/client/
 COPY packages/console/package.json packages/console/
 COPY packages/messages/package.json packages/messages/
@@ -32,6 +33,7 @@ FROM ${NODE_IMAGE}
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8029 ANNALS_DATA_DIR=/data
 WORKDIR /annals
 COPY --from=dependencies /annals ./
+COPY --from=build /annals/packages/adapters/mcp/dist packages/adapters/mcp/dist
 COPY --from=build /annals/packages/client/dist packages/client/dist
 COPY --from=build /annals/packages/messages/dist packages/messages/dist
 COPY --from=build /annals/packages/server/dist packages/server/dist

@@ -48,7 +48,7 @@ check() {
 install_packages() {
   stranger npm init -y
   # Packages of ours and what they depend on; adapters need a framework each and are installed by their own checks.
-  stranger npm install --no-audit --no-fund "$PACKS"/annals-[0-9]*.tgz "$PACKS"/annals-{client,messages}-*.tgz
+  stranger npm install --no-audit --no-fund "$PACKS"/annals-[0-9]*.tgz "$PACKS"/annals-{client,mcp,messages}-*.tgz
 }
 
 downloads_little() {

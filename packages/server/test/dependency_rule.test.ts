@@ -85,6 +85,7 @@ const MAY_USE_PACKAGE: Array<{ package: RegExp; layers: string[] }> = [
   { package: /^@opentelemetry\//, layers: ['tracing'] },
   { package: /^sql-template-tag$/, layers: ['queries'] },
   { package: /^(commander|@annals\/client)$/, layers: ['cli'] },
+  { package: /^@annals\/mcp/, layers: ['cli', 'http'] },
   // It is `#typebox`, which is one file instead of hundreds.
   { package: /^typebox/, layers: [] },
 ]

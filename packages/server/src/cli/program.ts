@@ -4,6 +4,7 @@ import { appendCommand } from './client/append.js'
 import { forkCommand } from './client/fork.js'
 import { latestCommand } from './client/latest.js'
 import { loginCommand, logoutCommand } from './client/login.js'
+import { mcpCommand } from './client/mcp.js'
 import { retractCommand } from './client/retract.js'
 import { sessionsCommand } from './client/sessions.js'
 import { showCommand } from './client/show.js'
@@ -46,6 +47,7 @@ export function annalsProgram(): Command {
     .addCommand(spacesCommand())
     .addCommand(usersCommand())
     .addCommand(usageCommand())
+    .addCommand(mcpCommand())
     .commandsGroup('The service and its database:')
     .addCommand(serveCommand())
     .addCommand(demoCommand())

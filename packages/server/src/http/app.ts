@@ -17,6 +17,7 @@ import { allowOrigins } from './answer/cors.js'
 import { answerErrors } from './answer/errors.js'
 import { endQueuedAnswers } from './answer/queued_answers.js'
 import type { AppServer } from './app_server.js'
+import { mcpRoutes } from './mcp_routes.js'
 import type { ModuleRoutes } from './module.js'
 import { docsRoutes } from './openapi/docs_routes.js'
 import { describeApi } from './openapi/openapi.js'
@@ -85,6 +86,12 @@ export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]
     },
     { prefix: '/api/v1' },
   )
+
+  await app.register(async (authenticated: AppServer) => {
+    authenticate(authenticated, parts)
+    await limitRates(authenticated, config.rate_limit_per_second)
+    mcpRoutes(authenticated, config.cors_origins)
+  })
 
   if (config.admin_token !== undefined) await administrate(app, parts, modules, config.admin_token)
 

@@ -5,7 +5,7 @@ import type { AppServer } from '../app_server.js'
 const REMEMBERED_S = 600
 
 /** What pages may call: neither the operator's API nor the console's data. */
-const API = '/api/v1/'
+const API = ['/api/v1/', '/mcp']
 
 /**
  * Lets pages of the named origins call the API from a browser. Never with cookies: a request carries its token in a
@@ -22,6 +22,9 @@ export async function allowOrigins(app: AppServer, origins: string | undefined):
       'Idempotency-Key',
       'If-Match',
       'Last-Event-ID',
+      'Mcp-Method',
+      'Mcp-Name',
+      'Mcp-Protocol-Version',
       'X-Request-Id',
     ],
     exposedHeaders: [
@@ -39,6 +42,7 @@ export async function allowOrigins(app: AppServer, origins: string | undefined):
   }
   const none: FastifyCorsOptions = { origin: false }
   await app.register(cors, {
-    delegator: (request, done) => done(null, request.url!.startsWith(API) ? options : none),
+    delegator: (request, done) =>
+      done(null, API.some((path) => request.url!.startsWith(path)) ? options : none),
   })
 }

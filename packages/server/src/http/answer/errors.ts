@@ -56,7 +56,7 @@ function isInDoubt(error: Error): boolean {
 function hangUp(request: FastifyRequest, reply: FastifyReply, error: Error): void {
   request.log.error({ err: describeError(error) }, 'write in doubt: closed the connection without an answer')
   reply.hijack()
-  request.raw.socket.destroy()
+  reply.raw.destroy()
 }
 
 function toAnnalsError(error: FastifyError | AnnalsError): AnnalsError {

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { expectOk } from '../harness/expectations.ts'
+import { connectMcp, PROTOCOLS, TRANSPORTS } from '../harness/mcp_client.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
+import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
+import { issueToken } from '../harness/tokens.ts'
+
+interface Walked {
+  entries: { seq: number; left_out?: string; blocks?: Record<string, unknown>[] }[]
+  has_more: boolean
+  next_after_seq?: number
+}
+
+interface FoundCall {
+  result: { text: string; next_offset?: number }
+}
+
+const CALL_ID = 'call_1'
+const LONG_RESULT = `${'0123456789'.repeat(7_000)}😀the end`
+const DIGITS = '12345678901234567890.10'
+const service = useSharedService()
+let project: Project
+let log: SessionLog
+
+const call = { id: CALL_ID, type: 'function', function: { name: 'find_flight', arguments: '{"to":"OSL"}' } }
+const message = (blob: object) => ({ kind: 'message', blob })
+
+const itemsOf = async (one: SessionLog) => expectOk(await one.timeline()).items
+
+beforeAll(async () => {
+  project = await service.newProject()
+  const api = await service.newClient({ token: project.token })
+  log = await newSessionLog(api, { configs: { agent: 'support' } })
+  const failed = { role: 'tool', tool_call_id: CALL_ID, content: LONG_RESULT }
+  expectOk(
+    await log.batch([
+      message({ role: 'user', content: 'Where is my flight?' }),
+      message({ role: 'assistant', content: null, tool_calls: [call] }),
+      message(failed),
+    ]),
+    201,
+  )
+  const rawBody = `{"type":"priced","data":{"price":${DIGITS}}}`
+  expectOk(await api.request('POST', `/api/v1/session/${log.id}/events`, { rawBody }))
+})
+
+describe.each(TRANSPORTS)('over %s', (transport) => {
+  it.each(PROTOCOLS)(
+    'the official client connects, lists and reads with $version',
+    async ({ version, mode }) => {
+      const { client, value } = await connectMcp(service.node.url, project.token, transport, mode)
+      expect(client.getNegotiatedProtocolVersion()).toBe(version)
+      const { sessions } = await value<{ sessions: unknown[] }>('list_sessions', {
+        configs: { agent: 'support' },
+      })
+      expect(sessions).toMatchObject([{ id: log.id, configs: { agent: 'support' } }])
+      const { entries } = await value<Walked>('read_session', { session_id: log.id, last: 4 })
+      expect(entries).toMatchObject([
+        { seq: 1, message_of: 'user', blocks: [{ text: 'Where is my flight?' }] },
+        { seq: 2, message_of: 'assistant', blocks: [{ tool_call: { id: CALL_ID, name: 'find_flight' } }] },
+        { seq: 3, message_of: 'tool', blocks: [{ tool_result: { call_seq: 2 } }] },
+        { seq: 4, event: 'priced' },
+      ])
+      const { contents } = await client.readResource({ uri: `annals://session/${log.id}` })
+      expect(contents).toMatchObject([
+        { mimeType: 'application/json', text: expect.stringContaining('find_flight') },
+      ])
+      const { resources } = await client.listResources()
+      expect(resources.map(({ uri }) => uri)).toContain(`annals://session/${log.id}`)
+    },
+  )
+
+  it('a key that may only read gets no tool that writes, and calling one by its name stores nothing', async () => {
+    const { token } = await issueToken(service.adminClient(), project.id, {
+      name: 'reader',
+      scopes: ['read'],
+    })
+    const all = await connectMcp(service.node.url, project.token, transport)
+    const reading = await connectMcp(service.node.url, token, transport)
+    const names = async ({ client }: typeof all) => (await client.listTools()).tools.map(({ name }) => name)
+    expect((await names(all)).filter((name) => name.startsWith('append'))).toEqual(['append_event'])
+    const { tools } = await reading.client.listTools()
+    expect(tools.length).toBe((await names(all)).length - 1)
+    expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true)).toEqual([])
+    const before = await itemsOf(log)
+    await expect(
+      reading.call('append_event', { session_id: log.id, type: 'note', data: {} }),
+    ).rejects.toThrow('append_event not found')
+    expect(await itemsOf(log)).toEqual(before)
+  })
+
+  it("another project's session looks like one that does not exist, whatever is asked of it", async () => {
+    const stranger = await connectMcp(service.node.url, (await service.newProject()).token, transport)
+    const asked = (session_id: string) =>
+      Promise.all([
+        stranger.call('read_session', { session_id }),
+        stranger.call('get_tool_call', { session_id, seq: 2 }),
+        stranger.call('append_event', { session_id, type: 'note', data: {} }),
+        stranger.client
+          .readResource({ uri: `annals://session/${session_id}` })
+          .catch(({ message, code }) => ({
+            code,
+            text: message,
+          })),
+      ])
+    const unknown = randomUUID()
+    const nobodys = await asked(unknown)
+    expect(JSON.parse(JSON.stringify(nobodys).replaceAll(unknown, log.id))).toEqual(await asked(log.id))
+    expect(nobodys).toMatchObject([{ refused: true }, { refused: true }, { refused: true }, { code: -32602 }])
+    expect(await stranger.value('list_sessions', {})).toEqual({ sessions: [], next_cursor: null })
+  })
+})
+
+it('a number keeps its digits', async () => {
+  const { call } = await connectMcp(service.node.url, project.token)
+  expect((await call('read_session', { session_id: log.id, after_seq: 3 })).text).toContain(DIGITS)
+})
+
+it('one tool call comes with its arguments, and a long result in pieces that make it up', async () => {
+  const { value } = await connectMcp(service.node.url, project.token)
+  let text = ''
+  let pieces = 0
+  for (let offset: number | undefined = 0; offset !== undefined; pieces += 1) {
+    const asked: object = { session_id: log.id, seq: 2, call_id: CALL_ID, offset }
+    const found: FoundCall = await value('get_tool_call', asked)
+    expect(found).toMatchObject({ name: 'find_flight', arguments: '{"to":"OSL"}', result: { seq: 3 } })
+    text += found.result.text
+    offset = found.result.next_offset
+  }
+  expect(text).toBe(LONG_RESULT)
+  expect(pieces).toBe(3)
+  expect(await value('get_tool_call', { session_id: log.id, seq: 3 })).toMatchObject({ result: { seq: 3 } })
+})
+
+it('a session is read in bounded answers that together have every entry once, however large they are', async () => {
+  const api = await service.newClient({ token: project.token })
+  const long = await newSessionLog(api)
+  const large = (characters: number) => message({ role: 'user', content: 'x'.repeat(characters) })
+  const small = Array.from({ length: 120 }, (_, at) => ({ kind: 'event', type: 'step', data: { at } }))
+  expectOk(await long.batch([...small, large(200_000), large(200_000), large(400_000), ...small]), 201)
+  const { call } = await connectMcp(service.node.url, project.token)
+  const entries: Walked['entries'] = []
+  for (let after_seq: number | undefined = 0; after_seq !== undefined; ) {
+    const { text } = await call('read_session', { session_id: long.id, after_seq, limit: 100 })
+    expect(text.length).toBeLessThan(100_000)
+    const page = JSON.parse(text) as Walked
+    entries.push(...page.entries)
+    expect(page.has_more).toBe(page.next_after_seq !== undefined)
+    after_seq = page.next_after_seq
+  }
+  expect(entries.map(({ seq }) => seq)).toEqual(Array.from({ length: 243 }, (_, at) => at + 1))
+  expect(entries.filter(({ left_out }) => left_out !== undefined).map(({ seq }) => seq)).toEqual([123])
+  expect(entries[120]!.blocks).toMatchObject([
+    { text: expect.stringMatching(/^x+… \[200000 characters in all\]$/) },
+  ])
+})
+
+it('an event is appended once, however often it is called with one key, and on the seq that was seen', async () => {
+  const api = await service.newClient({ token: project.token })
+  const own = await newSessionLog(api)
+  const { value, call } = await connectMcp(service.node.url, project.token)
+  const event = { session_id: own.id, type: 'note', data: { text: 'looks good' }, idempotency_key: 'once' }
+  const first = await value('append_event', event)
+  expect(await value('append_event', event)).toEqual(first)
+  expect(await call('append_event', { ...event, idempotency_key: 'late', if_match: 0 })).toMatchObject({
+    refused: true,
+    text: expect.stringMatching(/^seq_conflict: /),
+  })
+  expect((await itemsOf(own)).map(({ seq }) => seq)).toEqual([1])
+})

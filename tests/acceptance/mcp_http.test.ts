@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest'
+import { expectOk } from '../harness/expectations.ts'
+import type { HttpClient } from '../harness/http_client.ts'
+import { connectMcp } from '../harness/mcp_client.ts'
+import { useService } from '../harness/service.ts'
+import { newSessionLog } from '../harness/session_log.ts'
+import { issueToken } from '../harness/tokens.ts'
+
+const service = useService({ ANNALS_CORS_ORIGINS: 'https://tools.example' })
+const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+const ACCEPT = { accept: 'application/json, text/event-stream' }
+
+const ask = (client: HttpClient, body: unknown, headers: Record<string, string> = {}) =>
+  client.request('POST', '/mcp', { body, headers: { ...ACCEPT, ...headers } })
+
+describe('the route /mcp', () => {
+  it('takes only keys that read', async () => {
+    const { id } = await service.newProject()
+    const { token } = await issueToken(service.adminClient(), id, { name: 'writer', scopes: ['write'] })
+    expect((await ask(service.rawClient(), LIST)).status).toBe(401)
+    expect((await ask(service.rawClient('sk-unknown'), LIST)).status).toBe(401)
+    expect((await ask(service.rawClient(token), LIST)).status).toBe(403)
+  })
+
+  it('refuses other methods, what is not JSON, and bodies of more than a tool takes', async () => {
+    const client = await service.newClient()
+    expect((await client.request('GET', '/mcp')).status).toBe(405)
+    expect((await client.request('DELETE', '/mcp')).status).toBe(405)
+    expect((await client.request('POST', '/mcp', { rawBody: '{"jsonrpc"' })).status).toBe(400)
+    expect((await ask(client, { ...LIST, params: { padding: 'x'.repeat(70_000) } })).status).toBe(413)
+    for (const body of [[], [LIST, LIST], 1, 'x', null, {}, { ...LIST, id: {} }, { ...LIST, method: 7 }])
+      expect((await ask(client, body)).status, JSON.stringify(body)).toBeLessThan(500)
+  })
+
+  it('refuses pages of origins that the settings do not name', async () => {
+    const client = await service.newClient()
+    expect((await ask(client, LIST, { origin: 'https://other.example' })).status).toBe(403)
+    expect((await ask(client, LIST, { origin: 'https://tools.example' })).status).toBe(200)
+    expect((await ask(client, LIST, { origin: 'http://localhost:3000' })).status).toBe(200)
+  })
+
+  it('keeps no stream open: a subscription is refused', async () => {
+    const { client } = await connectMcp(service.node.url, (await service.newProject()).token)
+    await expect(client.listen({ toolsListChanged: true })).rejects.toThrow()
+  })
+})
+
+it('a client that appends through a service that is killed in between has appended each event once', async () => {
+  const { token } = await service.newProject()
+  const first = await service.startNode()
+  const { port } = new URL(first.url)
+  const log = await newSessionLog(await service.newClient({ token }))
+  const { value } = await connectMcp(first.url, token, 'stdio')
+  const append = (number: number) =>
+    value('append_event', {
+      session_id: log.id,
+      type: 'step',
+      data: { number },
+      idempotency_key: `step ${number}`,
+    })
+  for (let number = 1; number <= 5; number += 1) await append(number)
+  const rest = Promise.all([6, 7, 8, 9, 10].map(append))
+  await first.kill()
+  await service.startNode({ PORT: port })
+  await rest
+  const numbers = expectOk(await log.timeline()).items.map(({ data }) => (data as { number: number }).number)
+  expect(numbers.sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  const { entries } = await value<{ entries: unknown[] }>('read_session', { session_id: log.id })
+  expect(entries).toHaveLength(10)
+})
