@@ -62,7 +62,7 @@ function overHttp(url: string, token: string): StreamableHTTPClientTransport {
 
 function overStdio(url: string, token: string): StdioClientTransport {
   const { PATH = '', HOME = '/' } = process.env
-  const env = { PATH, HOME, ANNALS_URL: url, ANNALS_TOKEN: token }
+  const env = { PATH, HOME, ANNALS_URL: url, ANNALS_API_KEY: token }
   return new StdioClientTransport({
     command: process.execPath,
     args: [ANNALS_BIN, 'mcp'],

@@ -13,7 +13,7 @@ export function mcpCommand(): Command {
     .addHelpText(
       'after',
       `
-Clients start it themselves: give them the command \`annals mcp\`, and ANNALS_URL and ANNALS_TOKEN in its environment.
+Clients start it themselves: give them the command \`annals mcp\`, and ANNALS_URL and ANNALS_API_KEY in its environment.
 A key that may only read gets no tool that writes. The service itself serves the same at /mcp, over HTTP.
 
 Example:

@@ -1,0 +1,23 @@
+import { readFile } from 'node:fs/promises'
+import { expect, it } from 'vitest'
+import { useSharedService } from '../harness/service.ts'
+import { userProgram } from '../harness/user_program.ts'
+
+const service = useSharedService()
+
+it.each([['mcp_failure.ts', 'book_seat {"seat":"14C"} returned: Error: seat 14C is taken\n']])(
+  'examples/agents/%s runs offline, and prints what it found',
+  async (name, printed) => {
+    const code = await readFile(new URL(`../../examples/agents/${name}`, import.meta.url), 'utf8')
+    const program = await userProgram(code)
+    try {
+      expect(program.compile()).toEqual([])
+      const { token } = await service.newProject()
+      const finished = await program.run({ ANNALS_URL: service.node.url, ANNALS_API_KEY: token })
+      expect(finished).toEqual({ code: 0, stdout: printed, stderr: '' })
+    } finally {
+      await program.remove()
+    }
+  },
+  120_000,
+)
