@@ -107,7 +107,7 @@ describe('annals spaces and annals users', () => {
       expect.objectContaining({ identifier: user }),
     )
     expect((await annals(['users', 'show', user, '--no-json'])).stdout).toBe(
-      '1 sessions and 0 learning spaces',
+      '1 session and 0 learning spaces',
     )
     expect((await annals(['users', 'erase', user])).code).toBe(2)
     expect(await values('users', 'erase', user, '--yes')).toEqual([

@@ -103,7 +103,7 @@ describe('recorded runs', () => {
     const { id } = expectOk(await api.listSessions()).items[0]!
     await cutLog(project.id, id, 1_000)
     expect(await annals.import(path, project.name, ...FORMAT)).toBe(
-      'Imported 0 sessions, 500 messages.\nThere already: 1 sessions, 1000 messages.',
+      'Imported 0 sessions, 500 messages.\nThere already: 1 session, 1000 messages.',
     )
     expect((await messagesOf(api, id)).json.data.items).toEqual(messages)
   })

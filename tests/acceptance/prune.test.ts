@@ -70,7 +70,7 @@ describe('annals prune', () => {
     const ids = await newOldSessions(3, 100)
     expectOk(await sessionLog(api, ids[0]!).addEvent())
     expectOk(await api.request('PATCH', `/api/v1/session/${ids[1]}/configs`, { body: { configs: { a: 1 } } }))
-    expect((await prune('--older-than', '90d')).stdout).toMatch(/^Deleted 1 sessions/)
+    expect((await prune('--older-than', '90d')).stdout).toMatch(/^Deleted 1 session /)
     expect(await remaining()).toEqual(ids.slice(0, 2).sort())
   })
 
@@ -142,7 +142,7 @@ describe('annals prune', () => {
       return { append, pruning }
     })
     expectOk(await appended.append)
-    expect((await appended.pruning).stdout).toMatch(/^Deleted 1 sessions with 1 entries/)
+    expect((await appended.pruning).stdout).toMatch(/^Deleted 1 session with 1 entry/)
     expect(await remaining()).toEqual([touched])
     expectError(await api.getSession(old!), 404, 'session_not_found')
   })

@@ -1,4 +1,6 @@
 import { annalsProgram } from './program.js'
 import { runCommand } from './run_command.js'
 
-await runCommand(() => annalsProgram().parseAsync())
+// Without a command, help is what was asked for.
+const words = process.argv.length > 2 ? process.argv.slice(2) : ['--help']
+await runCommand(() => annalsProgram().parseAsync(words, { from: 'user' }))

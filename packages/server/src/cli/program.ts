@@ -24,8 +24,10 @@ import { keyCommand, tokenCommand } from './database/token.js'
 import { verifyCommand } from './database/verify.js'
 import { demoCommand } from './demo/demo.js'
 import { EXIT_CODES } from './exit_codes.js'
+import { commandMeant } from './meant_command.js'
 import { openapiCommand } from './service/openapi.js'
 import { serveCommand } from './service/serve.js'
+import { commandLine } from './terminal/command_name.js'
 import { visible } from './terminal/visible.js'
 
 /**
@@ -67,8 +69,26 @@ export function annalsProgram(): Command {
     .addCommand(completionCommand())
     .addCommand(openapiCommand())
     .helpCommand('help [command]', 'show what a command does')
+    .addHelpText('after', () => `\n${FIRST_STEPS}`)
+    .on('command:*', ([name]: [string]) => refuseCommand(program, name))
   for (const command of commandsOf(program)) prepare(command)
   return program
+}
+
+const FIRST_STEPS = `Get started:
+  ${commandLine(['serve'])}         the service, with its own database; prints an API key
+  ${commandLine(['demo'])}          in a second terminal: demo sessions to look at
+  ${commandLine(['sessions', 'list'])}
+`
+
+/** Suggests what the word may mean; a slip of the finger is what commander itself looks for. */
+function refuseCommand(program: Command, word: string): void {
+  const meant = commandMeant(
+    word,
+    program.commands.map((command) => command.name()),
+  )
+  if (meant === undefined) (program as unknown as { unknownCommand(): never }).unknownCommand()
+  else program.error(`annals: there is no command '${word}': did you mean ${commandLine(meant.split(' '))}?`)
 }
 
 /** A command and its subcommands. */

@@ -7,8 +7,9 @@ import { EXIT_CODES } from '../exit_codes.js'
 import { UsageError } from '../run_command.js'
 import { commandLine } from '../terminal/command_name.js'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
-import { parseSeq, parseUuid, readObject } from './arguments.js'
+import { parseSeq, parseSession, readObject } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { findSession } from './find_session.js'
 
 const RETRIES = 5
 
@@ -27,7 +28,7 @@ type Options = AppendCommandOptions & OutputOptions & ConnectionOptions
 export function appendCommand(): Command {
   const command = new Command('append')
     .description('Append an event or a message to a session. Once acknowledged, it is durable.')
-    .argument('<session>', "the session's id", parseUuid)
+    .argument('<session>', "the session's id, or its beginning", parseSession)
     .option('--type <type>', 'append an event of this type')
     .addOption(
       new Option('--format <format>', "append a message, in this provider's own format").choices([
@@ -53,7 +54,7 @@ Examples:
   annals append 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --format openai --data @message.json
   date | jq -R '{at:.}' | annals append 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --type tick --data -`,
     )
-    .action(async (session_id: string, options: Options) => {
+    .action(async (session: string, options: Options) => {
       const { type, format, key } = options
       if ((type === undefined) === (format === undefined))
         throw new UsageError('Give --type for an event, or --format for a message.')
@@ -61,6 +62,7 @@ Examples:
       const output = openOutput(options)
       const { annals, isReached } = await connect(options, RETRIES)
       const { sessions } = annals
+      const session_id = await findSession(annals, session)
       const entry = await safely(
         session_id,
         options,

@@ -1,7 +1,8 @@
 import { Command } from 'commander'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
-import { parseObject, parseSeq, parseUuid } from './arguments.js'
+import { parseObject, parseSeq, parseSession, parseUuid } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { findSession } from './find_session.js'
 
 interface ForkOptions {
   upTo?: number
@@ -14,7 +15,7 @@ interface ForkOptions {
 export function forkCommand(): Command {
   const command = new Command('fork')
     .description('Copy a session with its log, or with the beginning of it.')
-    .argument('<session>', "the session's id", parseUuid)
+    .argument('<session>', "the session's id, or its beginning", parseSession)
     .option('--up-to <seq>', 'the last entry that the fork has; by default it has all', parseSeq)
     .option('--user <identifier>', 'owner, created if new; by default that of the session')
     .option(
@@ -29,12 +30,14 @@ export function forkCommand(): Command {
     )
   return withConnection(withOutput(command))
     .addHelpText('after', '\nExample:\n  annals fork 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --up-to 12')
-    .action(async (session_id: string, options: ForkOptions & OutputOptions & ConnectionOptions) => {
+    .action(async (session: string, options: ForkOptions & OutputOptions & ConnectionOptions) => {
       const { upTo, user, configs, id } = options
       const output = openOutput(options)
       const { annals } = await connect(options, 5)
       const fork = { up_to_seq: upTo, user, configs, use_uuid: id }
-      const { new_session_id } = await annals.sessions.fork(session_id, fork, { timeout_ms: 600_000 })
+      const { new_session_id } = await annals.sessions.fork(await findSession(annals, session), fork, {
+        timeout_ms: 600_000,
+      })
       if (output.json) output.value(await annals.sessions.get(new_session_id))
       else output.lines([`Created session ${new_session_id}.`])
     })

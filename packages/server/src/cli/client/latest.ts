@@ -4,8 +4,9 @@ import { Command } from 'commander'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
-import { parseUuid } from './arguments.js'
+import { parseSession } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { findSession } from './find_session.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 
 interface LatestOptions extends ListOptions, OutputOptions, ConnectionOptions {
@@ -17,7 +18,7 @@ interface LatestOptions extends ListOptions, OutputOptions, ConnectionOptions {
 export function latestCommand(): Command {
   const command = new Command('latest')
     .description('List the newest entry of each key in a session, in order of keys.')
-    .argument('<session>', "the session's id", parseUuid)
+    .argument('<session>', "the session's id, or its beginning", parseSession)
     .option('--key <key>', 'of this key only')
     .option('--prefix <text>', 'of keys that begin with this')
   return withConnection(withOutput(withLimit(command, { ordered: false })))
@@ -25,11 +26,15 @@ export function latestCommand(): Command {
       'after',
       '\nExample:\n  annals latest 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --prefix checkpoint/',
     )
-    .action(async (session_id: string, options: LatestOptions) => {
+    .action(async (session: string, options: LatestOptions) => {
       const output = openOutput(options)
       const { annals } = await connect(options)
       const { limit } = pageQuery(options)
-      const list = annals.sessions.latest(session_id, { limit, key: options.key, key_prefix: options.prefix })
+      const list = annals.sessions.latest(await findSession(annals, session), {
+        limit,
+        key: options.key,
+        key_prefix: options.prefix,
+      })
       await printList(output, list, () => COLUMNS, options, {
         unit: 'entries',
         nothing: () => 'No entry has such a key.',

@@ -4,7 +4,9 @@ import { type Command, Option } from 'commander'
 import { AnnalsError } from '../../errors.js'
 import { UsageError } from '../run_command.js'
 import { commandLine } from '../terminal/command_name.js'
-import { parseObject, parseUuid } from './arguments.js'
+import { countOf } from '../terminal/count.js'
+import { parseObject, parseSession } from './arguments.js'
+import { findSession } from './find_session.js'
 import { knownUsers } from './user_names.js'
 
 /** Most similar names to suggest for an unknown user. */
@@ -19,7 +21,11 @@ export interface SessionChoice {
 /** Adds the argument and the options that choose a session. */
 export function withSessionChoice(command: Command): Command {
   return withFilter(
-    command.argument('[session]', "the session's id (default: the newest that matches)", parseUuid),
+    command.argument(
+      '[session]',
+      "the session's id, or its beginning (default: the newest that matches)",
+      parseSession,
+    ),
   )
 }
 
@@ -44,7 +50,7 @@ export async function pickSession(
   if (session_id !== undefined) {
     if (user !== undefined || configs !== undefined)
       throw new UsageError('Give a session or a filter (--user, --configs), not both.')
-    return annals.sessions.get(session_id)
+    return annals.sessions.get(await findSession(annals, session_id))
   }
   const query = { user, filter_by_configs: configs, time_desc: true, limit: 1 }
   const { items } = await annals.sessions.list(query).page()
@@ -66,7 +72,7 @@ export async function noneFits(
   }
   try {
     const { sessions_count } = (await annals.users.resources(user)).counts
-    const count = sessions_count === 1 ? '1 session' : `${sessions_count} sessions`
+    const count = countOf(sessions_count, 'sessions')
     if (!that || sessions_count === 0) return new AnnalsError('session_not_found', `${user} has no session.`)
     const sessions = commandLine(['sessions', 'list', '--user', user])
     return new AnnalsError(

@@ -2,8 +2,9 @@ import type { Retraction } from '@annals/client'
 import { Command } from 'commander'
 import { UsageError } from '../run_command.js'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
-import { parseCount, parseSeq, parseUuid } from './arguments.js'
+import { parseCount, parseSeq, parseSession, parseUuid } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { findSession } from './find_session.js'
 
 interface RetractOptions extends OutputOptions, ConnectionOptions {
   last?: number
@@ -14,17 +15,17 @@ interface RetractOptions extends OutputOptions, ConnectionOptions {
 export function retractCommand(): Command {
   const command = new Command('retract')
     .description('Retract entries of a session: messages and contexts leave them out; nothing is deleted.')
-    .argument('<session>', "the session's id", parseUuid)
+    .argument('<session>', "the session's id, or its beginning", parseSession)
     .argument('[entries...]', 'their ids', (id: string, ids: string[] = []) => [...ids, parseUuid(id)])
     .option('--last <count>', 'the newest so many instead', parseCount)
     .option('--after <seq>', 'all after this one instead', parseSeq)
   return withConnection(withOutput(command))
     .addHelpText('after', '\nExample:\n  annals retract 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --last 1')
-    .action(async (session_id: string, ids: string[] | undefined, options: RetractOptions) => {
+    .action(async (session: string, ids: string[] | undefined, options: RetractOptions) => {
       const output = openOutput(options)
       const which = whichOf(ids ?? [], options)
       const { annals } = await connect(options)
-      const retracted = await annals.sessions.retract(session_id, which)
+      const retracted = await annals.sessions.retract(await findSession(annals, session), which)
       if (output.json) return output.value(retracted)
       const seqs = retracted.items.map(({ seq }) => seq).join(', ')
       const { seq } = retracted.retraction

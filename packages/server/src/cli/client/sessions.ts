@@ -3,9 +3,10 @@ import { Command, Option } from 'commander'
 import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
-import { parseObject, parseParent, parseUuid } from './arguments.js'
+import { parseObject, parseParent, parseSession, parseUuid } from './arguments.js'
 import { confirm } from './confirm.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { findSession } from './find_session.js'
 import { noneFits, type SessionChoice, withFilter } from './pick_session.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 import { knownUsers, userNames } from './user_names.js'
@@ -96,15 +97,16 @@ function createCommand(): Command {
 function deleteCommand(): Command {
   const command = new Command('delete')
     .description('Delete a session and its log, and the sessions below it.')
-    .argument('<session>', "the session's id", parseUuid)
+    .argument('<session>', "the session's id, or its beginning", parseSession)
     .option('--yes', 'skip the confirmation')
   return withConnection(command)
     .addHelpText('after', '\nExample:\n  annals sessions delete 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
-    .action(async (session_id: string, options: { yes?: boolean } & ConnectionOptions) => {
+    .action(async (session: string, options: { yes?: boolean } & ConnectionOptions) => {
       const { annals, url } = await connect(options, 5)
+      const session_id = await findSession(annals, session)
       await annals.sessions.get(session_id)
       await confirm(
-        `This deletes the session with its log, and the sessions below it, at ${url}.`,
+        `This deletes the session ${session_id} with its log, and the sessions below it, at ${url}.`,
         'delete',
         options.yes,
       )

@@ -1,6 +1,7 @@
 import type { User } from '@annals/client'
 import { Command } from 'commander'
 import { runLongWork } from '../database/long_work.js'
+import { countOf } from '../terminal/count.js'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
@@ -77,7 +78,7 @@ Example:
         if (output.json) return output.value(erased)
         const { sessions, entries, learning_spaces } = erased.deleted
         output.lines([
-          `Erased ${sessions} sessions with ${entries} entries, and ${learning_spaces} learning spaces.`,
+          `Erased ${countOf(sessions, 'sessions')} with ${countOf(entries, 'entries')}, and ${countOf(learning_spaces, 'learning spaces')}.`,
         ])
       }
       await runLongWork(work, { interrupted: IN_PART, unfinished: IN_PART })
@@ -91,5 +92,5 @@ const USER_COLUMNS: Column<User>[] = [
 ]
 
 function countsOf(counts: { sessions_count: number; learning_spaces_count: number }): string {
-  return `${counts.sessions_count} sessions and ${counts.learning_spaces_count} learning spaces`
+  return `${countOf(counts.sessions_count, 'sessions')} and ${countOf(counts.learning_spaces_count, 'learning spaces')}`
 }

@@ -11,6 +11,7 @@ import { findNamedProject } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { checkOpenAiRuns, importOpenAiRuns } from '../../sessions/transfer/import_openai_runs.js'
 import { EXIT_CODES } from '../exit_codes.js'
+import { countOf } from '../terminal/count.js'
 import { type Progress, showProgress } from '../terminal/progress.js'
 
 /** What the command line says of an import. */
@@ -105,7 +106,7 @@ export class ImportJob {
   private summarize(tallies: Record<string, Tally>): void {
     const what = (key: keyof Tally) =>
       Object.entries(tallies)
-        .map(([name, tally]) => `${tally[key]} ${name.replaceAll('_', ' ')}`)
+        .map(([name, tally]) => countOf(tally[key], name.replaceAll('_', ' ')))
         .join(', ')
     const verb = this.options.dryRun ? 'Would import' : 'Imported'
     process.stdout.write(`${verb} ${what('stored')}.\nThere already: ${what('known')}.\n`)

@@ -6,6 +6,7 @@ import { findNamedProject, listProjects } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { countCandidates, prune, timeBefore } from '../../sessions/erase/prune.js'
 import { findOwner } from '../../users/users.js'
+import { countOf } from '../terminal/count.js'
 import { showProgress } from '../terminal/progress.js'
 
 /** What the command line says of pruning. */
@@ -54,7 +55,7 @@ export async function runPrune(
   }
   const verb = options.dryRun ? 'Would delete' : 'Deleted'
   process.stdout.write(
-    `${verb} ${total.sessions} sessions with ${total.entries} entries, last touched before ${untouched_since}.\n`,
+    `${verb} ${countOf(total.sessions, 'sessions')} with ${countOf(total.entries, 'entries')}, last touched before ${untouched_since}.\n`,
   )
 }
 

@@ -6,6 +6,7 @@ import { type ConnectionOptions, connect, isConnectionGiven, withConnection } fr
 import { runLongWork } from '../database/long_work.js'
 import { withDatabaseForLong } from '../database/with_database.js'
 import { commandName } from '../terminal/command_name.js'
+import { countOf } from '../terminal/count.js'
 import { painter } from '../terminal/paint.js'
 import type { DemoTotals } from './demo_document.js'
 
@@ -84,9 +85,11 @@ function summarize(where: string, { sessions, entries, spaces }: DemoTotals): vo
   const made =
     sessions.stored === 0
       ? `${where} already has the demo: nothing was added.`
-      : `${where} has ${sessions.stored} new sessions, with ${entries} entries, and ${spaces} learning spaces.`
+      : `${where} has ${countOf(sessions.stored, 'new sessions')}, with ${countOf(entries, 'entries')}, and ${countOf(spaces, 'learning spaces')}.`
   const known =
-    sessions.known > 0 && sessions.stored > 0 ? ` ${sessions.known} sessions already existed.` : ''
+    sessions.known > 0 && sessions.stored > 0
+      ? ` ${countOf(sessions.known, 'sessions')} already existed.`
+      : ''
   stdout.write(`${made}${known}\n`)
   const paint = painter(stdout)
   const name = commandName()

@@ -6,13 +6,19 @@ import { visibleJson } from './visible.js'
 /** Options of every command that prints something. */
 export interface OutputOptions {
   json?: boolean
+  fields?: string[]
 }
 
-/** Adds `--json` and `--no-json`. */
+/** Adds `--json`, `--no-json` and `--fields`. */
 export function withOutput(command: Command): Command {
   return command
     .option('--json', 'print JSON lines (the default in a pipe or a file)')
     .option('--no-json', 'print for people, even in a pipe or a file')
+    .option(
+      '--fields <names>',
+      'print JSON lines with these fields only, such as id,configs.agent',
+      (names) => names.split(',').map((name) => name.trim()),
+    )
 }
 
 /** How a command prints: for programs or for people, and for people with which width and colours. */
@@ -26,16 +32,26 @@ export interface Output {
 }
 
 /** The requested output: JSON unless stdout is a terminal. */
-export function openOutput({ json }: OutputOptions): Output {
+export function openOutput({ json, fields }: OutputOptions): Output {
   const { stdout } = process
   const write = (text: string) => void stdout.write(text)
   return {
-    json: json ?? !stdout.isTTY,
+    json: fields !== undefined || (json ?? !stdout.isTTY),
     width: widthOfTerminal(),
     paint: painter(stdout),
-    value: (value) => write(`${visibleJson(writeJson(value))}\n`),
+    value: (value) => write(`${visibleJson(writeJson(fields ? fieldsOf(value, fields) : value))}\n`),
     lines: (lines) => write(lines.map((line) => `${line}\n`).join('')),
   }
+}
+
+/** Some fields of a value, by their names or paths; null for those it does not have. */
+function fieldsOf(value: unknown, fields: string[]): Record<string, unknown> {
+  return Object.fromEntries(fields.map((path) => [path, path.split('.').reduce(memberOf, value) ?? null]))
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  const isObject = typeof value === 'object' && value !== null
+  return isObject && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined
 }
 
 /** A file has no width; text for people in it should not be cut off, but prose still wrapped. */

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { runAnnals } from '../harness/annals_process.ts'
+import { useClientCommands } from '../harness/client_commands.ts'
+import { useSharedService } from '../harness/service.ts'
+
+const service = useSharedService()
+const { annals, values } = useClientCommands(service)
+
+describe('a session id on the command line', () => {
+  it('may be the beginning of one that no other session has', async () => {
+    const create = (id: string) => values('sessions', 'create', '--id', id)
+    const id = `abcd1${randomUUID().slice(5)}`
+    await create(id)
+    const [entry] = await values('append', 'ABCD1', '--type', 'note', '--data', '{}')
+    expect(entry).toMatchObject({ session_id: id, seq: 1 })
+    expect(await annals(['append', 'abcd2', '--type', 'note', '--data', '{}'])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('begins with abcd2'),
+    })
+    const other = `abcd1${randomUUID().slice(5)}`
+    await create(other)
+    const { code, stderr } = await annals(['show', 'abcd1'])
+    expect(code).toBe(2)
+    for (const one of [id, other]) expect(stderr).toContain(one)
+    expect((await annals(['show', 'abc'])).code).toBe(2)
+  })
+})
+
+describe('--fields', () => {
+  it('prints the named fields, also of nested objects, and null for what is not there', async () => {
+    const [session] = await values('sessions', 'create', '--user', 'fields', '--configs', 'agent=a')
+    const args = ['sessions', 'list', '--user', 'fields', '--fields', 'id,configs.agent,configs.env,toString']
+    expect(await values(...args)).toEqual([
+      { id: session!.id, 'configs.agent': 'a', 'configs.env': null, toString: null },
+    ])
+  })
+})
+
+describe('annals', () => {
+  it('without a command, helps and says how to get started', async () => {
+    const { code, stdout } = await runAnnals([], {})
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/Usage[\s\S]*annals serve[\s\S]*annals demo/)
+  })
+
+  it.each([
+    ['sess', 'annals sessions'],
+    ['start', 'annals serve'],
+    ['ls', 'annals sessions list'],
+    ['shwo', 'show'],
+  ])('suggests what "%s" may mean', async (word, meant) => {
+    const { code, stderr } = await runAnnals([word], {})
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/did you mean/i)
+    expect(stderr).toContain(meant)
+  })
+
+  it('creates an API key of the only project, which the service accepts', async () => {
+    const alone = await runAnnals(['key'], { DATABASE_URL: service.databaseUrl, LOG_LEVEL: 'silent' })
+    // The shared service has a project for each test.
+    expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('--project') })
+    const { stdout, stderr } = await runAnnals(['key', '--project', 'default'], {
+      DATABASE_URL: service.databaseUrl,
+    })
+    const key = /^API key: (sk-\S+)$/m.exec(stdout)?.[1]
+    expect(stderr).toContain('shown only this once')
+    const headers = { authorization: `Bearer ${key}` }
+    expect((await fetch(`${service.node.url}/api/v1/session`, { headers })).status).toBe(200)
+  })
+})
