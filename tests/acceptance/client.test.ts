@@ -153,6 +153,16 @@ describe('the log of a session', () => {
 })
 
 describe('users and learning spaces', () => {
+  it('sends blobs and reads them, whole or in part', async () => {
+    const content = crypto.getRandomValues(new Uint8Array(60_000))
+    const blob = await annals.blobs.put(content)
+    expect(blob.bytes).toBe(60_000)
+    expect(await annals.blobs.put(content)).toEqual(blob)
+    expect(await annals.blobs.get(blob.sha256)).toEqual(content)
+    expect(await annals.blobs.get(blob.sha256, { from: 7, to: 20 })).toEqual(content.slice(7, 20))
+    await expect(annals.blobs.get('0'.repeat(64))).rejects.toMatchObject({ error: 'blob_not_found' })
+  })
+
   it('are listed, counted, changed and erased', async () => {
     const user = 'linus/../ü?'
     await annals.sessions.create({ user })
@@ -167,7 +177,7 @@ describe('users and learning spaces', () => {
     const { counts } = await annals.users.resources(user)
     expect(counts).toMatchObject({ sessions_count: 1, learning_spaces_count: 1 })
     expect(await annals.users.erase(user)).toEqual({
-      deleted: { sessions: 1, entries: 0, learning_spaces: 1 },
+      deleted: { sessions: 1, entries: 0, learning_spaces: 1, blobs: 0 },
     })
     await expect(annals.users.erase(user)).rejects.toMatchObject({ error: 'user_not_found' })
   })

@@ -111,7 +111,7 @@ describe('annals spaces and annals users', () => {
     )
     expect((await annals(['users', 'erase', user])).code).toBe(2)
     expect(await values('users', 'erase', user, '--yes')).toEqual([
-      { deleted: { sessions: 1, entries: 0, learning_spaces: 0 } },
+      { deleted: { sessions: 1, entries: 0, learning_spaces: 0, blobs: 0 } },
     ])
     expect((await annals(['users', 'erase', user, '--yes'])).code).toBe(3)
   })

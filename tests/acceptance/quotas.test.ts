@@ -53,6 +53,8 @@ describe('GET /usage', () => {
       sessions: { used: 2, max: 10 },
       entries: { used: 3, max: null },
       bytes: { used: 3 * BYTES, max: 5_000 },
+      blobs: { used: 0 },
+      blob_bytes: { used: 0, max: null },
       tails: { used: 0, max: null },
       requests_per_second: { max: null },
     }

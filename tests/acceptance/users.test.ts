@@ -178,7 +178,7 @@ describe('erasing a user', () => {
     ]
     expect(await tablesThatMention(needles)).not.toEqual([])
     expect(expectOk(await erase(identifier))).toEqual({
-      deleted: { sessions: 2, entries: 64, learning_spaces: 1 },
+      deleted: { sessions: 2, entries: 64, learning_spaces: 1, blobs: 0 },
     })
     expect(expectOk(await bystander.timeline()).items).toHaveLength(1)
     expectOk(await erase(`${identifier}x`))

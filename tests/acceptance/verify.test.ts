@@ -68,6 +68,7 @@ describe('annals verify of a database that is sound', () => {
         tokens: expect.any(Number),
         bytes: expect.any(Number),
         learning_spaces: 1,
+        blobs: 0,
         idempotency_keys: 2,
         findings: 0,
       },

@@ -110,6 +110,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('a module of its own', (
       sessions: 1,
       entries: 0,
       learning_spaces: 0,
+      blobs: 0,
     })
     const [note] = await notesOf(project)
     const erased = await erasure.erase(database, project.id, 'session', [note!.session_id])

@@ -28,7 +28,11 @@ async function truthOf(project_id: string) {
        coalesce(sum(bytes), 0) AS bytes FROM entries WHERE project_id = $1`,
     [project_id],
   )
-  return { sessions: Number(row!.sessions), entries: Number(row!.entries), bytes: Number(row!.bytes) }
+  const { sessions, entries, bytes } = row!
+  return {
+    ...{ sessions: Number(sessions), entries: Number(entries), bytes: Number(bytes) },
+    ...{ blobs: 0, blob_bytes: 0 },
+  }
 }
 
 describe('what a project has', () => {

@@ -1,3 +1,4 @@
+import { Blobs } from './blobs.js'
 import { LearningSpaces } from './learning_spaces.js'
 import type { AnnalsOptions, CallOptions } from './options.js'
 import { Sessions } from './sessions.js'
@@ -10,6 +11,7 @@ export class Annals {
   readonly sessions: Sessions
   readonly learningSpaces: LearningSpaces
   readonly users: Users
+  readonly blobs: Blobs
   readonly #transport: Transport
 
   /** @throws TypeError if the url is invalid or the token is missing */
@@ -18,6 +20,7 @@ export class Annals {
     this.sessions = new Sessions(this.#transport)
     this.learningSpaces = new LearningSpaces(this.#transport)
     this.users = new Users(this.#transport)
+    this.blobs = new Blobs(this.#transport)
   }
 
   /** Resolves if the service answers and accepts the token. */

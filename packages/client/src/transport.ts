@@ -15,6 +15,10 @@ export interface Call {
   path: string[]
   query?: object | undefined
   body?: unknown
+  /** A body that is not JSON. */
+  bytes?: Uint8Array<ArrayBuffer>
+  /** The answer is bytes and no JSON: those from the first place to before the second, or all. */
+  range?: readonly [from: number, to: number | undefined] | undefined
   /** The operation accepts an Idempotency-Key; every call gets one, the same for all its attempts. */
   keyed?: boolean
   /** Not retried if nobody knows whether it was done. */
@@ -28,6 +32,8 @@ interface Prepared {
   what: string
   url: string
   init: RequestInit
+  /** The answer is bytes. */
+  asks_bytes: boolean
 }
 
 interface Limits {
@@ -104,19 +110,24 @@ export class Transport {
   }
 
   #prepare(call: Call, options: AppendOptions, more: Record<string, string> = {}): Prepared {
-    const { method, query, body } = call
+    const { method, query, body, bytes, range } = call
+    const asks_bytes = 'range' in call
     const address = `${this.#url}${pathOf(call.path)}`
     // Created here, outside of any attempt: an invalid header value is the caller's error, not the network's.
     const headers = new Headers(this.#headers)
     for (const [name, value] of Object.entries(more)) headers.set(name, value)
     if (body !== undefined) headers.set('content-type', 'application/json')
+    if (bytes !== undefined) headers.set('content-type', 'application/octet-stream')
+    if (asks_bytes) headers.set('accept', '*/*')
+    if (range) headers.set('range', `bytes=${range[0]}-${range[1] === undefined ? '' : range[1] - 1}`)
     if (call.keyed) headers.set('idempotency-key', options.idempotency_key ?? newKey())
     if (options.if_match !== undefined) headers.set('if-match', `"${options.if_match}"`)
     const url = `${address}${queryString(query, this.#stringify)}`
     // Following a redirect would turn a POST into a GET and send the token elsewhere.
     const init: RequestInit = { method, headers, redirect: 'manual' }
     if (body !== undefined) init.body = this.#stringify(body)
-    return { what: `${method} ${address}`, url, init }
+    if (bytes !== undefined) init.body = bytes
+    return { what: `${method} ${address}`, url, init, asks_bytes }
   }
 
   #limits({ timeout_ms = this.#timeout_ms, retries = this.retries, ...options }: AppendOptions): Limits {
@@ -126,7 +137,7 @@ export class Transport {
     return { deadline, timeout_ms, attempt_timeout_ms, retries, signal: options.signal }
   }
 
-  async #attempt({ what, url, init }: Prepared, limits: Limits): Promise<unknown> {
+  async #attempt({ what, url, init, asks_bytes }: Prepared, limits: Limits): Promise<unknown> {
     limits.signal?.throwIfAborted()
     const attempt = new AbortController()
     const unfollow = onAbort(limits.signal, (reason) => attempt.abort(reason))
@@ -137,6 +148,7 @@ export class Transport {
     })
     try {
       const response = await this.#fetch(url, { ...init, signal: attempt.signal })
+      if (asks_bytes && response.ok) return new Uint8Array(await response.arrayBuffer())
       const text = await response.text()
       if (!response.ok) throw refusal(what, response, text)
       return this.#dataOf(what, response, text)

@@ -11,6 +11,8 @@ export type TimelineMessage = Schemas['TimelineMessage']
 export type TimelineEvent = Schemas['TimelineEvent']
 export type LearningSpace = Schemas['LearningSpace']
 export type User = Schemas['User']
+/** Bytes that the project has. */
+export type Blob = Schemas['Blob']
 /** A project's usage; `max` is null if there is no quota. */
 export type Usage = Schemas['Usage']
 

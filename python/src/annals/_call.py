@@ -28,6 +28,8 @@ class Call:
     _: KW_ONLY
     query: Mapping[str, object] | None = None
     body: Mapping[str, object] | None = None
+    content: bytes | None = None
+    """A body that is not JSON."""
     keyed: bool = False
     """The operation takes an Idempotency-Key, so each call sends one, the same in all its attempts."""
     idempotency_key: str | None = None
@@ -125,7 +127,9 @@ class RequestMaker:
             headers["idempotency-key"] = key
         if call.if_match is not None:
             headers["if-match"] = f'"{call.if_match}"'
-        content = None
+        content = call.content
+        if content is not None:
+            headers["content-type"] = "application/octet-stream"
         if call.body is not None:
             headers["content-type"] = "application/json"
             content = encode({name.removesuffix("_"): value for name, value in call.body.items()})
@@ -133,6 +137,13 @@ class RequestMaker:
         address = self._url + "".join(f"/{_segment(segment)}" for segment in call.path)
         url = f"{address}{_query_string(call.query)}"
         return Prepared(f"{call.method} {address}", call.method, url, headers, content)
+
+
+def bytes_of(prepared: Prepared, response: httpx.Response, body: bytes) -> bytes:
+    """The bytes of an answer. Raises AnnalsError for a refusal."""
+    if response.is_success:
+        return body
+    raise refusal(prepared.what, response, body.decode(errors="replace"))
 
 
 def data_of(prepared: Prepared, response: httpx.Response, body: bytes) -> Any:

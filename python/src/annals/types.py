@@ -28,6 +28,13 @@ class AppendedEntries(TypedDict):
     items: list[TimelineItem]
 
 
+class Blob(TypedDict):
+    sha256: str
+    """The SHA-256 of the bytes, as 64 hexadecimal digits in lower case."""
+    bytes: int
+    """How many bytes it has."""
+
+
 class Context(TypedDict):
     items: list[JsonObject]
     ids: list[str]
@@ -73,6 +80,7 @@ class ErasedUserDeleted(TypedDict):
     sessions: int
     entries: int
     learning_spaces: int
+    blobs: int
 
 
 class EventsQuery(TypedDict):
@@ -404,8 +412,21 @@ class Usage(TypedDict):
     sessions: UsageSessions
     entries: UsageEntries
     bytes: UsageBytes
+    blobs: UsageBlobs
+    blob_bytes: UsageBlobBytes
     tails: UsageTails
     requests_per_second: UsageRequestsPerSecond
+
+
+class UsageBlobBytes(TypedDict):
+    used: int
+    """Of all blobs."""
+    max: int | None
+
+
+class UsageBlobs(TypedDict):
+    used: int
+    """How many there are."""
 
 
 class UsageBytes(TypedDict):

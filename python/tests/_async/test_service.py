@@ -162,7 +162,7 @@ async def test_users_of_any_name_are_counted_listed_and_erased(annals: AsyncAnna
     assert (counts["sessions_count"], counts["learning_spaces_count"]) == (1, 0)
     assert user in [each["identifier"] async for each in annals.users.list(limit=200)]
     erased = await annals.users.erase(user)
-    assert erased == {"deleted": {"sessions": 1, "entries": 0, "learning_spaces": 0}}
+    assert erased == {"deleted": {"sessions": 1, "entries": 0, "learning_spaces": 0, "blobs": 0}}
     with pytest.raises(AnnalsError, match="user_not_found"):
         await annals.users.erase(user)
 
@@ -181,3 +181,15 @@ async def test_the_error_names_an_address_that_does_not_answer() -> None:
     async with AsyncAnnals(url="http://127.0.0.1:1", token="sk-1", retries=0) as nobody:
         with pytest.raises(AnnalsError, match=r"connection_failed: GET http://127\.0\.0\.1:1/"):
             await nobody.ping()
+
+
+async def test_blobs_are_sent_and_read_whole_or_in_part(annals: AsyncAnnals) -> None:
+    content = new_name().encode() * 20_000
+    blob = await annals.blobs.put(content)
+    assert blob["bytes"] == len(content)
+    assert await annals.blobs.put(content) == blob
+    assert await annals.blobs.get(blob["sha256"]) == content
+    assert await annals.blobs.get(blob["sha256"], start=5, stop=300_000) == content[5:300_000]
+    with pytest.raises(AnnalsError) as caught:
+        await annals.blobs.get("0" * 64)
+    assert caught.value.error == "blob_not_found"

@@ -78,6 +78,14 @@ export const SETTINGS = {
     min: 1_024,
     max: 67_108_864,
   },
+  blob_bytes_max: {
+    variable: 'ANNALS_BLOB_BYTES_MAX',
+    meaning: 'largest blob, and the most bytes of attachments in one message',
+    unit: 'bytes',
+    default: 26_214_400,
+    min: 1_024,
+    max: 1_073_741_824,
+  },
   headers_ms_max: {
     variable: 'ANNALS_HEADERS_MS_MAX',
     meaning: "longest time to receive a request's headers",

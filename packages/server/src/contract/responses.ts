@@ -25,6 +25,7 @@ const EXAMPLES: Record<ErrorName, string> = {
   learning_space_not_found: 'There is no such learning space in this project.',
   message_not_found: 'There is no such message in this session.',
   entry_not_found: '/ids/2 is not the id of an entry in this session.',
+  blob_not_found: 'There is no such blob in this project.',
   user_not_found: 'There is no such user in this project.',
   project_not_found: 'There is no such project.',
   token_not_found: 'There is no such token in this project.',
@@ -35,11 +36,14 @@ const EXAMPLES: Record<ErrorName, string> = {
     "If-Match expected seq 6, but the session's last seq is 7. Read the new entries and try again.",
   seq_ahead:
     "Seq 12 is beyond the session's last seq 7: the entries read before are gone, for example after a restore. Read the log again from its beginning.",
+  blob_missing:
+    '/data/report refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/{sha256}.',
   session_exists:
     'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
   project_exists: 'There is already a project named "checkout".',
   payload_too_large: 'The body is larger than 1048576 bytes. Send less per request.',
   unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',
+  range_not_satisfiable: 'The blob has 1048576 bytes. Ask for a range that begins within them.',
   idempotency_key_reused:
     'This Idempotency-Key was used for another request. Use a new key for a new request.',
   rate_limited:
@@ -60,6 +64,7 @@ const STATUS_TEXT: Record<number, string> = {
   409: 'It conflicts with the current state.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
+  416: 'The range is outside of the bytes.',
   422: 'The idempotency key was used for another request.',
   429: 'The token made too many requests; nothing was done.',
   500: 'A server error.',
@@ -164,6 +169,19 @@ function describeStatus(status: number, names: ErrorName[]): unknown {
       },
     },
   }
+}
+
+/** Adds responses of bytes, by status, to those of errors and of the envelope. */
+export function byteResponses(
+  documented: Record<string, unknown>,
+  bytes: Readonly<Record<number, string>>,
+): Record<string, unknown> {
+  const content = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
+  const ofBytes = Object.entries(bytes).map(([status, description]) => [
+    status,
+    { description, headers: RequestIdHeader, content },
+  ])
+  return { ...documented, ...Object.fromEntries(ofBytes) }
 }
 
 /** Adds the response as a stream of server-sent events. */

@@ -21,6 +21,8 @@ export interface ModuleRoutes {
   admin?(app: AppServer, parts: AppParts): void
   /** Schemas that answers refer to by their `$id`. */
   schemas?: readonly TSchema[]
+  /** Operations whose bodies are bytes. */
+  byte_bodies?: readonly string[]
   /** Where the answers of operations lead: which other operations take an id that is in them. */
   links?: Readonly<Record<string, OperationLinks>>
 }

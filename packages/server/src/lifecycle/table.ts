@@ -96,6 +96,8 @@ export interface OwnFunctions {
     dependents: Dependents,
     options: EraseOptions,
   ): Promise<ErasedStep>
+  /** Erases some rows of some owners inside a transaction, and what goes with them. */
+  eraseSomeOf?: Dependents['eraseSome']
   /** Names beside the table's that its erasure and its import count. */
   further_counts?: readonly string[]
   /** Erases, in slices, what a transaction left. Gives what it counted. */

@@ -7,6 +7,7 @@ const SETTINGS = [
   ['rate_limit_per_second', 'int'],
   ['max_sessions', 'bigint'],
   ['max_bytes', 'bigint'],
+  ['max_blob_bytes', 'bigint'],
   ['max_tails', 'bigint'],
 ] as const
 
@@ -72,7 +73,7 @@ export const PROJECT_EXISTS = prepared('project_exists', 'SELECT p.id FROM proje
 /** Parameters: $1 id. */
 export const READ_QUOTAS = prepared(
   'read_quotas',
-  'SELECT p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_tails FROM projects p WHERE p.id = $1',
+  'SELECT p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails FROM projects p WHERE p.id = $1',
 )
 
 /** A project by its id (as text) or its name. Parameters: $1 either. */
@@ -138,7 +139,7 @@ export const FIND_API_KEYS = prepared(
   'find_api_keys',
   `SELECT k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash, array_to_string(k.scopes, ' ') AS scopes,
   floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms, p.rate_limit_per_second,
-  p.max_sessions, p.max_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers
+  p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers
 FROM api_keys k JOIN projects p ON p.id = k.project_id
 WHERE k.token_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
 )

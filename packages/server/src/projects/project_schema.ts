@@ -37,6 +37,7 @@ function quota(description: string) {
 const QUOTAS = {
   max_sessions: quota('Most sessions of the project.'),
   max_bytes: quota('Most bytes of the entries of all its sessions, as the JSON in which they were sent.'),
+  max_blob_bytes: quota('Most bytes of all its blobs.'),
   max_tails: quota('Most open live tails at each node.'),
 }
 
@@ -71,6 +72,7 @@ const ProjectSettings = {
   rate_limit_per_second: Type.Optional(RateLimit),
   max_sessions: Type.Optional(QUOTAS.max_sessions),
   max_bytes: Type.Optional(QUOTAS.max_bytes),
+  max_blob_bytes: Type.Optional(QUOTAS.max_blob_bytes),
   max_tails: Type.Optional(QUOTAS.max_tails),
 }
 

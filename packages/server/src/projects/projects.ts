@@ -46,6 +46,7 @@ export interface ProjectSettings {
   rate_limit_per_second?: number | null
   max_sessions?: number | null
   max_bytes?: number | null
+  max_blob_bytes?: number | null
   max_tails?: number | null
 }
 

@@ -5,6 +5,8 @@ export interface Quotas {
   max_sessions: number | undefined
   /** Of the entries of all sessions, as the JSON in which they were sent. */
   max_bytes: number | undefined
+  /** Of all blobs. */
+  max_blob_bytes: number | undefined
   /** Open at one node. */
   max_tails: number | undefined
 }
@@ -14,6 +16,7 @@ export function quotasOf(row: Row): Quotas {
   return {
     max_sessions: numberOf(row.max_sessions),
     max_bytes: numberOf(row.max_bytes),
+    max_blob_bytes: numberOf(row.max_blob_bytes),
     max_tails: numberOf(row.max_tails),
   }
 }

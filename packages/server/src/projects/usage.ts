@@ -2,10 +2,10 @@ import { LRUCache } from 'lru-cache'
 import { AnnalsError } from '../errors.js'
 import type { AppendOutcome, AppendRequest } from '../log/append/append_request.js'
 import type { Appender } from '../log/append/appender.js'
-import type { Queryable } from '../postgres/database.js'
+import type { Queryable, Row } from '../postgres/database.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
 import type { Quotas } from './quotas.js'
-import { COUNT_BYTES, READ_BYTES, READ_USAGE } from './usage_queries.js'
+import { COUNT_BLOB_BYTES, COUNT_BYTES, READ_BYTES, READ_USAGE } from './usage_queries.js'
 
 /** Most sessions that one statement adds up: some ten milliseconds of work. */
 const SESSIONS_AT_ONCE = 20_000
@@ -21,6 +21,8 @@ export interface Usage {
   sessions: number
   entries: number
   bytes: number
+  blobs: number
+  blob_bytes: number
   /** RFC 3339, by this node's clock. */
   counted_at: string
 }
@@ -30,7 +32,7 @@ export interface Reservation {
   settle(used: number): void
 }
 
-type Counted = 'sessions' | 'bytes'
+type Counted = 'sessions' | 'bytes' | 'blob_bytes'
 
 /** Reserves room for new sessions; a quota that a project does not have needs none. */
 export type Room = Partial<Record<Counted, (amount: number) => Promise<Reservation>>>
@@ -133,9 +135,9 @@ class ProjectUsage {
   private counted_at_ms = 0
   private count_ms = 0
   /** What this node stored since the last count began. */
-  private readonly added = { sessions: 0, bytes: 0 }
+  private readonly added = { sessions: 0, bytes: 0, blob_bytes: 0 }
   /** What this node is storing. */
-  private readonly reserved = { sessions: 0, bytes: 0 }
+  private readonly reserved = { sessions: 0, bytes: 0, blob_bytes: 0 }
 
   constructor(
     private readonly database: Queryable,
@@ -175,8 +177,7 @@ class ProjectUsage {
     this.counted = { ...counted, counted_at: new Date().toISOString().replace('Z', '000Z') }
     // What was stored before the count began is in it; of what was stored during it, some may be counted twice until
     // the next.
-    this.added.sessions -= before.sessions
-    this.added.bytes -= before.bytes
+    for (const what of ['sessions', 'bytes', 'blob_bytes'] as const) this.added[what] -= before[what]
     this.counted_at_ms = performance.now()
     this.count_ms = this.counted_at_ms - began
   }
@@ -198,7 +199,10 @@ export async function countUsage(
   project_id: string,
   sessions_at_once = SESSIONS_AT_ONCE,
 ): Promise<Omit<Usage, 'counted_at'>> {
-  const usage = { sessions: 0, entries: 0, bytes: 0 }
+  const usage = {
+    ...{ sessions: 0, entries: 0, bytes: 0 },
+    ...(await countBlobs(database, project_id, sessions_at_once)),
+  }
   for (let last_id: string | undefined; ; ) {
     const [row] =
       last_id === undefined
@@ -214,9 +218,21 @@ export async function countUsage(
   }
 }
 
+async function countBlobs(database: Queryable, project_id: string, at_once: number) {
+  const counted = { blobs: 0, blob_bytes: 0 }
+  for (let last_id: string | null = null; ; ) {
+    const [row]: Row[] = await database.query(COUNT_BLOB_BYTES, [project_id, at_once, last_id])
+    counted.blobs += Number(row!.blobs)
+    counted.blob_bytes += Number(row!.bytes)
+    if (Number(row!.found) < at_once) return counted
+    last_id = row!.last_id!
+  }
+}
+
 const MEANING: Record<keyof Quotas, string> = {
   max_sessions: 'sessions. Nothing was stored: delete sessions',
   max_bytes: 'bytes of entries. Nothing was stored: delete sessions',
+  max_blob_bytes: 'bytes of blobs. Nothing was stored: delete sessions that refer to blobs',
   max_tails: 'open tails at this node. Close tails',
 }
 

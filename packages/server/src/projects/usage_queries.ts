@@ -45,3 +45,17 @@ export const READ_BYTES = prepared(
   'read_bytes',
   'SELECT h.bytes FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
 )
+
+/**
+ * The totals of some blobs of a project, in order of their ids. Row: found (uploads under way included), blobs, bytes,
+ * last_id. Parameters: $1 project, $2 how many, $3 the id to start after, or null.
+ */
+export const COUNT_BLOB_BYTES = prepared(
+  'count_blob_bytes',
+  `
+SELECT count(*) AS found, count(b.sha256) AS blobs, coalesce(sum(b.bytes), 0) AS bytes, max(b.id::text) AS last_id
+FROM (
+  SELECT i.id, i.sha256, i.bytes FROM blobs i
+  WHERE i.project_id = $1 AND ($3::uuid IS NULL OR i.id > $3::uuid) ORDER BY i.id LIMIT $2
+) b`,
+)

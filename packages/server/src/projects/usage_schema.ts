@@ -14,6 +14,8 @@ export const Usage = Type.Object(
     sessions: used('How many there are.'),
     entries: used('Messages and events in the logs of all sessions.'),
     bytes: used('Of all entries, as the JSON in which they were sent.'),
+    blobs: Type.Object({ used: Type.Integer({ minimum: 0, description: 'How many there are.' }) }),
+    blob_bytes: used('Of all blobs.'),
     tails: used('Live tails open at the node that answers; the quota applies to each node.'),
     requests_per_second: Type.Object({
       max: Nullable(

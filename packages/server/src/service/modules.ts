@@ -1,3 +1,4 @@
+import { BLOBS_MODULE } from '../blobs/module.js'
 import type { Module } from '../http/module.js'
 import { LEARNING_MODULE } from '../learning/module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
@@ -6,7 +7,13 @@ import { SESSIONS_MODULE } from '../sessions/module.js'
 import { USERS_MODULE } from '../users/module.js'
 
 /** All modules of the service, each behind those whose tables its own refer to. A new one is a line here. */
-export const MODULES: readonly Module[] = [PROJECTS_MODULE, USERS_MODULE, LEARNING_MODULE, SESSIONS_MODULE]
+export const MODULES: readonly Module[] = [
+  PROJECTS_MODULE,
+  USERS_MODULE,
+  BLOBS_MODULE,
+  LEARNING_MODULE,
+  SESSIONS_MODULE,
+]
 
 /** The functions in the database that statements of these modules call. */
 export function functionsOf(modules: readonly Module[]): StoredFunction[] {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { collectBlobs } from '../blobs/collect_blobs.js'
 import { Changes } from '../changes/changes.js'
 import type { Config } from '../configuration/config.js'
 import { AnnalsError } from '../errors.js'
@@ -181,7 +182,7 @@ export function startBackgroundWork(
   const database = pools.requests.of('housekeeping')
   const oldKeys = forgetOldKeys(database, logger)
   undo.push(() => oldKeys.stop())
-  const retention = applyRetention(database, erasure, logger, config.retention_ms)
+  const retention = applyRetention(database, erasure, logger, config.retention_ms, [collectBlobs])
   undo.push(() => retention.stop())
   return changes
 }

@@ -31,7 +31,12 @@ beforeEach(async () => {
     scopes: new Set(['read', 'write']),
     expires_at_ms: undefined,
     rate_limit_per_second: undefined,
-    quotas: { max_sessions: undefined, max_bytes: undefined, max_tails: undefined },
+    quotas: {
+      max_sessions: undefined,
+      max_bytes: undefined,
+      max_blob_bytes: undefined,
+      max_tails: undefined,
+    },
     has_consumers: false,
     unmarked_until: 0,
   })

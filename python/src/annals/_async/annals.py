@@ -7,6 +7,7 @@ import httpx
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
 from ..types import Usage
+from .blobs import AsyncBlobs
 from .learning_spaces import AsyncLearningSpaces
 from .sessions import AsyncSessions
 from .transport import AsyncTransport
@@ -50,6 +51,7 @@ class AsyncAnnals:
         self.sessions = AsyncSessions(transport)
         self.learning_spaces = AsyncLearningSpaces(transport)
         self.users = AsyncUsers(transport)
+        self.blobs = AsyncBlobs(transport)
 
     def with_options(
         self,

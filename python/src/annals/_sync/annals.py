@@ -7,6 +7,7 @@ import httpx
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
 from ..types import Usage
+from .blobs import Blobs
 from .learning_spaces import LearningSpaces
 from .sessions import Sessions
 from .transport import Transport
@@ -48,6 +49,7 @@ class Annals:
         self.sessions = Sessions(transport)
         self.learning_spaces = LearningSpaces(transport)
         self.users = Users(transport)
+        self.blobs = Blobs(transport)
 
     def with_options(
         self,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from itertools import count
 from time import monotonic
@@ -32,15 +32,16 @@ class Transport:
         """The same transport with other limits."""
         return Transport(self.requests, self.http, limits, self._in_flight)
 
-    def call(self, call: Call) -> Any:
-        """Sends a call, retries it where that is safe and may help, and returns the answer's `data`."""
+    def call(self, call: Call, read: Callable[[Prepared, httpx.Response, bytes], Any] = data_of) -> Any:
+        """Sends a call, retries it where that is safe and may help, and returns what `read` makes of the answer."""
         prepared = self.requests.prepare(call)
         deadline = monotonic() + self.limits.timeout_s
         in_doubt = False
         for attempt in count(1):
             try:
                 with self._in_flight:
-                    return self._attempt(prepared, TimeLeft(prepared.what, self.limits, deadline))
+                    left = TimeLeft(prepared.what, self.limits, deadline)
+                    return read(prepared, *self._attempt(prepared, left))
             except AnnalsError as error:
                 if in_doubt and error.error == call.done_when:
                     return None
@@ -55,7 +56,7 @@ class Transport:
             sleep(pause_s)
         raise AssertionError("attempts have no end")
 
-    def _attempt(self, prepared: Prepared, left: TimeLeft) -> Any:
+    def _attempt(self, prepared: Prepared, left: TimeLeft) -> tuple[httpx.Response, bytes]:
         pieces: list[bytes] = []
         try:
             with self._send(prepared, left) as response:
@@ -66,7 +67,7 @@ class Transport:
             raise left.error() from error
         except httpx.RequestError as error:
             raise no_answer(prepared.what, error) from error
-        return data_of(prepared, response, b"".join(pieces))
+        return response, b"".join(pieces)
 
     @contextmanager
     def open(self, call: Call, what: str, idle_timeout_s: float) -> Stream[httpx.Response]:

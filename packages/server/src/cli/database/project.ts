@@ -9,7 +9,7 @@ import {
 } from '../../projects/projects.js'
 import { withDatabase } from './with_database.js'
 
-const QUOTAS = ['max_sessions', 'max_bytes', 'max_tails'] as const
+const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
 const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS]
 
 /** A project's settings, as the options give them. */
@@ -18,6 +18,7 @@ interface SettingOptions {
   rateLimit?: number | 'default'
   maxSessions?: number | 'none'
   maxBytes?: number | 'none'
+  maxBlobBytes?: number | 'none'
   maxTails?: number | 'none'
   json?: boolean
 }
@@ -102,16 +103,22 @@ function withSettings(command: Command): Command {
       'how many bytes its entries may have; `none` removes the limit',
       parseQuota,
     )
+    .option(
+      '--max-blob-bytes <bytes>',
+      'how many bytes its blobs may have; `none` removes the limit',
+      parseQuota,
+    )
     .option('--max-tails <count>', 'how many live tails it may have open on each node', parseQuota)
 }
 
 function settingsOf(options: SettingOptions): ProjectSettings {
-  const { retentionDays, rateLimit, maxSessions, maxBytes, maxTails } = options
+  const { retentionDays, rateLimit, maxSessions, maxBytes, maxBlobBytes, maxTails } = options
   const given = {
     retention_days: retentionDays,
     rate_limit_per_second: rateLimit,
     max_sessions: maxSessions,
     max_bytes: maxBytes,
+    max_blob_bytes: maxBlobBytes,
     max_tails: maxTails,
   }
   const settings = Object.entries(given).flatMap(([name, value]) =>

@@ -2,7 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import type { AppendOutcome, AppendRequest } from '../../log/append/append_request.js'
 import type { Feed } from '../../log/follow/feed.js'
 import type { Quotas } from '../../projects/quotas.js'
-import { quotaExceeded, type Room, type Usage, type UsageDirectory } from '../../projects/usage.js'
+import {
+  quotaExceeded,
+  type Reservation,
+  type Room,
+  type Usage,
+  type UsageDirectory,
+} from '../../projects/usage.js'
 import type { AppParts } from '../service_context.js'
 
 /** Appends within the project's quota of bytes. @throws AnnalsError quota_exceeded, and as Appender.append */
@@ -15,6 +21,17 @@ export function appendWithinQuota(
   const append = { ...asked, unmarked_until }
   const max = quotas.max_bytes
   return max === undefined ? appender.append(append) : usage.append(appender, append, max)
+}
+
+/** Reserves room for the bytes of a blob. @throws AnnalsError quota_exceeded */
+export function reserveBlobBytes(
+  usage: UsageDirectory,
+  request: FastifyRequest,
+  bytes: number,
+): Promise<Reservation | undefined> {
+  const max = request.grant!.quotas.max_blob_bytes
+  if (max === undefined) return Promise.resolve(undefined)
+  return usage.reserve(request.project_id, 'blob_bytes', bytes, max)
 }
 
 /** The quota that new sessions of the request's project must fit into. */
@@ -36,7 +53,7 @@ export function refuseTail(request: FastifyRequest, feed: Feed): void {
 
 /** Usage beside quotas, as JSON. */
 export function usageJson(
-  { counted_at, sessions, entries, bytes }: Usage,
+  { counted_at, sessions, entries, bytes, blobs, blob_bytes }: Usage,
   tails: number,
   quotas: Quotas & { rate_limit_per_second: number | undefined },
 ): string {
@@ -46,6 +63,8 @@ export function usageJson(
     sessions: of(sessions, quotas.max_sessions),
     entries: of(entries, undefined),
     bytes: of(bytes, quotas.max_bytes),
+    blobs: { used: blobs },
+    blob_bytes: of(blob_bytes, quotas.max_blob_bytes),
     tails: of(tails, quotas.max_tails),
     requests_per_second: { max: quotas.rate_limit_per_second ?? null },
   })

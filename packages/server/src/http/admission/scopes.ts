@@ -30,6 +30,8 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   appendEntries: 'write',
   readLatest: 'read',
   retractEntries: 'write',
+  putBlob: 'write',
+  getBlob: 'read',
   createLearningSpace: 'write',
   listLearningSpaces: 'read',
   getLearningSpace: 'read',

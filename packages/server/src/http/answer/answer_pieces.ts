@@ -21,21 +21,23 @@ export function sendInPieces(app: AppServer): void {
   })
 }
 
-/** Texts as a stream of pieces, which fails when the caller's key is revoked: a client may read slowly. */
+type Answer = string | Buffer
+
+/** Texts or bytes as a stream of pieces, which fails when the caller's key is revoked: a client may read slowly. */
 export function piecesStream(
   request: FastifyRequest,
-  texts: AsyncIterable<string> | Iterable<string>,
+  texts: AsyncIterable<Answer> | Iterable<Answer>,
 ): Readable {
   return Readable.from(whileAuthorized(request, texts))
 }
 
 async function* whileAuthorized(
   request: FastifyRequest,
-  texts: AsyncIterable<string> | Iterable<string>,
+  texts: AsyncIterable<Answer> | Iterable<Answer>,
 ): AsyncGenerator<Buffer> {
   let written = 0
   for await (const text of texts) {
-    for (const piece of answerPieces(text)) {
+    for (const piece of typeof text === 'string' ? answerPieces(text) : bytePieces(text)) {
       if (request.grant && !(await request.isStillAuthorized()))
         throw new Error('the key of the request was revoked')
       yield piece
@@ -53,6 +55,11 @@ export function* answerPieces(text: string): Generator<Buffer> {
     yield Buffer.from(text.slice(from, to))
     from = to
   }
+}
+
+function* bytePieces(bytes: Buffer): Generator<Buffer> {
+  for (let from = 0; from < bytes.length; from += PIECE_LENGTH_MAX)
+    yield bytes.subarray(from, from + PIECE_LENGTH_MAX)
 }
 
 /** Whether a code unit is the first of a surrogate pair. */

@@ -26,6 +26,7 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
         { name: 'Sessions', description: 'A session belongs to a project, and optionally to a user.' },
         { name: 'Events', description: "Structured entries of a session's log." },
         { name: 'Messages', description: 'Messages of a session, in five formats.' },
+        { name: 'Attachments', description: 'Bytes of any kind, by their SHA-256.' },
         { name: 'Timeline', description: 'Messages and events together: pages, live tail, batches.' },
         {
           name: 'Learning spaces',
@@ -57,6 +58,8 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
       if (!('openapiObject' in document)) return document.swaggerObject
       allowMissingBodies(document.openapiObject as DocumentView)
       describeJsonParameters(document.openapiObject as DocumentView)
+      const byte_bodies = modules.flatMap((module) => module.byte_bodies ?? [])
+      describeByteBodies(document.openapiObject as DocumentView, byte_bodies)
       const links = Object.assign({}, ...modules.map((module) => module.links))
       addLinks(document.openapiObject as Parameters<typeof addLinks>[0], links)
       return document.openapiObject
@@ -66,7 +69,10 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
 
 /** The members of an OpenAPI document that contain request bodies. */
 interface DocumentView {
-  paths?: Record<string, Record<string, { requestBody?: RequestBodyView; parameters?: ParameterView[] }>>
+  paths?: Record<
+    string,
+    Record<string, { operationId?: string; requestBody?: RequestBodyView; parameters?: ParameterView[] }>
+  >
 }
 
 interface ParameterView {
@@ -76,7 +82,7 @@ interface ParameterView {
 
 interface RequestBodyView {
   required?: boolean
-  content: Record<string, { schema?: { required?: string[] } }>
+  content: Record<string, { schema?: { required?: string[]; type?: string; format?: string } }>
 }
 
 /** A body without required fields may be absent; the plugin marks every body as required. */
@@ -86,6 +92,14 @@ function allowMissingBodies(document: DocumentView): void {
     if (requestBody && !requestBody.content['application/json']?.schema?.required?.length)
       requestBody.required = false
   }
+}
+
+/** A body of bytes is not validated, so no schema of its operation describes it. */
+function describeByteBodies(document: DocumentView, operation_ids: readonly string[]): void {
+  const content = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
+  for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values(path)))
+    if (operation_ids.includes(operation.operationId ?? ''))
+      operation.requestBody = { required: true, content }
 }
 
 /**

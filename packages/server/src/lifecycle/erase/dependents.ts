@@ -11,6 +11,7 @@ export class DependentTables implements Dependents {
     name: string
     is_counted: boolean
     erasure: ReturnType<typeof eraseRows>
+    own: Table['own']
   }>
 
   constructor(tables: readonly Table[]) {
@@ -18,13 +19,20 @@ export class DependentTables implements Dependents {
       name: table.name,
       is_counted: table.counted,
       erasure: eraseRows(table),
+      own: table.own,
     }))
   }
 
   async eraseSome(connection: Queryable, project_id: string, owner_ids: string[]) {
     const counts: Counts = {}
     let has_all = true
-    for (const { name, is_counted, erasure } of this.tables) {
+    for (const { name, is_counted, erasure, own } of this.tables) {
+      if (own?.eraseSomeOf) {
+        const step = await own.eraseSomeOf(connection, project_id, owner_ids)
+        addCounts(counts, step.counts)
+        has_all &&= step.has_all
+        continue
+      }
       const [row] = await connection.query(erasure.of_owners, [project_id, owner_ids, ROWS_AT_ONCE_MAX])
       const gone = Number(row!.gone)
       if (is_counted) counts[name] = gone

@@ -12,6 +12,9 @@ const SECONDS_A_DAY = 86_400
 /** Most sessions of a project that one round reads: the rest waits for the next one. */
 const LOOKED_AT_A_ROUND_MAX = 20_000
 
+/** What else is deleted in each round. */
+export type Sweep = (database: Database, signal: AbortSignal) => Promise<void>
+
 /**
  * Periodically deletes sessions whose retention has expired, and what killed processes left of deleted sessions.
  * Every node does it, at its own pace; doing it twice is harmless. A round is bounded; the next one continues where
@@ -22,9 +25,10 @@ export function applyRetention(
   erasure: Erasure,
   logger: Logger,
   every_ms: number,
+  sweeps: readonly Sweep[],
 ): { stop(): Promise<void> } {
   const abort = new AbortController()
-  const running = run(database, erasure, logger, every_ms, abort.signal)
+  const running = run(database, erasure, logger, every_ms, sweeps, abort.signal)
   return {
     stop: () => {
       abort.abort()
@@ -38,6 +42,7 @@ async function run(
   erasure: Erasure,
   logger: Logger,
   every_ms: number,
+  sweeps: readonly Sweep[],
   signal: AbortSignal,
 ): Promise<void> {
   const positions = new Map<string, PrunePosition>()
@@ -46,6 +51,7 @@ async function run(
       // Spreads the nodes over time, even those that were started together.
       await sleep(every_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
       await applyOnce(database, erasure, logger, positions, signal)
+      for (const sweep of sweeps) await sweep(database, signal)
     } catch (error) {
       if (signal.aborted) return
       logger.warn({ err: describeError(error) }, 'expired sessions could not be deleted; will retry')

@@ -1,0 +1,9 @@
+import type { ModuleRoutes } from '../http/module.js'
+import { blobRoutes } from './blob_routes.js'
+import { Blob } from './blob_schema.js'
+
+export const BLOB_ROUTES: ModuleRoutes = {
+  project: blobRoutes,
+  schemas: [Blob],
+  byte_bodies: ['putBlob'],
+}

@@ -1,0 +1,180 @@
+import { prepared } from '../postgres/statement.js'
+import { storedFunction } from '../postgres/stored_function.js'
+
+/** How long a blob that nothing refers to is kept, and an upload that does not end. */
+const KEPT = "interval '24 hours'"
+
+/** References, and with each a blob, that one transaction deletes at most. */
+export const RELEASED_AT_ONCE_MAX = 16
+/** Bytes of blobs that one transaction deletes at most, a larger blob aside. */
+export const DELETED_BYTES_MAX = 256 * 1024 * 1024
+
+const ADD_CHUNK = `
+  IF p_n = 0 THEN
+    INSERT INTO blobs AS b (project_id, id, bytes, created_at, unreferenced_since) VALUES (p_project, p_id, 0, now(), now());
+  END IF;
+  IF octet_length(p_data) > 0 THEN
+    INSERT INTO blob_chunks AS c (project_id, blob_id, n, data) VALUES (p_project, p_id, p_n, p_data);
+  END IF;`
+
+/**
+ * Adds the next chunk of an upload; the first one begins it. Its commit does not wait for the disk: that of FINISH_BLOB
+ * does, and what was committed before it is then on the disk as well.
+ */
+export const ADD_BLOB_CHUNK = storedFunction(
+  'add_blob_chunk',
+  { p_project: 'uuid', p_id: 'uuid', p_n: 'int', p_data: 'bytea' },
+  `BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);${ADD_CHUNK}
+  RETURN '';
+END`,
+)
+
+/**
+ * Adds the last chunk of an upload and makes it a blob. Answer: `stored`, or `known` where the project has the blob by
+ * now; the upload is then deleted. Null: the upload took so long that it was given up.
+ */
+export const FINISH_BLOB = storedFunction(
+  'finish_blob',
+  { p_project: 'uuid', p_id: 'uuid', p_n: 'int', p_data: 'bytea', p_sha256: 'text', p_bytes: 'bigint' },
+  `BEGIN
+  BEGIN${ADD_CHUNK}
+    UPDATE blobs AS b SET sha256 = p_sha256, bytes = p_bytes WHERE b.project_id = p_project AND b.id = p_id;
+    IF FOUND THEN
+      RETURN 'stored';
+    END IF;
+    RETURN NULL;
+  EXCEPTION WHEN unique_violation THEN
+    DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = p_id;
+    UPDATE blobs AS b SET unreferenced_since = now() WHERE b.project_id = p_project AND b.sha256 = p_sha256 AND b.unreferenced_since IS NOT NULL;
+    PERFORM FROM blobs b WHERE b.project_id = p_project AND b.sha256 = p_sha256 FOR KEY SHARE;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'the blob was deleted meanwhile' USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN 'known';
+  END;
+END`,
+)
+
+/** A blob that is sent again is kept as if it were new. Answer: its bytes; null if there is none. */
+export const TOUCH_BLOB = storedFunction(
+  'touch_blob',
+  { p_project: 'uuid', p_sha256: 'text' },
+  `DECLARE
+  found_bytes bigint;
+BEGIN
+  UPDATE blobs AS b SET unreferenced_since = now() WHERE b.project_id = p_project AND b.sha256 = p_sha256 AND b.unreferenced_since IS NOT NULL;
+  SELECT b.bytes INTO found_bytes FROM blobs b WHERE b.project_id = p_project AND b.sha256 = p_sha256;
+  RETURN found_bytes::text;
+END`,
+)
+
+/** Parameters: $1 project, $2 id of an upload. Its chunks go with it. */
+export const DISCARD_UPLOAD = prepared(
+  'discard_upload',
+  'DELETE FROM blobs AS b WHERE b.project_id = $1 AND b.id = $2 AND b.sha256 IS NULL',
+)
+
+/** Rows: sha256, id, bytes, of those that exist. Parameters: $1 project, $2 hashes. */
+export const FIND_BLOBS = prepared(
+  'find_blobs',
+  'SELECT b.sha256, b.id, b.bytes FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
+)
+
+/** Row: data in hex. Parameters: $1 project, $2 id of the blob, $3 n. */
+export const READ_BLOB_CHUNK = prepared(
+  'read_blob_chunk',
+  "SELECT encode(c.data, 'hex') AS data FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = $2 AND c.n = $3",
+)
+
+/** Adds references of one owner, in whose transaction it runs. Parameters: $1 project, $2 owner, $3 seq, $4 hashes. */
+export const REFER_TO_BLOBS = prepared(
+  'refer_to_blobs',
+  `
+INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
+SELECT $1, $2, $3, h.sha256 FROM unnest($4::text[]) AS h (sha256) ORDER BY h.sha256
+ON CONFLICT DO NOTHING`,
+)
+
+/** Deletes those of some blobs, in `hashes`, that nothing refers to any longer. Their rows are locked by hash. */
+const DELETE_UNREFERENCED = `
+  SELECT array_agg(l.id) INTO locked FROM (
+    SELECT b.id FROM blobs b WHERE b.project_id = p_project AND b.sha256 = ANY (hashes) ORDER BY b.sha256 FOR UPDATE
+  ) l;
+  WITH gone AS (
+    DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = ANY (locked) AND NOT EXISTS (
+      SELECT FROM blob_references r WHERE r.project_id = p_project AND r.sha256 = b.sha256)
+    RETURNING 1 AS one
+  )
+  SELECT count(*) INTO deleted FROM gone;`
+
+/**
+ * Deletes references of some owners, and in the same transaction the blobs that nothing else refers to. Answer: how many
+ * references and how many blobs, separated by a comma.
+ */
+export const RELEASE_BLOBS = storedFunction(
+  'release_blobs',
+  { p_project: 'uuid', p_owners: 'uuid[]', p_references_max: 'int' },
+  `DECLARE
+  hashes text[];
+  locked uuid[];
+  released bigint;
+  deleted bigint;
+BEGIN
+  WITH gone AS (
+    DELETE FROM blob_references AS r WHERE r.project_id = p_project AND r.ctid = ANY (ARRAY(
+      SELECT o.ctid FROM blob_references o WHERE o.project_id = p_project AND o.owner_id = ANY (p_owners) LIMIT p_references_max))
+    RETURNING r.sha256
+  )
+  SELECT count(*), array_agg(DISTINCT g.sha256) INTO released, hashes FROM gone g;
+  IF released = 0 THEN
+    RETURN '0,0';
+  END IF;${DELETE_UNREFERENCED}
+  RETURN released || ',' || deleted;
+END`,
+)
+
+/**
+ * Deletes blobs that nothing has referred to for a day, and uploads that did not end. What is referred to
+ * after all is not looked at again. An append that refers to one at the same moment holds it locked, and it is passed
+ * over. Answer: how many were looked at.
+ */
+export const COLLECT_BLOBS = storedFunction(
+  'collect_blobs',
+  { p_project: 'uuid', p_blobs_max: 'int' },
+  `DECLARE
+  old uuid[];
+BEGIN
+  SELECT array_agg(l.id) INTO old FROM (
+    SELECT b.id FROM blobs b
+    WHERE b.project_id = p_project AND b.unreferenced_since < now() - ${KEPT}
+    ORDER BY b.unreferenced_since LIMIT p_blobs_max FOR UPDATE SKIP LOCKED
+  ) l;
+  IF old IS NULL THEN
+    RETURN 0;
+  END IF;
+  UPDATE blobs AS b SET unreferenced_since = NULL WHERE b.project_id = p_project AND b.id = ANY (old) AND EXISTS (
+    SELECT FROM blob_references r WHERE r.project_id = p_project AND r.sha256 = b.sha256);
+  DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = ANY (old) AND b.unreferenced_since IS NOT NULL;
+  RETURN cardinality(old);
+END`,
+)
+
+/** Rows: project_id. On a cluster it asks all machines. */
+export const FIND_PROJECTS_WITH_OLD_BLOBS = prepared(
+  'find_projects_with_old_blobs',
+  `SELECT b.project_id FROM blobs b WHERE b.unreferenced_since < now() - ${KEPT} GROUP BY b.project_id ORDER BY b.project_id`,
+)
+
+/** Deletes some of a project's blobs, with which it is being erased. Rows: id. Parameters: $1 project, $2 ids, $3 bytes. */
+export const ERASE_BLOBS = prepared(
+  'erase_blobs',
+  `
+WITH erased AS (
+  SELECT b.id FROM (
+    SELECT t.id, sum(t.bytes) OVER (ORDER BY t.id) - t.bytes AS bytes_before
+    FROM blobs t WHERE t.project_id = $1 AND t.id = ANY ($2::uuid[])
+  ) b WHERE b.bytes_before < $3
+)
+DELETE FROM blobs AS d WHERE d.project_id = $1 AND d.id IN (SELECT s.id FROM erased s) RETURNING d.id`,
+)

@@ -1,0 +1,109 @@
+import Type from '#typebox'
+import { byteResponses, responses } from '../contract/responses.js'
+import { NoQuery } from '../contract/schema.js'
+import { reserveBlobBytes } from '../http/admission/quotas.js'
+import { answer } from '../http/answer/answer.js'
+import { answerBytes } from '../http/answer/answer_bytes.js'
+import type { AppServer } from '../http/app_server.js'
+import { receiveBytes } from '../http/request/receive_bytes.js'
+import type { AppParts } from '../http/service_context.js'
+import { BlobHeaders, BlobParams } from './blob_schema.js'
+import {
+  blobTooLarge,
+  findBlob,
+  READ_BYTES,
+  readBlob,
+  STORE_BYTES,
+  storeBlob,
+  touchBlob,
+} from './blob_store.js'
+
+const TAGS = { tags: ['Attachments'] }
+
+/** Blobs of the project: send, and read back. */
+export function blobRoutes(app: AppServer, parts: AppParts): void {
+  // A scope of its own, in which a body is bytes, whatever its type is called.
+  app.register(async (scope: AppServer) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+    putRoute(scope, parts)
+  })
+  getRoute(app)
+}
+
+function putRoute(app: AppServer, { config, usage }: AppParts): void {
+  const { blob_bytes_max } = config
+  app.put(
+    '/blobs/:sha256',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'putBlob',
+        summary: 'Send a blob',
+        description:
+          'The body is the bytes themselves, of any type. If the project has the blob already, it is not read. A blob that no entry refers to is deleted after 24 hours; sending it again begins these anew.',
+        params: BlobParams,
+        querystring: NoQuery,
+        response: responses({
+          status: 201,
+          description: 'The bytes were stored.',
+          data: Type.Ref('Blob'),
+          also: { 200: 'The project has them already.' },
+          errors: ['quota_exceeded', 'payload_too_large', 'unsupported_media_type', 'request_timeout'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { database, project_id } = request
+      const { sha256 } = request.params
+      const known = await touchBlob(database, project_id, sha256)
+      if (known !== undefined) return answer(reply, JSON.stringify({ sha256, bytes: known }))
+      const { source, length } = receiveBytes(request)
+      if (length !== undefined && length > blob_bytes_max) throw blobTooLarge(blob_bytes_max)
+      await request.memory.hold(STORE_BYTES)
+      const room = await reserveBlobBytes(usage, request, length ?? blob_bytes_max)
+      let used = 0
+      try {
+        const stored = await storeBlob(database, project_id, sha256, source, blob_bytes_max)
+        if (!stored.known) used = stored.bytes
+        const { bytes } = stored
+        return answer(reply, JSON.stringify({ sha256, bytes }), stored.known ? 200 : 201)
+      } finally {
+        room?.settle(used)
+      }
+    },
+  )
+}
+
+function getRoute(app: AppServer): void {
+  app.get(
+    '/blobs/:sha256',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'getBlob',
+        summary: 'Read a blob',
+        description: 'The bytes, all or one range of them. HEAD tells how many there are.',
+        params: BlobParams,
+        querystring: NoQuery,
+        headers: BlobHeaders,
+        response: byteResponses(
+          responses({
+            description: 'The bytes.',
+            data: Type.Object({}),
+            errors: ['blob_not_found', 'range_not_satisfiable'],
+          }),
+          { 200: 'The bytes.', 206: 'The range of the bytes.' },
+        ),
+      },
+    },
+    async (request, reply) => {
+      const { database, project_id } = request
+      const blob = await findBlob(database, project_id, request.params.sha256)
+      await request.memory.hold(READ_BYTES)
+      return answerBytes(reply, { ...blob, media_type: 'application/octet-stream' }, (from, to) =>
+        readBlob(database, project_id, blob, from, to),
+      )
+    },
+  )
+}

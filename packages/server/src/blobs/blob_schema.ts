@@ -1,0 +1,26 @@
+import Type from '#typebox'
+import { Strict } from '../contract/schema.js'
+
+export const Sha256 = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  description: 'The SHA-256 of the bytes, as 64 hexadecimal digits in lower case.',
+  examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+})
+
+export const Blob = Type.Object(
+  {
+    sha256: Sha256,
+    bytes: Type.Integer({ minimum: 0, description: 'How many bytes it has.' }),
+  },
+  { $id: 'Blob' },
+)
+
+export const BlobParams = Strict({ sha256: Sha256 })
+
+export const BlobHeaders = Type.Object({
+  range: Type.Optional(
+    Type.String({
+      description: 'One range of bytes, such as `bytes=0-1023`. Several, or another unit, count as none.',
+    }),
+  ),
+})

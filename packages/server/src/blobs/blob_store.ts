@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto'
+import { AnnalsError, notFound } from '../errors.js'
+import { newId } from '../ids.js'
+import type { Queryable } from '../postgres/database.js'
+import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import {
+  ADD_BLOB_CHUNK,
+  DISCARD_UPLOAD,
+  FIND_BLOBS,
+  FINISH_BLOB,
+  READ_BLOB_CHUNK,
+  REFER_TO_BLOBS,
+  TOUCH_BLOB,
+} from './blob_queries.js'
+
+/** Bytes of a chunk; the last one of a blob may have fewer. */
+export const CHUNK_BYTES = 256 * 1024
+/** Memory that storing and reading a blob takes, whatever its size: a chunk as received, as sent, and as text. */
+export const STORE_BYTES = 4 * CHUNK_BYTES
+export const READ_BYTES = 6 * CHUNK_BYTES
+
+const NOTHING = Buffer.alloc(0)
+
+/** A blob of a project. */
+export interface Blob {
+  id: string
+  sha256: string
+  bytes: number
+}
+
+/** How much was stored. `known`: the project has had the blob before, and its bytes were not read to the end. */
+export interface StoredBlob {
+  bytes: number
+  known: boolean
+}
+
+/** The bytes of a blob that the project has, which is now kept as if it were new; undefined if there is none. */
+export async function touchBlob(
+  database: Queryable,
+  project_id: string,
+  sha256: string,
+): Promise<number | undefined> {
+  const [row] = await database.query(TOUCH_BLOB.statement, [project_id, sha256])
+  return row?.answer == null ? undefined : Number(row.answer)
+}
+
+/**
+ * Stores bytes under their hash, a chunk at a time, so that no more than a chunk is in memory. Nobody sees them before the
+ * last one is stored and the hash is right. Two at once may store the same blob; one of them keeps it.
+ *
+ * Inside a transaction, all of it becomes visible with the commit.
+ * @throws AnnalsError invalid_request if the bytes have another hash, payload_too_large, request_timeout
+ */
+export async function storeBlob(
+  database: Queryable,
+  project_id: string,
+  sha256: string,
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  bytes_max = Number.POSITIVE_INFINITY,
+): Promise<StoredBlob> {
+  const upload = { id: newId(), chunks: 0, bytes: 0, hash: createHash('sha256') }
+  try {
+    let last: Buffer = NOTHING
+    for await (const chunk of chunksOf(source)) {
+      if (last.length > 0) {
+        await database.query(ADD_BLOB_CHUNK.statement, [project_id, upload.id, upload.chunks, last])
+        upload.chunks += 1
+      }
+      upload.bytes += chunk.length
+      if (upload.bytes > bytes_max) throw blobTooLarge(bytes_max)
+      upload.hash.update(chunk)
+      last = chunk
+    }
+    const found = upload.hash.digest('hex')
+    if (found !== sha256) throw wrongHash(sha256, found)
+    const parameters = [project_id, upload.id, upload.chunks, last, sha256, upload.bytes]
+    const [row] = await database.query(FINISH_BLOB.statement, parameters)
+    if (!row?.answer) throw givenUp()
+    return { bytes: upload.bytes, known: row.answer === 'known' }
+  } catch (error) {
+    // What cannot be deleted now is deleted by housekeeping.
+    if (upload.chunks > 0) await database.query(DISCARD_UPLOAD, [project_id, upload.id]).catch(() => {})
+    throw isForeignKeyViolation(error) ? givenUp() : error
+  }
+}
+
+/** Those of some blobs that the project has, by their hashes. */
+export async function findBlobs(
+  database: Queryable,
+  project_id: string,
+  hashes: readonly string[],
+): Promise<Map<string, Blob>> {
+  const rows = await database.query(FIND_BLOBS, [project_id, [...new Set(hashes)]])
+  return new Map(
+    rows.map((row) => [row.sha256!, { id: row.id!, sha256: row.sha256!, bytes: Number(row.bytes) }]),
+  )
+}
+
+/** @throws AnnalsError blob_not_found */
+export async function findBlob(database: Queryable, project_id: string, sha256: string): Promise<Blob> {
+  const blob = (await findBlobs(database, project_id, [sha256])).get(sha256)
+  if (!blob) throw notFound('blob')
+  return blob
+}
+
+/**
+ * The bytes from `from` to before `to`, a chunk at a time. @throws Error when the blob is deleted meanwhile: what was read
+ * cannot be completed
+ */
+export async function* readBlob(
+  database: Queryable,
+  project_id: string,
+  blob: Blob,
+  from = 0,
+  to = blob.bytes,
+): AsyncGenerator<Buffer> {
+  for (let at = from; at < to; ) {
+    const n = Math.floor(at / CHUNK_BYTES)
+    const [row] = await database.query(READ_BLOB_CHUNK, [project_id, blob.id, n])
+    if (!row) throw new Error('a blob was deleted while it was read')
+    const start = n * CHUNK_BYTES
+    const data = Buffer.from(row.data!, 'hex').subarray(at - start, to - start)
+    yield data
+    at += data.length
+  }
+}
+
+/**
+ * Keeps blobs for an owner of another kind than a session: call it in the transaction that stores the owner. Its table
+ * has a key `id` and no more is to be done: the references go with the owner, and with the last one the blob.
+ * @throws a foreign key violation if the project does not have a blob
+ */
+export async function referToBlobs(
+  connection: Queryable,
+  project_id: string,
+  owner_id: string,
+  hashes: readonly string[],
+  seq = 0,
+): Promise<void> {
+  await connection.query(REFER_TO_BLOBS, [project_id, owner_id, seq, [...hashes]])
+}
+
+/**
+ * Cuts a stream into chunks of the same size; the last one may be shorter. A chunk is overwritten by the next but one: two
+ * buffers serve for all, however long the stream is.
+ */
+async function* chunksOf(source: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
+  let chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  let other = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  let length = 0
+  for await (const piece of source) {
+    for (let at = 0; at < piece.length; ) {
+      const copied = piece.copy(chunk, length, at)
+      at += copied
+      length += copied
+      if (length < CHUNK_BYTES) continue
+      yield chunk
+      ;[chunk, other] = [other, chunk]
+      length = 0
+    }
+  }
+  if (length > 0) yield chunk.subarray(0, length)
+}
+
+export function blobTooLarge(bytes_max: number): AnnalsError {
+  return new AnnalsError('payload_too_large', `A blob may have ${bytes_max} bytes. Send a smaller one.`)
+}
+
+function wrongHash(given: string, found: string): AnnalsError {
+  return new AnnalsError(
+    'invalid_request',
+    `The SHA-256 of the body is ${found}, not ${given} as the path says. Nothing was stored.`,
+  )
+}
+
+function givenUp(): AnnalsError {
+  return new AnnalsError(
+    'request_timeout',
+    'The upload took so long that it was given up. Nothing was stored: send it again, faster.',
+  )
+}
