@@ -6,7 +6,11 @@ const SERVICE_PATHS = [
   '/admin',
   '/metrics',
   '/console/data',
+  '/console/api',
+  '/console/admin/v1',
+  '/console/access',
   '/console/sign_in',
+  '/console/sign_out',
   '/console/demo.json',
 ]
 

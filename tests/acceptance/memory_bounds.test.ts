@@ -79,7 +79,6 @@ describe('a process with little memory lives, keeps to its bound, and serves ano
 
   it('1,000 bodies of a mebibyte less one byte that never end, without a key', async () => {
     const paths = ['/console/sign_in', '/admin/v1/projects', '/api/v1/session', '/nowhere']
-    // The console's sign-in is there with an embedded database only; else its path takes no POST.
     await expectBodiesBounded(paths, undefined, [401, 404, 405, 413, 503])
   }, 60_000)
 

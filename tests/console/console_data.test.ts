@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
-import { issueToken } from '../harness/tokens.ts'
 
 const service = useService()
 let api: ApiClient
@@ -56,19 +55,6 @@ describe('the page of the console', () => {
 })
 
 describe('what the console reads beside the API', () => {
-  it('tells what a token opens', async () => {
-    const project = await service.newProject()
-    const { token } = await issueToken(service.adminClient(), project.id, {
-      name: 'reader',
-      scopes: ['read'],
-    })
-    const reader = await service.newClient({ token })
-    const access = expectOk(await reader.request('GET', '/console/data/access'))
-    expect(access).toEqual({ project_id: project.id, project: project.name, scopes: ['read'] })
-    expectOk(await reader.request('POST', '/console/data/sign_out'))
-    expectOk(await reader.listSessions())
-  })
-
   it('has how many entries sessions have, and what their users are called', async () => {
     const { id, user_id } = expectOk(await api.createSession({ user: 'ada' }), 201)
     expectOk(await api.appendEvent(id, { type: 'note', data: {} }))
@@ -86,7 +72,7 @@ describe('what the console reads beside the API', () => {
     expect(expectOk(await stranger.request('GET', '/console/data/identifiers', { query }))).toEqual({
       items: [],
     })
-    for (const path of ['access', 'heads', 'identifiers', 'over_time'])
+    for (const path of ['heads', 'identifiers', 'over_time'])
       expectError(await service.rawClient().request('GET', `/console/data/${path}`), 401, 'unauthorized')
   })
 
@@ -130,10 +116,16 @@ describe('what the console reads beside the API', () => {
   })
 })
 
-describe('signing in by a link', () => {
-  it('is not offered where the database is not the service’s own', async () => {
-    const answer = await service.rawClient().request('POST', '/console/sign_in', { body: { code: 'x' } })
-    expect(answer.status).toBe(405)
+describe('the address of the service', () => {
+  it('leads a browser to the console, and tells a program that there is nothing', async () => {
+    const visitor = service.rawClient()
+    const shown = await visitor.request('GET', '/', { headers: { accept: 'text/html,*/*' } })
+    expect(shown.status).toBe(302)
+    expect(shown.headers.location).toBe('/console')
+    expectError(await visitor.request('GET', '/'), 404, 'route_not_found')
+  })
+
+  it('prints no link at the start where the database is not the service’s own', () => {
     expect(service.node.lines.join('\n')).not.toContain('#code=')
   })
 })

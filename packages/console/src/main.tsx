@@ -13,6 +13,7 @@ import './styles/lists.css'
 import './styles/session.css'
 import './styles/entry.css'
 import './styles/message.css'
+import './styles/code.css'
 import './styles/json.css'
 import './styles/pages.css'
 

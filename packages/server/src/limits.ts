@@ -38,3 +38,8 @@ export const IDEMPOTENCY_KEPT_HOURS = 48
 export const RETENTION_DAYS_MAX = 36_500
 /** Largest quota: the largest integer that every JSON parser reads exactly. */
 export const QUOTA_MAX = Number.MAX_SAFE_INTEGER
+
+/** A session of the console ends when nobody has used it for this long. */
+export const CONSOLE_IDLE_HOURS_MAX = 12
+/** It ends after this long in any case. */
+export const CONSOLE_SESSION_DAYS_MAX = 30

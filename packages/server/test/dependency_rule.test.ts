@@ -100,7 +100,18 @@ const MAY_IMPORT: Record<string, string[]> = {
     ],
     ...TOOLS,
   ],
-  cli: ['service', 'cluster', 'doctor', 'lifecycle', 'log', 'projects', 'sessions', 'users', ...TOOLS],
+  cli: [
+    'service',
+    'cluster',
+    'console_api',
+    'doctor',
+    'lifecycle',
+    'log',
+    'projects',
+    'sessions',
+    'users',
+    ...TOOLS,
+  ],
 }
 
 /** Packages that belong to one concern, and the layers that may know of it. */

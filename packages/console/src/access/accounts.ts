@@ -1,27 +1,25 @@
-/** A project that this tab may open. */
+/** A project that this browser has signed in to. Its token is in a cookie, which no script can read. */
 export interface Account {
-  token: string
   project_id: string
   project: string
   scopes: string[]
 }
 
-/** The tab's sign-ins. They are kept only for the tab, and dropped when it is closed. */
+/** What this browser has signed in to. Another tab has the same. */
 export interface Accounts {
   open: Account[]
-  /** The current project. */
+  /** The current project of this tab. */
   active: string | undefined
-  admin_token: string | undefined
+  is_admin: boolean
 }
 
-const KEY = 'annals.accounts'
-export const NOBODY: Accounts = { open: [], active: undefined, admin_token: undefined }
+const ACTIVE = 'annals.project'
 
 export type Change =
   | { do: 'open'; account: Account }
   | { do: 'show'; project_id: string }
   | { do: 'close'; project_id: string }
-  | { do: 'administrate'; admin_token: string | undefined }
+  | { do: 'administrate'; is_admin: boolean }
 
 /** The accounts after a change. */
 export function changed(accounts: Accounts, change: Change): Accounts {
@@ -38,18 +36,21 @@ export function changed(accounts: Accounts, change: Change): Accounts {
       return { ...accounts, open, active }
     }
     case 'administrate':
-      return { ...accounts, admin_token: change.admin_token }
+      return { ...accounts, is_admin: change.is_admin }
   }
 }
 
-export function readAccounts(): Accounts {
-  try {
-    return { ...NOBODY, ...JSON.parse(sessionStorage.getItem(KEY) ?? '{}') }
-  } catch {
-    return NOBODY
-  }
+/** The accounts of a tab that was just opened: it shows the project that this tab, or else any tab, showed last. */
+export function accountsOf({ projects, is_admin }: { projects: Account[]; is_admin: boolean }): Accounts {
+  const kept = [sessionStorage.getItem(ACTIVE), localStorage.getItem(ACTIVE)]
+  const active = kept.find((id) => projects.some(({ project_id }) => project_id === id))
+  return { open: projects, active: active ?? projects[0]?.project_id, is_admin }
 }
 
-export function keepAccounts(accounts: Accounts): void {
-  sessionStorage.setItem(KEY, JSON.stringify(accounts))
+/** Keeps which project the tab shows: its id, which is no secret. */
+export function keepActive({ active }: Accounts): void {
+  for (const storage of [sessionStorage, localStorage]) {
+    if (active === undefined) storage.removeItem(ACTIVE)
+    else storage.setItem(ACTIVE, active)
+  }
 }

@@ -1,13 +1,24 @@
 import { Annals, AnnalsError } from '@annals/client'
 import { parseAnswer } from '@annals/messages/json'
+import type { Account } from './accounts.ts'
 
 const ATTEMPT_MS_MAX = 20_000
+/** Goes with every request of the console, and says which session it is for; other pages cannot send it. */
+const OPENS = 'x-annals-console'
+/** Opens the operator's API. */
+export const ADMIN = 'admin'
 
-/** A client of the service that serves this page. */
-export function clientFor(token: string): Annals {
+/** A client of the service that serves this page. The browser adds the session's cookie below /console. */
+export function clientFor(project_id: string): Annals {
   return new Annals({
-    url: location.origin,
-    token,
+    url: `${location.origin}/console`,
+    token: 'in-the-cookie',
+    fetch: (input, init) => {
+      const headers = new Headers(init?.headers)
+      headers.delete('authorization')
+      headers.set(OPENS, project_id)
+      return fetch(input, { ...init, headers })
+    },
     parse: parseAnswer,
     retries: 2,
     timeout_ms: ATTEMPT_MS_MAX,
@@ -16,7 +27,8 @@ export function clientFor(token: string): Annals {
 
 interface Request {
   method?: string
-  token?: string | undefined
+  /** The project whose session it needs, or ADMIN. */
+  opens?: string
   body?: object
   signal?: AbortSignal | undefined
 }
@@ -24,10 +36,9 @@ interface Request {
 /** Requests what is not part of a project's API. @throws AnnalsError */
 export async function ask<Data>(
   path: string,
-  { method = 'GET', token, body, signal }: Request = {},
+  { method = 'GET', opens = 'none', body, signal }: Request = {},
 ): Promise<Data> {
-  const headers = new Headers()
-  if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+  const headers = new Headers({ [OPENS]: opens })
   if (body) headers.set('content-type', 'application/json')
   const limit = AbortSignal.timeout(ATTEMPT_MS_MAX)
   const response = await fetch(path, {
@@ -46,19 +57,17 @@ export async function ask<Data>(
   throw new AnnalsError({ status, error: answer.error ?? 'unexpected_answer', message })
 }
 
-/** What a token gives access to. */
-export interface Access {
-  project_id: string
-  project: string
-  scopes: string[]
+/** What this browser has signed in to. Asking for it also puts off the end of these sessions. */
+export function readAccess(): Promise<{ projects: Account[]; is_admin: boolean }> {
+  return ask('/console/access')
 }
 
-export function readAccess(token: string): Promise<Access> {
-  return ask('/console/data/access', { token })
+/** Signs in with a link's code, an API key or the admin token. */
+export function signIn(body: { code: string } | { token: string }): Promise<Account | { is_admin: true }> {
+  return ask('/console/sign_in', { method: 'POST', body })
 }
 
-/** Exchanges the code of the printed link for a token. */
-export async function exchangeCode(code: string): Promise<string> {
-  const { token } = await ask<{ token: string }>('/console/sign_in', { method: 'POST', body: { code } })
-  return token
+/** Signs out of a project, or of ADMIN. */
+export function signOut(of: string): Promise<void> {
+  return ask('/console/sign_out', { method: 'POST', body: { of } })
 }

@@ -1,10 +1,10 @@
 import { AnnalsError } from '@annals/client'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { navigate, useAddress, withQuery } from '../address/address.ts'
+import { navigate, pathHere, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { useAccounts } from './project_context.tsx'
-import { ask, exchangeCode, readAccess } from './service.ts'
+import { signIn } from './service.ts'
 
 const KEY_REFUSED =
   'This key is not valid, or it was revoked. Check that you copied all of it, or create another one.'
@@ -13,7 +13,6 @@ const KEY_REFUSED =
 export function SignIn() {
   usePageTitle('Sign in')
   const { accounts, change } = useAccounts()
-  const { path, query } = useAddress()
   const [failure, setFailure] = useState<string>()
   const [is_busy, setBusy] = useState(() => location.hash.startsWith('#code='))
   const tried = useRef(false)
@@ -29,8 +28,13 @@ export function SignIn() {
       setBusy(false)
     }
   }
-  const open = async (token: string) =>
-    change({ do: 'open', account: { token, ...(await readAccess(token)) } })
+  /** The service tells whether it was a project's key or the admin token. */
+  const open = async (given: { code: string } | { token: string }) => {
+    const opened = await signIn(given)
+    if (!('is_admin' in opened)) return change({ do: 'open', account: opened })
+    change({ do: 'administrate', is_admin: true })
+    navigate('/admin', { replace: true })
+  }
 
   useEffect(() => {
     if (!location.hash.startsWith('#code=') || tried.current) return
@@ -38,7 +42,7 @@ export function SignIn() {
     const code = location.hash.slice('#code='.length)
     // Removed from the address first, so that it is not copied, or kept in the browser's history.
     history.replaceState(null, '', location.pathname + location.search)
-    void run(async () => open(await exchangeCode(code)))
+    void run(() => open({ code }))
   })
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -46,24 +50,10 @@ export function SignIn() {
     const token = String(new FormData(event.currentTarget).get('token') ?? '').trim()
     if (token === '') return setFailure('Paste an API key first.')
     void run(async () => {
-      await openAny(token)
-      const { sign_in: _, ...rest } = Object.fromEntries(query)
-      navigate(withQuery(path === '/' ? '/sessions' : path, rest), { replace: true })
+      await open({ token })
+      const { sign_in: _, ...rest } = Object.fromEntries(new URLSearchParams(location.search))
+      navigate(withQuery(pathHere() === '/' ? '/sessions' : pathHere(), rest), { replace: true })
     })
-  }
-  /** Accepts a project's key or the admin token, without asking which it is. */
-  const openAny = async (token: string) => {
-    try {
-      await open(token)
-    } catch (error) {
-      if (!(error instanceof AnnalsError) || error.status !== 401) throw error
-      await ask('/admin/v1/projects', { token }).catch(() => {
-        // The service's message about a missing header is meant for programmers.
-        throw new AnnalsError({ status: 401, error: error.error, message: KEY_REFUSED })
-      })
-      change({ do: 'administrate', admin_token: token })
-      navigate('/admin', { replace: true })
-    }
   }
   return (
     <main className="sign-in">
@@ -88,9 +78,10 @@ export function SignIn() {
           {failure}
         </p>
         <p className="hint">
-          The key is kept only for this tab. The first start of Annals prints a key; with its embedded
-          database, every start also prints a link that signs you in. <code>npx annals token create</code>{' '}
-          creates another key. Enter the admin token to manage keys and projects.
+          You stay signed in on this browser until you sign out or do not use the console for 12 hours; the
+          key itself is not kept. <code>npx annals console</code> prints a link that signs you in, and{' '}
+          <code>npx annals token create</code> creates a key. Enter the admin token to manage keys and
+          projects.
         </p>
         {accounts.open.length > 0 && <Link to="/sessions">Back without adding a project</Link>}
       </form>
@@ -100,8 +91,7 @@ export function SignIn() {
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof AnnalsError)) return String(error)
-  if (error.error === 'route_not_found')
-    return 'Sign-in links work only if Annals runs on your machine with its embedded database. Use an API key.'
+  if (error.status === 401 && !error.message.startsWith('This link')) return KEY_REFUSED
   if (error.error === 'insufficient_scope')
     return 'This key cannot read. The console needs a key with the scope "read".'
   return error.message

@@ -18,6 +18,11 @@ export function useAddress(): Address {
   }, [text])
 }
 
+/** The current path below /console. */
+export function pathHere(): string {
+  return location.pathname.slice(BASE.length) || '/'
+}
+
 /** Navigates to a path below /console, with its query. `replace` adds no history entry. */
 export function navigate(to: string, { replace = false } = {}): void {
   if (BASE + to === location.pathname + location.search) return

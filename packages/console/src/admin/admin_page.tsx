@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useAccounts } from '../access/project_context.tsx'
-import { ask } from '../access/service.ts'
+import { ADMIN, ask } from '../access/service.ts'
 import { Link } from '../address/link.tsx'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
@@ -21,8 +21,7 @@ export interface AdminProject {
 export function AdminPage() {
   usePageTitle('Keys and projects')
   const { accounts } = useAccounts()
-  const token = accounts.admin_token
-  if (token === undefined) {
+  if (!accounts.is_admin) {
     return (
       <Empty title="Keys and projects need the admin token" is_page>
         <p>
@@ -35,22 +34,23 @@ export function AdminPage() {
       </Empty>
     )
   }
-  return <Projects token={token} />
+  return <Projects />
 }
 
-function Projects({ token }: { token: string }) {
+function Projects() {
   const queries = useQueryClient()
   const [secret, setSecret] = useState<{ of: string; token: string }>()
   const [erased, setErased] = useState<AdminProject>()
   const projects = useQuery({
     queryKey: ['admin', 'projects'],
-    queryFn: ({ signal }) => ask<{ items: AdminProject[] }>('/admin/v1/projects', { token, signal }),
+    queryFn: ({ signal }) =>
+      ask<{ items: AdminProject[] }>('/console/admin/v1/projects', { opens: ADMIN, signal }),
   })
   const refresh = () => queries.invalidateQueries({ queryKey: ['admin'] })
   const create = async (name: string) => {
-    const made = await ask<{ project: AdminProject; token: string }>('/admin/v1/projects', {
+    const made = await ask<{ project: AdminProject; token: string }>('/console/admin/v1/projects', {
       method: 'POST',
-      token,
+      opens: ADMIN,
       body: { name },
     })
     setSecret({ of: `project ${name}`, token: made.token })
@@ -87,7 +87,7 @@ function Projects({ token }: { token: string }) {
               Erase project…
             </button>
           </header>
-          <ProjectKeys project={project} admin_token={token} onSecret={setSecret} />
+          <ProjectKeys project={project} onSecret={setSecret} />
         </section>
       ))}
       <ConfirmDialog
@@ -97,7 +97,7 @@ function Projects({ token }: { token: string }) {
         action="Erase the project"
         onClose={() => setErased(undefined)}
         run={async () => {
-          await ask(`/admin/v1/projects/${erased!.id}`, { method: 'DELETE', token })
+          await ask(`/console/admin/v1/projects/${erased!.id}`, { method: 'DELETE', opens: ADMIN })
           await refresh()
         }}
       >

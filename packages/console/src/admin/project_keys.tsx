@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ask } from '../access/service.ts'
+import { ADMIN, ask } from '../access/service.ts'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
@@ -19,24 +19,23 @@ interface Key {
 /** The API keys of a project: list, create, revoke. */
 export function ProjectKeys(props: {
   project: AdminProject
-  admin_token: string
   onSecret: (secret: { of: string; token: string }) => void
 }) {
-  const { project, admin_token, onSecret } = props
+  const { project, onSecret } = props
   const queries = useQueryClient()
   const [is_read_only, setReadOnly] = useState(false)
   const [revoked, setRevoked] = useState<Key>()
-  const path = `/admin/v1/projects/${project.id}/tokens`
+  const path = `/console/admin/v1/projects/${project.id}/tokens`
   const keys = useQuery({
     queryKey: ['admin', 'keys', project.id],
-    queryFn: ({ signal }) => ask<{ items: Key[] }>(path, { token: admin_token, signal }),
+    queryFn: ({ signal }) => ask<{ items: Key[] }>(path, { opens: ADMIN, signal }),
   })
   const refresh = () => queries.invalidateQueries({ queryKey: ['admin', 'keys', project.id] })
   const create = async (name: string) => {
     const scopes = is_read_only ? ['read'] : ['read', 'write']
     const { token } = await ask<{ token: string }>(path, {
       method: 'POST',
-      token: admin_token,
+      opens: ADMIN,
       body: { name, scopes },
     })
     onSecret({ of: `${project.name}, ${name}`, token })
@@ -110,7 +109,7 @@ export function ProjectKeys(props: {
         action="Revoke the key"
         onClose={() => setRevoked(undefined)}
         run={async () => {
-          await ask(`${path}/${revoked!.id}`, { method: 'DELETE', token: admin_token })
+          await ask(`${path}/${revoked!.id}`, { method: 'DELETE', opens: ADMIN })
           await refresh()
         }}
       >

@@ -78,13 +78,13 @@ interface Head {
 
 /** Data of a session that the API's list lacks: read for a whole page when one of its rows is visible. */
 export function useFacts(session: Session, page: Session[]): { user?: string; entries?: number } {
-  const { token, project_id } = useProject()
+  const { project_id } = useProject()
   const user = useIdentifier(session.user_id, page)
   const { data } = useQuery({
     queryKey: [project_id, 'heads', headsKey(page)],
     queryFn: async () => {
       const path = `/console/data/heads?ids=${page.map(({ id }) => id)}`
-      const { items } = await ask<{ items: Head[] }>(path, { token })
+      const { items } = await ask<{ items: Head[] }>(path, { opens: project_id })
       return new Map(items.map((head) => [head.session_id, head.last_seq]))
     },
     structuralSharing: false,
@@ -98,13 +98,15 @@ export function useIdentifier(
   user_id: string | null,
   page: Array<{ user_id: string | null }> = [{ user_id }],
 ): string | undefined {
-  const { token, project_id } = useProject()
+  const { project_id } = useProject()
   const ids = idsKey(page)
   const { data } = useQuery({
     queryKey: [project_id, 'identifiers', ids],
     queryFn: async () => {
       const path = `/console/data/identifiers?ids=${ids}`
-      const { items } = await ask<{ items: Array<{ id: string; identifier: string }> }>(path, { token })
+      const { items } = await ask<{ items: Array<{ id: string; identifier: string }> }>(path, {
+        opens: project_id,
+      })
       return new Map(items.map(({ id, identifier }) => [id, identifier]))
     },
     enabled: ids !== '',
@@ -140,13 +142,13 @@ export interface OverTime {
 }
 
 export function useOverTime({ user, filter }: SessionsView) {
-  const { token, project_id } = useProject()
+  const { project_id } = useProject()
   const query = new URLSearchParams()
   if (user) query.set('user', user)
   if (Object.keys(filter).length > 0) query.set('filter_by_configs', JSON.stringify(filter))
   return useQuery({
     queryKey: [project_id, 'over_time', String(query)],
-    queryFn: ({ signal }) => ask<OverTime>(`/console/data/over_time?${query}`, { token, signal }),
+    queryFn: ({ signal }) => ask<OverTime>(`/console/data/over_time?${query}`, { opens: project_id, signal }),
     placeholderData: untilAnswered(project_id),
     refetchInterval: 30_000,
   })

@@ -1,8 +1,9 @@
 import { useContext } from 'react'
 import { ProjectContext, useAccounts } from '../access/project_context.tsx'
-import { ask } from '../access/service.ts'
+import { ADMIN, signOut } from '../access/service.ts'
 import { navigate } from '../address/address.ts'
 import { Menu, MenuItem } from '../parts/menu.tsx'
+import { say } from '../parts/notice.tsx'
 
 /** Switches between open projects, adds one, signs out. */
 export function ProjectSwitcher() {
@@ -12,12 +13,20 @@ export function ProjectSwitcher() {
     change({ do: 'show', project_id })
     navigate('/sessions')
   }
-  const signOut = () => {
-    // This revokes a key that came from a sign-in link; other keys are left alone.
-    if (project) void ask('/console/data/sign_out', { method: 'POST', token: project.token }).catch(() => {})
+  const leave = async () => {
+    try {
+      await signOut(project?.project_id ?? ADMIN)
+    } catch (error) {
+      // The cookie is still there: nobody may believe to have signed out.
+      return say(`Not signed out: ${(error as Error).message}`)
+    }
     if (project) change({ do: 'close', project_id: project.project_id })
-    else change({ do: 'administrate', admin_token: undefined })
+    else change({ do: 'administrate', is_admin: false })
     navigate('/')
+  }
+  const leaveAdministration = async () => {
+    await signOut(ADMIN)
+    change({ do: 'administrate', is_admin: false })
   }
   const others = accounts.open.filter(({ project_id }) => project_id !== project?.project_id)
   return (
@@ -37,12 +46,10 @@ export function ProjectSwitcher() {
         </MenuItem>
       ))}
       <MenuItem onChoose={() => navigate('/sessions?sign_in=1')}>Add a project or the admin token…</MenuItem>
-      {accounts.admin_token && project && (
-        <MenuItem onChoose={() => change({ do: 'administrate', admin_token: undefined })}>
-          Forget the admin token
-        </MenuItem>
+      {accounts.is_admin && project && (
+        <MenuItem onChoose={() => void leaveAdministration()}>Sign out of administration</MenuItem>
       )}
-      <MenuItem onChoose={signOut}>Sign out of {project?.project ?? 'administration'}</MenuItem>
+      <MenuItem onChoose={() => void leave()}>Sign out of {project?.project ?? 'administration'}</MenuItem>
     </Menu>
   )
 }

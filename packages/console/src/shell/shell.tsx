@@ -24,7 +24,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const project = useContext(ProjectContext)
   const [helps, setHelps] = useState(false)
   useShortcuts(VIEWS, () => setHelps(true))
-  const views = VIEWS.filter(({ to }) => (to === '/admin' ? accounts.admin_token : project))
+  const views = VIEWS.filter(({ to }) => (to === '/admin' ? accounts.is_admin : project))
   const active = path === '/' ? '/sessions' : `/${path.split('/')[1]}`
   return (
     <div className="shell">

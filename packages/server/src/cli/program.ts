@@ -25,6 +25,7 @@ import { verifyCommand } from './database/verify.js'
 import { demoCommand } from './demo/demo.js'
 import { EXIT_CODES } from './exit_codes.js'
 import { commandMeant } from './meant_command.js'
+import { consoleCommand } from './service/console.js'
 import { openapiCommand } from './service/openapi.js'
 import { serveCommand } from './service/serve.js'
 import { commandLine } from './terminal/command_name.js'
@@ -52,6 +53,7 @@ export function annalsProgram(): Command {
     .addCommand(mcpCommand())
     .commandsGroup('The service and its database:')
     .addCommand(serveCommand())
+    .addCommand(consoleCommand())
     .addCommand(demoCommand())
     .addCommand(migrateCommand())
     .addCommand(distributeCommand())

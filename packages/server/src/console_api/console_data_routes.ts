@@ -1,14 +1,12 @@
 import Type from '#typebox'
-import { NoQuery, Strict, UserIdentifier } from '../contract/schema.js'
+import { Strict, UserIdentifier } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
-import { bearerToken } from '../http/admission/authenticate.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { parseId } from '../ids.js'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import { countOverTime, readHeads, readIdentifiers } from './console_figures.js'
-import { endConsoleKey, nameOfProject } from './sign_in.js'
 
 const IdsQuery = Strict({ ids: Type.String({ minLength: 1 }) })
 
@@ -17,7 +15,7 @@ const OverTimeQuery = Strict({
   filter_by_configs: Type.Optional(Type.String()),
 })
 
-// A read-only key may see all of it, and sign out.
+// A read-only key may see all of it.
 const READ = { config: { scope: 'read' } } as const
 
 /**
@@ -25,12 +23,6 @@ const READ = { config: { scope: 'read' } } as const
  * the console, its only caller.
  */
 export function consoleDataRoutes(app: AppServer): void {
-  app.get('/access', { ...READ, schema: { hide: true, querystring: NoQuery } }, async (request, reply) => {
-    const { project_id } = request
-    const name = await nameOfProject(request.database, project_id)
-    return answer(reply, JSON.stringify({ project_id, project: name, scopes: [...request.grant!.scopes] }))
-  })
-
   app.get('/heads', { ...READ, schema: { hide: true, querystring: IdsQuery } }, async (request, reply) =>
     answer(
       reply,
@@ -60,11 +52,6 @@ export function consoleDataRoutes(app: AppServer): void {
       )
     },
   )
-
-  app.post('/sign_out', { ...READ, schema: { hide: true, querystring: NoQuery } }, async (request, reply) => {
-    await endConsoleKey(request.database, request.project_id, bearerToken(request)!)
-    return answer(reply, '{}')
-  })
 }
 
 /** @throws AnnalsError invalid_request */

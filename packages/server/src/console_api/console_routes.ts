@@ -2,17 +2,13 @@ import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import serveFiles from '@fastify/static'
 import type { FastifyReply } from 'fastify'
-import Type from '#typebox'
-import { isLoopback, signsInByCode } from '../configuration/exposure.js'
-import { NoQuery, Strict } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { authenticate } from '../http/admission/authenticate.js'
-import { answer } from '../http/answer/answer.js'
 import { NO_SNIFFING } from '../http/answer/security_headers.js'
 import type { AppServer } from '../http/app_server.js'
 import type { AppParts } from '../http/service_context.js'
 import { consoleDataRoutes } from './console_data_routes.js'
-import { exchangeSignInCode } from './sign_in.js'
+import { sessionRoutes } from './session_routes.js'
 
 // Built by packages/console into this package.
 const FILES = fileURLToPath(new URL('../console/', import.meta.url))
@@ -49,6 +45,12 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
       .header('cache-control', 'no-cache')
       .send(page)
 
+  // A person who opens the service's address means the console; a program gets the answer of any unknown path.
+  app.get('/', { schema: { hide: true } }, async ({ headers }, reply) => {
+    if (headers.accept?.includes('text/html')) return reply.redirect('/console')
+    throw new AnnalsError('route_not_found', 'There is no GET /. See /docs for all operations.')
+  })
+
   app.get('/console', { schema: { hide: true } }, async (_request, reply) => sendPage(reply))
   // Every view has its own address, and all of them serve the same page.
   app.get('/console/*', { schema: { hide: true } }, async (_request, reply) => sendPage(reply))
@@ -73,33 +75,13 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
         void reply.headers({ ...NO_SNIFFING, 'cross-origin-resource-policy': 'same-origin' }),
     })
   }
-  if (signsInByCode(parts.config)) signInRoute(app, parts)
+  sessionRoutes(app, parts)
   await app.register(
     async (authenticated: AppServer) => {
       authenticate(authenticated, parts)
       consoleDataRoutes(authenticated)
     },
     { prefix: '/console/data' },
-  )
-}
-
-/** A caller who signs in has no key yet, so little may be sent. */
-const SIGN_IN_BYTES_MAX = 1_024
-
-/** Exchanges the code of the link that the start printed for an API key. */
-function signInRoute(app: AppServer, { database }: AppParts): void {
-  const body = Strict({ code: Type.String({ minLength: 1, maxLength: 128 }) })
-  app.post(
-    '/console/sign_in',
-    { bodyLimit: SIGN_IN_BYTES_MAX, schema: { hide: true, querystring: NoQuery, body } },
-    async (request, reply) => {
-      // Another host name may point here by a stranger's DNS; it is not ours.
-      if (!isLoopback(request.hostname.replace(/^\[|\]$/g, ''))) {
-        throw new AnnalsError('unauthorized', 'The link works on 127.0.0.1 and localhost only.')
-      }
-      const token = await exchangeSignInCode(database.of('sign_in'), request.body.code)
-      return answer(reply, JSON.stringify({ token }))
-    },
   )
 }
 

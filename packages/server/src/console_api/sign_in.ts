@@ -1,55 +1,82 @@
 import { randomBytes } from 'node:crypto'
 import { AnnalsError } from '../errors.js'
+import { CONSOLE_IDLE_HOURS_MAX } from '../limits.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import { FIND_PROJECT } from '../projects/project_queries.js'
 import { findProject, storeToken } from '../projects/projects.js'
+import type { Grant } from '../projects/tokens/key_look_ups.js'
+import { SCOPES, type Scope } from '../projects/tokens/scope.js'
 import { hashToken, mintToken } from '../projects/tokens/token.js'
-import { END_CONSOLE_KEY, FORGET_EXPIRED_SIGN_INS, TAKE_SIGN_IN_CODE } from './sign_in_queries.js'
+import { END_SESSION, FORGET_EXPIRED_SIGN_INS, RENEW_SESSION, TAKE_SIGN_IN_CODE } from './sign_in_queries.js'
 
-/** How long the printed link works. */
+/** How long a link works. */
 export const CODE_MINUTES_MAX = 15
-/** How long the key of a tab that signed in by the link is valid. */
-const KEY_HOURS_MAX = 12
 const CODE_BYTES = 32
 
 const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
 
+/** A session of the console. `token` goes into the browser's cookie and nowhere else. */
+export interface ConsoleSession {
+  project_id: string
+  scopes: readonly string[]
+  token: string
+}
+
 /**
- * Creates a code that opens the console on the project `default`, once. Like a token it is stored as a hash, so any
- * process on the database accepts it, and it survives a restart, but not its expiry.
+ * Creates a code that opens the console on a project, given its name or id, once. Like a token it is stored as a hash, so any process on the
+ * database accepts it, and it survives a restart, but not its expiry. @throws AnnalsError project_not_found
  */
-export async function createSignInCode(database: Queryable): Promise<string> {
+export async function createSignInCode(database: Queryable, project: string): Promise<string> {
   await database.query(FORGET_EXPIRED_SIGN_INS, [])
   const code = randomBytes(CODE_BYTES).toString('base64url')
   const request = { name: 'sign-in code', scopes: [], expires_at: minutesFromNow(CODE_MINUTES_MAX) }
-  await storeToken(database, await findProject(database, 'default'), code, request, 'sign_in_code')
+  await storeToken(database, await findProject(database, project), code, request, 'sign_in_code')
   return code
 }
 
 /**
- * Exchanges a code for an API key. If several callers bring the same code, only one gets a key: the statement that
+ * Exchanges a code for a session. If several callers bring the same code, only one gets a session: the statement that
  * finds the code deletes it, and hashes are compared. @throws AnnalsError unauthorized
  */
-export async function exchangeSignInCode(database: Database, code: string): Promise<string> {
+export async function beginSessionByCode(database: Database, code: string): Promise<ConsoleSession> {
   return database.transaction(async (connection) => {
     const [taken] = await connection.query(TAKE_SIGN_IN_CODE, [hashToken(code)])
     if (!taken) {
       throw new AnnalsError(
         'unauthorized',
-        `This link has been used or is older than ${CODE_MINUTES_MAX} minutes. Start Annals again for a new one, or sign in with an API key.`,
+        `This link has been used or is older than ${CODE_MINUTES_MAX} minutes. \`npx annals console\` prints a new one; or sign in with an API key.`,
       )
     }
-    const token = mintToken()
-    const expires_at = minutesFromNow(KEY_HOURS_MAX * 60)
-    const request = { name: 'console', scopes: ['read', 'write'] as const, expires_at }
-    await storeToken(connection, taken.project_id!, token, request, 'console')
-    return token
+    return beginSession(connection, taken.project_id!, SCOPES)
   })
 }
 
-/** Revokes the key that a tab got for a code. Other keys are left alone. */
-export async function endConsoleKey(database: Queryable, project_id: string, token: string): Promise<void> {
-  await database.query(END_CONSOLE_KEY, [project_id, hashToken(token)])
+/** Begins a session for a valid API key: with its rights, and only as long as it is valid. */
+export async function beginSessionByKey(database: Queryable, grant: Grant): Promise<ConsoleSession> {
+  await database.query(FORGET_EXPIRED_SIGN_INS, [])
+  return beginSession(database, grant.project_id, [...grant.scopes] as Scope[], grant.key_id)
+}
+
+async function beginSession(
+  database: Queryable,
+  project_id: string,
+  scopes: readonly Scope[],
+  parent_id?: string,
+): Promise<ConsoleSession> {
+  const token = mintToken()
+  const expires_at = minutesFromNow(CONSOLE_IDLE_HOURS_MAX * 60)
+  await storeToken(database, project_id, token, { name: 'console', scopes, expires_at, parent_id }, 'console')
+  return { project_id, scopes, token }
+}
+
+/** Puts off the end of a session. */
+export async function renewSession(database: Queryable, project_id: string, token: string): Promise<void> {
+  await database.query(RENEW_SESSION, [project_id, hashToken(token)])
+}
+
+/** Ends a session. Other keys are left alone. */
+export async function endSession(database: Queryable, project_id: string, token: string): Promise<void> {
+  await database.query(END_SESSION, [project_id, hashToken(token)])
 }
 
 /** A project's name. */

@@ -1,8 +1,9 @@
+import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
 import { prepared } from '../postgres/statement.js'
 
 /**
- * A sign-in code is a key without rights that can be exchanged, once, for a console key. Both are rows of api_keys,
- * so every process on the database knows them, and both expire.
+ * A sign-in code is a key without rights that can be exchanged, once, for a session of the console. A session is a key
+ * too, so that every process on the database knows it, and it ends like one.
  */
 
 /** Parameters: none. */
@@ -21,9 +22,18 @@ export const TAKE_SIGN_IN_CODE = prepared(
 RETURNING k.project_id`,
 )
 
-/** Revokes a console key when its tab signs out. Parameters: $1 project, $2 the key's SHA-256. */
-export const END_CONSOLE_KEY = prepared(
-  'end_console_key',
+/** Puts off the end of a session that is used. Parameters: $1 project, $2 its SHA-256. */
+export const RENEW_SESSION = prepared(
+  'renew_console_session',
+  `UPDATE api_keys AS k
+SET expires_at = least(now() + interval '${CONSOLE_IDLE_HOURS_MAX} hours', k.created_at + interval '${CONSOLE_SESSION_DAYS_MAX} days')
+WHERE k.project_id = $1 AND k.token_hash = $2 AND k.origin = 'console' AND k.revoked_at IS NULL AND k.expires_at > now()
+RETURNING k.id`,
+)
+
+/** Ends a session. Parameters: $1 project, $2 its SHA-256. */
+export const END_SESSION = prepared(
+  'end_console_session',
   `UPDATE api_keys AS k SET revoked_at = least(k.revoked_at, now())
 WHERE k.project_id = $1 AND k.token_hash = $2 AND k.origin = 'console' RETURNING k.id`,
 )

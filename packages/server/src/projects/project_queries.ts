@@ -83,12 +83,15 @@ export const FIND_PROJECT = prepared(
 ORDER BY (p.name = $1) DESC LIMIT 1`,
 )
 
-/** Parameters: $1 id, $2 project, $3 SHA-256 of the token, $4 name, $5 scopes, $6 origin, $7 expiry or null. */
+/**
+ * Parameters: $1 id, $2 project, $3 SHA-256 of the token, $4 name, $5 scopes, $6 origin, $7 expiry or null, $8 the key
+ * on which it depends or null.
+ */
 export const CREATE_API_KEY = prepared(
   'create_api_key',
   `WITH k AS (
-  INSERT INTO api_keys AS n (id, project_id, token_hash, name, scopes, origin, created_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, now(), $7) RETURNING n.*
+  INSERT INTO api_keys AS n (id, project_id, token_hash, name, scopes, origin, created_at, expires_at, parent_id)
+  VALUES ($1, $2, $3, $4, $5, $6, now(), $7, $8) RETURNING n.*
 )
 SELECT ${API_KEY_JSON} AS json FROM k`,
 )
@@ -141,5 +144,8 @@ export const FIND_API_KEYS = prepared(
   floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms, p.rate_limit_per_second,
   p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers
 FROM api_keys k JOIN projects p ON p.id = k.project_id
-WHERE k.token_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
+WHERE k.token_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+  AND (k.parent_id IS NULL OR EXISTS (
+    SELECT FROM api_keys a
+    WHERE a.id = k.parent_id AND a.revoked_at IS NULL AND (a.expires_at IS NULL OR a.expires_at > now())))`,
 )

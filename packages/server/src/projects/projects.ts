@@ -36,6 +36,8 @@ export interface TokenRequest {
   scopes: readonly Scope[]
   /** RFC 3339; undefined: it does not expire. */
   expires_at?: string | undefined
+  /** The id of a token without which this one is not valid. */
+  parent_id?: string | undefined
 }
 
 const ALL_SCOPES: readonly Scope[] = ['read', 'write']
@@ -210,8 +212,9 @@ export async function storeToken(
   request: TokenRequest,
   origin: Origin,
 ): Promise<string> {
-  const { name, scopes, expires_at } = request
-  const parameters = [newId(), project_id, hashToken(token), name, [...scopes], origin, expires_at ?? null]
+  const { name, scopes, expires_at = null, parent_id = null } = request
+  const hash = hashToken(token)
+  const parameters = [newId(), project_id, hash, name, [...scopes], origin, expires_at, parent_id]
   const [row] = await database.query(CREATE_API_KEY, parameters)
   return row!.json!
 }

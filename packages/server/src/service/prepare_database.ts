@@ -40,7 +40,7 @@ export async function prepareDatabase(
     })
     try {
       const api_key = await ensureDefaultProject(database, config.api_key)
-      const sign_in_code = signsInByCode(config) ? await createSignInCode(database) : undefined
+      const sign_in_code = signsInByCode(config) ? await createSignInCode(database, 'default') : undefined
       const release = () => location.release()
       return { database: location.description, api_key, sign_in_code, release }
     } finally {

@@ -83,7 +83,8 @@ export async function startService(
       logger.warn(warning)
       onProgress(`Warning: ${warning}`)
     }
-    const sign_in_code = !worker && signsInByCode(config) ? await createSignInCode(start) : undefined
+    const sign_in_code =
+      !worker && signsInByCode(config) ? await createSignInCode(start, 'default') : undefined
     const url = await listen(app, config)
     const stop = () => {
       serving = false

@@ -9,6 +9,7 @@ import type { AppParts } from '../service_context.js'
 import { bearerToken } from './authenticate.js'
 import type { AddressOf } from './caller_address.js'
 import { closeConnection } from './close_connection.js'
+import { admitConsoleRequest } from './console_requests.js'
 import { Intake } from './intake.js'
 import { holdSentAhead } from './request_memory.js'
 
@@ -40,7 +41,7 @@ interface Exchange {
  */
 export function admitRequests(
   app: AppServer,
-  { logger, metrics, tokens, appender, memory }: AppParts,
+  { config, logger, metrics, tokens, appender, memory }: AppParts,
   addressOf: AddressOf,
 ): void {
   const [framework] = app.server.listeners('request') as RequestListener[]
@@ -94,6 +95,7 @@ export function admitRequests(
   app.server.on('request', (request, response) => {
     // The parser continues with what arrived on a connection that was closed meanwhile.
     if (request.socket.destroyed) return
+    admitConsoleRequest(request, config.admin_token)
     if (!isTurn) setImmediate(endTurn)
     isTurn = true
     if (TAKEN_AT_ONCE.has(request.url!) && takenAtOnce < TAKEN_AT_ONCE_MAX) {

@@ -7,6 +7,7 @@ import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import type { Grant } from '../../projects/tokens/key_look_ups.js'
 import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
 import type { AppServer } from '../app_server.js'
+import { opensWhatItNames } from './console_requests.js'
 import { assignScopes } from './scopes.js'
 
 declare module 'fastify' {
@@ -61,7 +62,8 @@ function admit(
   database: SharedDatabase,
   grant: Grant | undefined,
 ): AnnalsError | undefined {
-  if (!grant) return new AnnalsError('unauthorized', UNAUTHORIZED)
+  if (!grant || !opensWhatItNames(request.headers, grant))
+    return new AnnalsError('unauthorized', UNAUTHORIZED)
   request.project_id = grant.project_id
   request.grant = grant
   request.database = database.of(grant.project_id)

@@ -1,0 +1,25 @@
+import { Command } from 'commander'
+import { withDatabase } from '../database/with_database.js'
+
+interface Options {
+  project: string
+  url?: string
+}
+
+/** annals console */
+export function consoleCommand(): Command {
+  return new Command('console')
+    .description(
+      'Print a link that signs you in to the console of a running service, once, within 15 minutes.',
+    )
+    .option('--project <name or id>', 'the project to open', 'default')
+    .option('--url <url>', "the service's address, if it is not on this machine")
+    .addHelpText('after', '\nExample:\n  annals console --project default')
+    .action(async (options: Options) => {
+      const { createSignInCode } = await import('../../console_api/sign_in.js')
+      const { addressHere } = await import('../client/embedded_profile.js')
+      const code = await withDatabase((database) => createSignInCode(database, options.project))
+      const address = (options.url ?? addressHere(process.env)).replace(/\/+$/, '')
+      process.stdout.write(`${address}/console#code=${code}\n`)
+    })
+}

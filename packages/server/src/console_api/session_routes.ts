@@ -1,0 +1,126 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import Type, { type Static } from '#typebox'
+import { NoQuery, Strict } from '../contract/schema.js'
+import { AnnalsError } from '../errors.js'
+import {
+  ADMIN,
+  beginOfAdminSession,
+  isOwnRequest,
+  sessionCookie,
+  sessionsIn,
+  signAdminSession,
+} from '../http/admission/console_requests.js'
+import { answer } from '../http/answer/answer.js'
+import type { AppServer } from '../http/app_server.js'
+import type { AppParts } from '../http/service_context.js'
+import { isSameToken } from '../projects/tokens/token.js'
+import {
+  beginSessionByCode,
+  beginSessionByKey,
+  type ConsoleSession,
+  endSession,
+  nameOfProject,
+  renewSession,
+} from './sign_in.js'
+
+/** A caller who signs in has no session yet, so little may be sent. */
+const SIGN_IN_BYTES_MAX = 1_024
+/** Most projects that one browser keeps open; a cookie costs a look-up. */
+const SESSIONS_MAX = 20
+
+const SignInBody = Strict({
+  code: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' })),
+  token: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+})
+const SignOutBody = Strict({ of: Type.String({ minLength: 1, maxLength: 64 }) })
+
+/** How a browser signs in to the console, stays signed in, and signs out. Tokens are in cookies only. */
+export function sessionRoutes(app: AppServer, parts: AppParts): void {
+  const { config, tokens } = parts
+  const database = parts.database.of('sign_in')
+  const keep = (reply: FastifyReply, of: string, value: string | undefined) =>
+    reply.header('set-cookie', sessionCookie(of, value, config.behind_tls === 'true'))
+  const described = async ({ project_id, scopes }: Pick<ConsoleSession, 'project_id' | 'scopes'>) => ({
+    project_id,
+    project: await nameOfProject(database, project_id),
+    scopes,
+  })
+
+  app.post(
+    '/console/sign_in',
+    {
+      bodyLimit: SIGN_IN_BYTES_MAX,
+      schema: { hide: true, querystring: NoQuery, body: SignInBody },
+      onRequest: checkOwn,
+    },
+    async (request, reply) => {
+      const { admin_token } = config
+      const { token = '' } = request.body
+      if (admin_token !== undefined && isSameToken(token, admin_token)) {
+        keep(reply, ADMIN, signAdminSession(admin_token))
+        return answer(reply, '{"is_admin":true}')
+      }
+      const session = await begin(parts, request, request.body)
+      const before = sessionsIn(request.headers).get(session.project_id)
+      if (before !== undefined) await endSession(database, session.project_id, before)
+      keep(reply, session.project_id, session.token)
+      return answer(reply, JSON.stringify(await described(session)))
+    },
+  )
+
+  app.get(
+    '/console/access',
+    { schema: { hide: true, querystring: NoQuery }, onRequest: checkOwn },
+    async (request, reply) => {
+      const projects = []
+      const sessions = sessionsIn(request.headers)
+      const admin = sessions.get(ADMIN)
+      sessions.delete(ADMIN)
+      for (const [project_id, token] of [...sessions].slice(0, SESSIONS_MAX)) {
+        const grant = await tokens.find(token, undefined, request)
+        if (grant?.project_id !== project_id) continue
+        await renewSession(database, project_id, token)
+        projects.push(await described({ project_id, scopes: [...grant.scopes] }))
+      }
+      const { admin_token } = config
+      const began_ms = admin && admin_token ? beginOfAdminSession(admin, admin_token) : undefined
+      if (began_ms !== undefined) keep(reply, ADMIN, signAdminSession(admin_token!, began_ms))
+      return answer(reply, JSON.stringify({ projects, is_admin: began_ms !== undefined }))
+    },
+  )
+
+  app.post(
+    '/console/sign_out',
+    {
+      bodyLimit: SIGN_IN_BYTES_MAX,
+      schema: { hide: true, querystring: NoQuery, body: SignOutBody },
+      onRequest: checkOwn,
+    },
+    async (request, reply) => {
+      const { of } = request.body
+      const token = sessionsIn(request.headers).get(of)
+      if (token !== undefined && of !== ADMIN) await endSession(database, of, token)
+      if (token !== undefined) keep(reply, of, undefined)
+      return answer(reply, '{}')
+    },
+  )
+}
+
+/** Signs in to what a code or a key opens, always with a new session: none that was there before is taken over. */
+async function begin(
+  { tokens, database }: AppParts,
+  request: FastifyRequest,
+  { code, token = '' }: Static<typeof SignInBody>,
+): Promise<ConsoleSession> {
+  if (code !== undefined) return beginSessionByCode(database.of('sign_in'), code)
+  const grant = await tokens.find(token, undefined, request)
+  if (!grant) throw new AnnalsError('unauthorized', 'This is not a valid API key.')
+  if (!grant.scopes.has('read'))
+    throw new AnnalsError('insufficient_scope', 'The console needs an API key with the scope "read".')
+  return beginSessionByKey(database.of('sign_in'), grant)
+}
+
+async function checkOwn(request: FastifyRequest): Promise<void> {
+  if (!isOwnRequest(request.headers))
+    throw new AnnalsError('unauthorized', "Only the console's own page may do this.")
+}
