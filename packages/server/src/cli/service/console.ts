@@ -1,8 +1,9 @@
 import { Command } from 'commander'
+import { findNamedProject } from '../../projects/projects.js'
 import { withDatabase } from '../database/with_database.js'
 
 interface Options {
-  project: string
+  project?: string
   url?: string
 }
 
@@ -12,13 +13,16 @@ export function consoleCommand(): Command {
     .description(
       'Print a link that signs you in to the console of a running service, once, within 15 minutes.',
     )
-    .option('--project <name or id>', 'the project to open', 'default')
+    .option('--project <name or id>', 'the project; not needed if there is only one')
     .option('--url <url>', "the service's address, if it is not on this machine")
-    .addHelpText('after', '\nExample:\n  annals console --project default')
+    .addHelpText('after', '\nExample:\n  annals console')
     .action(async (options: Options) => {
       const { createSignInCode } = await import('../../console_api/sign_in.js')
       const { addressHere } = await import('../client/embedded_profile.js')
-      const code = await withDatabase((database) => createSignInCode(database, options.project))
+      const code = await withDatabase(async (database) => {
+        const { id } = await findNamedProject(database, options.project)
+        return createSignInCode(database, id)
+      })
       const address = (options.url ?? addressHere(process.env)).replace(/\/+$/, '')
       process.stdout.write(`${address}/console#code=${code}\n`)
     })
