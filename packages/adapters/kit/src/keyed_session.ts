@@ -8,6 +8,10 @@ import {
 } from '@annals/client'
 import { cutIntoBatches, UnstorableEntries, withoutRepeatedIds } from './batches.js'
 import { escapeJson } from './escape.js'
+import { stableId } from './stable_names.js'
+
+/** Most ids of one request. */
+const IDS_MAX = 200
 
 /** What a session is created with; `use_uuid` is its stable id, and the framework's own key is part of `configs`. */
 export type KeyedNewSession = NewSession & { use_uuid: string }
@@ -17,6 +21,8 @@ export interface KeyedAppendOptions extends AppendOptions {
   idempotency_key: string
   /** All or nothing: if it is too much for one request, it is refused before anything is stored. */
   is_atomic?: boolean
+  /** The first entry with an id wins: one whose id is stored already, with other content, is left out. */
+  keeps_stored?: boolean
   /** The limit of a body as the service is set, in bytes; default 1 MiB. */
   body_bytes_max?: number | undefined
 }
@@ -33,7 +39,7 @@ export async function createdOnFirstUse<Answer>(
   try {
     return await write()
   } catch (error) {
-    if (!(error instanceof AnnalsError) || error.error !== 'session_not_found') throw error
+    if (!is(error, 'session_not_found')) throw error
   }
   await createSession(annals, session)
   return write()
@@ -44,7 +50,7 @@ export async function createSession(annals: Annals, session: KeyedNewSession): P
   try {
     await annals.sessions.create(session)
   } catch (error) {
-    if (!(error instanceof AnnalsError) || error.error !== 'session_exists') throw error
+    if (!is(error, 'session_exists')) throw error
   }
 }
 
@@ -58,19 +64,54 @@ export async function appendToKeyed(
   annals: Annals,
   session: KeyedNewSession,
   entries: readonly NewEntry[],
-  { is_atomic, body_bytes_max, ...options }: KeyedAppendOptions,
+  { is_atomic, keeps_stored, body_bytes_max, ...options }: KeyedAppendOptions,
 ): Promise<TimelineItem[]> {
-  const batches = cutIntoBatches(withoutRepeatedIds(entries.map(escapeJson)), body_bytes_max)
+  // With an id each, what is left of a batch is stored once whichever part of it was stored before.
+  const named = keeps_stored
+    ? entries.map((entry, index) => ({ id: stableId(options.idempotency_key, `${index}`), ...entry }))
+    : entries
+  const batches = cutIntoBatches(withoutRepeatedIds(named.map(escapeJson)), body_bytes_max)
   if (batches.length > 1 && (is_atomic || options.if_match !== undefined)) {
     throw new UnstorableEntries(
       `${entries.length} entries must be stored together, and one request cannot carry them: it takes at most 1,000 entries and ${body_bytes_max ?? 'by default 1048576'} bytes.`,
     )
   }
-  const stored: TimelineItem[] = []
-  for (const [index, batch] of batches.entries()) {
-    const idempotency_key = index === 0 ? options.idempotency_key : `${options.idempotency_key}:${index}`
-    const append = () => annals.sessions.appendBatch(session.use_uuid, batch, { ...options, idempotency_key })
-    stored.push(...(await createdOnFirstUse(annals, session, append)).items)
+  const append = async (batch: NewEntry[], idempotency_key: string): Promise<TimelineItem[]> => {
+    const write = () => annals.sessions.appendBatch(session.use_uuid, batch, { ...options, idempotency_key })
+    try {
+      return (await createdOnFirstUse(annals, session, write)).items
+    } catch (error) {
+      if (!keeps_stored || !is(error, 'idempotency_key_reused')) throw error
+      const stored = new Set(
+        (
+          await readByIds(
+            annals,
+            session.use_uuid,
+            batch.map(({ id }) => id!),
+          )
+        ).map(({ id }) => id),
+      )
+      const rest = batch.filter(({ id }) => !stored.has(id!.toLowerCase()))
+      if (rest.length === batch.length) throw error
+      return rest.length === 0 ? [] : append(rest, stableId(idempotency_key, JSON.stringify(rest)))
+    }
   }
+  const stored: TimelineItem[] = []
+  for (const [index, batch] of batches.entries())
+    stored.push(...(await append(batch, `${options.idempotency_key}${index === 0 ? '' : `:${index}`}`)))
   return stored
+}
+
+/** The entries with these ids, in this order, any number of them; those that the session does not have are left out. */
+export async function readByIds(annals: Annals, session_id: string, ids: readonly string[]) {
+  const found: TimelineItem[] = []
+  for (let from = 0; from < ids.length; from += IDS_MAX) {
+    const slice = ids.slice(from, from + IDS_MAX).join(',')
+    found.push(...(await annals.sessions.timeline(session_id, { ids: slice }).page()).items)
+  }
+  return found
+}
+
+function is(error: unknown, name: string): boolean {
+  return error instanceof AnnalsError && error.error === name
 }

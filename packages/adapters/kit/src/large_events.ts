@@ -1,8 +1,10 @@
-import type { NewEntry, TimelineItem } from '@annals/client'
+import type { Annals, NewEntry, TimelineItem } from '@annals/client'
 import { BODY_BYTES_MAX, byteLength } from './batches.js'
 import { unescapeJson } from './escape.js'
+import { readByIds } from './keyed_session.js'
 import { stableId } from './stable_names.js'
 
+/** The type of an event that is a part of another event's data; it means nothing by itself. */
 export const PART_TYPE = 'adapter.part'
 /** What stands in the place of an event's data: the ids of the events whose texts, joined, are the data as JSON. */
 const PARTS_FIELD = 'adapter_parts'
@@ -11,7 +13,6 @@ const UNIT_BYTES_MAX = 3
 
 type EventEntry = Extract<NewEntry, { kind: 'event' }>
 /** An event with an id of its own, which the ids of its parts are made of. */
-
 export type NewEventWithId = EventEntry & { id: string }
 
 /**
@@ -31,40 +32,27 @@ export function splitLargeEvent(event: NewEventWithId, body_bytes_max = BODY_BYT
   return [...parts, { ...event, data: { [PARTS_FIELD]: parts.map(({ id }) => id) } }]
 }
 
-/** The ids of an event's parts, or undefined if it has none. */
-export function partsOf(data: object): string[] | undefined {
-  return (data as { [PARTS_FIELD]?: string[] })[PARTS_FIELD]
-}
-
-/** The data of events as it was given: large ones put together, escapes undone. Give it events in order of their log. */
-export class LargeEventReader {
-  readonly #texts = new Map<string, string>()
-
-  /** An event's data; undefined for a part of one that is yet to come. */
-  read(event: Extract<TimelineItem, { kind: 'event' }>): Record<string, unknown> | undefined {
-    const data = unescapeJson(event.data)
-    if (event.type === PART_TYPE) {
-      this.#texts.set(event.id, (data as { text: string }).text)
-      return undefined
-    }
-    const parts = partsOf(data)
-    if (parts === undefined) return data
-    return JSON.parse(parts.map((id) => this.#texts.get(id) ?? '').join('')) as Record<string, unknown>
-  }
+/** An event's data as it was given: put together if it is large, and without escapes. */
+export async function readEventData(
+  annals: Annals,
+  session_id: string,
+  event: Extract<TimelineItem, { kind: 'event' }>,
+): Promise<Record<string, unknown>> {
+  const data = unescapeJson(event.data)
+  const ids = data[PARTS_FIELD] as string[] | undefined
+  if (ids === undefined) return data
+  const parts = await readByIds(annals, session_id, ids)
+  return JSON.parse(parts.map((part) => (part.kind === 'event' ? unescapeJson(part.data).text : '')).join(''))
 }
 
 /** Pieces of at most `units_max` UTF-16 units, none of which ends within a pair of surrogates. */
 function cutText(text: string, units_max: number): string[] {
   const pieces: string[] = []
   for (let from = 0; from < text.length; ) {
-    let to = Math.min(from + units_max, text.length)
-    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--
+    const end = from + units_max
+    const to = end < text.length && /[\uD800-\uDBFF]/.test(text[end - 1]!) ? end - 1 : end
     pieces.push(text.slice(from, to))
     from = to
   }
   return pieces
-}
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff
 }

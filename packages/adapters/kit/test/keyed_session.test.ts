@@ -4,7 +4,8 @@ import {
   createSession,
   idempotencyKey,
   type KeyedNewSession,
-  LargeEventReader,
+  PART_TYPE,
+  readEventData,
   splitLargeEvent,
   stableId,
   UnstorableEntries,
@@ -107,17 +108,32 @@ describe('a session with a stable id', () => {
     expect(await numbersIn(session)).toEqual([1, 2])
   })
 
+  it('lets the first entry with an id win where a framework repeats ids', async () => {
+    const session = newKey()
+    const ids = [1, 2].map((n) => stableId('kit-test', `first-wins-${n}`))
+    const append = (entries: NewEntry[], idempotency_key: string) =>
+      appendToKeyed(annals, session, entries, {
+        idempotency_key: `wins-${idempotency_key}`,
+        keeps_stored: true,
+      })
+    await append([event(1, { id: ids[0] })], 'a')
+    const late = [event(2, { id: ids[0] }), event(3, { id: ids[1] }), event(4)]
+    await append(late, 'b')
+    await append(late, 'b')
+    await append([event(5, { id: ids[0] })], 'c')
+    expect(await numbersIn(session)).toEqual([1, 3, 4])
+  })
+
   it('holds an event larger than any body in parts, and stores it once when it is sent again', async () => {
     const session = newKey()
     const data = { n: 1, image: 'é😀'.repeat(500_000), nul: '\0\uFDD0\uD800' }
     const entries = splitLargeEvent({ kind: 'event', type: 'large', id: stableId('kit-test', 'large'), data })
     for (const idempotency_key of ['once', 'again'])
       await appendToKeyed(annals, session, [...entries, event(2)], { idempotency_key })
-    const reader = new LargeEventReader()
     const read: unknown[] = []
     for await (const item of annals.sessions.timeline(session.use_uuid))
-      if (item.kind === 'event') read.push(reader.read(item))
-    const whole = read.filter((value) => value !== undefined)
-    expect(isDeepStrictEqual(whole, [data, { n: 2 }, { n: 2 }])).toBe(true)
+      if (item.kind === 'event' && item.type !== PART_TYPE)
+        read.push(await readEventData(annals, session.use_uuid, item))
+    expect(isDeepStrictEqual(read, [data, { n: 2 }, { n: 2 }])).toBe(true)
   })
 })
