@@ -10,8 +10,7 @@ import { cutIntoBatches, UnstorableEntries, withoutRepeatedIds } from './batches
 import { escapeJson } from './escape.js'
 import { stableId } from './stable_names.js'
 
-/** Most ids of one request. */
-const IDS_MAX = 200
+const IDS_MAX = 200 // of one request
 
 /** What a session is created with; `use_uuid` is its stable id, and the framework's own key is part of `configs`. */
 export type KeyedNewSession = NewSession & { use_uuid: string }
@@ -45,7 +44,7 @@ export async function createdOnFirstUse<Answer>(
   return write()
 }
 
-/** Creates the session if it is not there. One that is there stays as it is, also if its configs have changed. */
+/** Creates the session, or leaves the one that is there as it is, also if its configs have changed. */
 export async function createSession(annals: Annals, session: KeyedNewSession): Promise<void> {
   try {
     await annals.sessions.create(session)
@@ -97,8 +96,10 @@ export async function appendToKeyed(
     }
   }
   const stored: TimelineItem[] = []
-  for (const [index, batch] of batches.entries())
-    stored.push(...(await append(batch, `${options.idempotency_key}${index === 0 ? '' : `:${index}`}`)))
+  for (const [n, batch] of batches.entries())
+    stored.push(
+      ...(await append(batch, n === 0 ? options.idempotency_key : `${options.idempotency_key}:${n}`)),
+    )
   return stored
 }
 

@@ -1,0 +1,1 @@
+export { AnnalsSaver, type AnnalsSaverOptions } from './annals_saver.js'
