@@ -1,12 +1,16 @@
 // A graph whose process is killed in the middle goes on in another process: what was done is not done again. Then it
 // waits for a person, is resumed in a third process, travels back in time, and goes another way.
+//
+//     ANNALS_URL=http://127.0.0.1:8029 ANNALS_API_KEY=sk-… node examples/dist/agents/langgraph_resume.js
+//
+// It runs offline; with ANTHROPIC_API_KEY, Claude writes the texts.
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { Annals } from '@annals/client'
 import { AnnalsSaver } from '@annals/langgraph'
+import Anthropic from '@anthropic-ai/sdk'
 import { Annotation, Command, END, interrupt, START, StateGraph } from '@langchain/langgraph'
-import { ask } from './model.ts'
 
 const State = Annotation.Root({
   topic: Annotation<string>(),
@@ -14,6 +18,14 @@ const State = Annotation.Root({
   draft: Annotation<string>(),
   verdict: Annotation<string>(),
 })
+
+async function ask(prompt: string, scripted: string): Promise<string> {
+  if (!process.env.ANTHROPIC_API_KEY) return scripted
+  const model = process.env.ANTHROPIC_MODEL ?? 'claude-sonnet-4-5'
+  const messages = [{ role: 'user' as const, content: prompt }]
+  const { content } = await new Anthropic().messages.create({ model, max_tokens: 500, messages })
+  return content.map((block) => (block.type === 'text' ? block.text : '')).join('')
+}
 
 async function research({ topic }: typeof State.State) {
   console.log(`process ${step}: researches ${topic}`)

@@ -5,7 +5,19 @@ import { userProgram } from '../harness/user_program.ts'
 
 const service = useSharedService()
 
-it.each([['mcp_failure.ts', 'book_seat {"seat":"14C"} returned: Error: seat 14C is taken\n']])(
+const LANGGRAPH_RESUME = `process 1: researches cathedrals
+process 1: killed by SIGKILL
+process 2: writes
+process 2: waits for a person: Publish "By hand: cathedrals were built by hand."?
+process 3: verdict yes
+process 3: writes
+process 3: another way: cathedrals took centuries.
+`
+
+it.each([
+  ['langgraph_resume.ts', LANGGRAPH_RESUME],
+  ['mcp_failure.ts', 'book_seat {"seat":"14C"} returned: Error: seat 14C is taken\n'],
+])(
   'examples/agents/%s runs offline, and prints what it found',
   async (name, printed) => {
     const code = await readFile(new URL(`../../examples/agents/${name}`, import.meta.url), 'utf8')
