@@ -8,6 +8,7 @@ import { writeDocs } from './docs.ts'
 import { BenchFailure } from './failure.ts'
 import type { Part } from './part.ts'
 import { append } from './parts/append.ts'
+import { atomic } from './parts/atomic.ts'
 import { batch } from './parts/batch.ts'
 import { byHand } from './parts/by_hand.ts'
 import { foreignIds } from './parts/foreign_ids.ts'
@@ -28,6 +29,7 @@ import { describeMachine, textTable } from './table.ts'
 const PARTS: Part[] = [
   append,
   batch,
+  atomic,
   byHand,
   lists,
   timeline,

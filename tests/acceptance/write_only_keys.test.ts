@@ -64,6 +64,11 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
     { meta: {} },
   ],
   'post /api/v1/session/{session_id}/retractions': ({ path }) => ['POST', `${path}/retractions`, { last: 1 }],
+  'post /api/v1/entries': ({ session }) => [
+    'POST',
+    '/api/v1/entries',
+    { appends: [{ session_id: session.id, entries: [{ kind: 'event', ...EVENT }], configs_patch: {} }] },
+  ],
   'post /api/v1/session/{session_id}/entries': ({ path }) => [
     'POST',
     `${path}/entries`,

@@ -102,11 +102,12 @@ function compareSessions(
 }
 
 function compareAppend(append: SentAppend, places: Map<string, Placed>, findings: Findings): void {
-  const there = append.markers.filter((marker) => places.has(marker))
+  const markers = (append.together ?? [append]).flatMap((part) => part.markers)
+  const there = markers.filter((marker) => places.has(marker))
   if (append.fate === 'refused' && there.length > 0)
     findings.unasked.push(`${there.join(', ')} was refused and is there`)
-  if (there.length > 0 && there.length < append.markers.length)
-    findings.lost.push(`of the batch ${append.markers.join(', ')} only ${there.join(', ')} is there`)
+  if (there.length > 0 && there.length < markers.length)
+    findings.lost.push(`of the batch ${markers.join(', ')} only ${there.join(', ')} is there`)
   append.markers.forEach((marker, index) => {
     const at = places.get(marker)
     const told = append.places?.[index]

@@ -24,6 +24,8 @@ export interface SentAppend {
   first_sent_at: number
   answered_at?: number
   fate: Fate
+  /** What the same request appends to each of its sessions, if it has several: all of it is stored or none. */
+  together?: SentAppend[]
   /** Where the answer said that the entries are, in the order of the markers. */
   places?: Place[]
 }
@@ -57,6 +59,13 @@ export class Journal {
     const append: SentAppend = { session_id, markers, first_sent_at: performance.now(), fate: 'open' }
     this.appends.push(append)
     return append
+  }
+
+  /** A request to several sessions. */
+  sendTogether(parts: Array<{ session_id: string; markers: string[] }>): SentAppend[] {
+    const together = parts.map(({ session_id, markers }) => this.send(session_id, markers))
+    for (const append of together) append.together = together
+    return together
   }
 
   acknowledge(append: SentAppend, places: Place[]): void {

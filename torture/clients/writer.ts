@@ -39,7 +39,7 @@ export class Writer {
       if (this.around.sessions.length === 0 || this.random.chance(0.004)) {
         const session = await this.createSession(this.random.pick(this.around.tenants))
         if (session) this.around.sessions.push(session)
-      } else await this.append(this.random.pick(this.around.sessions.slice(-SESSIONS_IN_USE)))
+      } else await this.append(this.random.pick(this.newestSessions))
       await sleep(this.random.integer(...THINK_MS))
     }
   }
@@ -63,8 +63,13 @@ export class Writer {
     return { session_id: record.session_id, tenant }
   }
 
+  private get newestSessions(): OpenSession[] {
+    return this.around.sessions.slice(-SESSIONS_IN_USE)
+  }
+
   protected async append(session: OpenSession): Promise<void> {
     const { journal } = this.around
+    if (this.random.chance(0.1)) return this.appendTogether(session.tenant)
     const { path, body, headers, markers, repeatable } = this.makeAppend(session)
     const sent = journal.send(session.session_id, markers)
     const call = { method: 'POST', path, token: session.tenant.token, body, headers }
@@ -104,6 +109,36 @@ export class Writer {
       ...(ids && { id: randomUUID() }),
     }))
     return { path: `${path}/entries`, body: { entries }, headers, markers, repeatable: keyed || ids }
+  }
+
+  /** Appends to some sessions of a tenant, all or nothing. */
+  private async appendTogether(tenant: Tenant): Promise<void> {
+    const { journal } = this.around
+    const sessions = this.newestSessions.filter((session) => session.tenant === tenant)
+    const headers: Record<string, string> = {}
+    const keyed = this.random.chance(0.75)
+    const first = this.marker(headers, keyed)
+    const parts = sessions.slice(-this.random.integer(1, 4)).map(({ session_id }, at) => ({
+      session_id,
+      markers: Array.from({ length: this.random.integer(1, 3) }, (_, index) => `${first}.${at}.${index}`),
+    }))
+    if (parts.length === 0) return
+    const appends = parts.map(({ session_id, markers }) => ({
+      session_id,
+      entries: markers.map((marker) => ({ kind: 'event', type: 'step', data: { marker } })),
+      ...(this.random.chance(0.05) && { if_match: journal.newestSeq(session_id) }),
+      ...(this.random.chance(0.2) && { configs_patch: { touched: first } }),
+    }))
+    const sent = journal.sendTogether(parts)
+    const call = { method: 'POST', path: '/entries', token: tenant.token, body: { appends }, headers }
+    const answer = keyed
+      ? await this.untilAnswered(call)
+      : await this.caller.call(this.random.pick(this.around.nodes), call)
+    const answered = (answer.data as { appends?: unknown[] } | undefined)?.appends
+    sent.forEach((part, index) => {
+      if (answer.status === 201) journal.acknowledge(part, placesOf(answered![index]))
+      else settle(part, answer)
+    })
   }
 
   /** Sends a request again and again, now to one node and now to the other, until it is settled. */

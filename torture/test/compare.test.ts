@@ -52,6 +52,18 @@ describe('the comparison of journals with the database', () => {
     expect(lost).toEqual([`m3 was acknowledged at ${SESSION}/3 and is nowhere`])
   })
 
+  it('finds a request to two sessions of which only one has its part', () => {
+    const { lost } = disturbed(({ entries, head }, journal) => {
+      journal.sendTogether([
+        { session_id: SESSION, markers: ['m6'] },
+        { session_id: 'session-b', markers: ['n1'] },
+      ])
+      entries.push({ ...entries[0]!, seq: 6, id: 'id-6', marker: 'm6', created_at: 1_006 })
+      Object.assign(head, { last_seq: 6, total_tokens: 6, updated_at: 1_006 })
+    })
+    expect(new Set(lost)).toEqual(new Set(['of the batch m6, n1 only m6 is there']))
+  })
+
   it('finds an acknowledged session that is not there', () => {
     const { journal } = agreement()
     expect(compare(journal, []).lost).toContain(`session ${SESSION} (s) was acknowledged and is not there`)

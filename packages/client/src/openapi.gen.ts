@@ -259,6 +259,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Append to several sessions, all or nothing
+         * @description Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.
+         */
+        post: operations["appendToSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/{session_id}/latest": {
         parameters: {
             query?: never;
@@ -3961,6 +3981,283 @@ export interface operations {
                         msg: "ok";
                         data: {
                             items: components["schemas"]["TimelineItem"][];
+                        };
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It conflicts with the current state. */
+            409: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The idempotency key was used for another request. */
+            422: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    appendToSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a retry safe: the same request with the same key stores nothing more and returns the first answer with `Idempotent-Replayed: true`. Kept for at least 24 hours.
+                 * @example 5f2c1f9e-append-17
+                 */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    appends: {
+                        /**
+                         * Format: uuid
+                         * @description The session; each at most once.
+                         * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                         */
+                        session_id: string;
+                        entries: ({
+                            /** @enum {string} */
+                            kind: "event";
+                            /**
+                             * @description The kind of event, named by the caller.
+                             * @example tool_call
+                             */
+                            type: string;
+                            /**
+                             * @description The event itself: any JSON object.
+                             * @example {
+                             *       "name": "get_reservation_details",
+                             *       "arguments": {
+                             *         "reservation_id": "JG7FMM"
+                             *       }
+                             *     }
+                             */
+                            data: {
+                                [key: string]: unknown;
+                            };
+                            /**
+                             * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                             * @example plan
+                             */
+                            key?: string;
+                            /**
+                             * Format: uuid
+                             * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
+                             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                             */
+                            id?: string;
+                        } | {
+                            /** @enum {string} */
+                            kind: "message";
+                            /**
+                             * @description One whole message in the provider's own format; of the Responses API, one item.
+                             * @example {
+                             *       "role": "user",
+                             *       "content": "Where is my flight?"
+                             *     }
+                             */
+                            blob: {
+                                [key: string]: unknown;
+                            };
+                            /**
+                             * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
+                             * @default openai
+                             */
+                            format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
+                            /**
+                             * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
+                             * @example {
+                             *       "source": "web"
+                             *     }
+                             */
+                            meta?: {
+                                [key: string]: unknown;
+                            };
+                            /**
+                             * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                             * @example plan
+                             */
+                            key?: string;
+                            /**
+                             * Format: uuid
+                             * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
+                             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                             */
+                            id?: string;
+                        })[];
+                        /** @description Append only if the last seq of the session still has this value. */
+                        if_match?: number;
+                        /**
+                         * @description Merged into the session's configs: the top level, and a null deletes its key. Not merged again where all entries are stored already.
+                         * @example {
+                         *       "stage": "booked"
+                         *     }
+                         */
+                        configs_patch?: {
+                            [key: string]: unknown;
+                        };
+                    }[];
+                };
+            };
+        };
+        responses: {
+            /** @description The stored entries by session, in order. */
+            201: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description true when this answers a retry. */
+                    "Idempotent-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            /** @description In the order sent. */
+                            appends: {
+                                /**
+                                 * Format: uuid
+                                 * @description The session.
+                                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                                 */
+                                session_id: string;
+                                /** @description Its entries, in the order sent. */
+                                items: components["schemas"]["TimelineItem"][];
+                            }[];
                         };
                     };
                 };

@@ -5,6 +5,7 @@ import { type TailOptions, tail } from './tail.js'
 import type { Transport } from './transport.js'
 import type {
   AppendedEntries,
+  AppendedToSessions,
   Context,
   ContextQuery,
   CopiedSession,
@@ -23,6 +24,7 @@ import type {
   RetractedEntries,
   Retraction,
   Session,
+  SessionAppend,
   SessionEvent,
   SessionsQuery,
   TimelineItem,
@@ -97,6 +99,17 @@ export class Sessions {
   /** Appends up to 1,000 entries with consecutive seqs, all or none. Resolves once they are durable. */
   appendBatch(session_id: string, entries: NewEntry[], options?: AppendOptions): Promise<AppendedEntries> {
     return this.#append(['session', session_id, 'entries'], { entries }, options)
+  }
+
+  /**
+   * Appends up to 1,000 entries to up to 20 sessions, and merges each `configs_patch` into its session's configs: all or
+   * nothing. Resolves once everything is durable.
+   */
+  appendToSessions(appends: SessionAppend[], options?: CreateOptions): Promise<AppendedToSessions> {
+    return this.#transport.call(
+      { method: 'POST', path: ['entries'], body: { appends }, keyed: true },
+      options,
+    )
   }
 
   /** The events of a session, in order of `seq`. */

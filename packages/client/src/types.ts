@@ -22,6 +22,7 @@ type Copy = paths[`${Api}/session/{session_id}/copy`]
 type Events = paths[`${Api}/session/{session_id}/events`]
 type Messages = paths[`${Api}/session/{session_id}/messages`]
 type Entries = paths[`${Api}/session/{session_id}/entries`]
+type EntriesOfSessions = paths[`${Api}/entries`]
 type Timeline = paths[`${Api}/session/{session_id}/timeline`]
 type LatestOf = paths[`${Api}/session/{session_id}/latest`]
 type Retractions = paths[`${Api}/session/{session_id}/retractions`]
@@ -41,6 +42,8 @@ export type NewEvent = Input<BodyOf<Events['post']>>
 export type NewMessage = Input<BodyOf<Messages['post']>>
 /** One entry of a batch: a message or an event, by its `kind`. */
 export type NewEntry = Input<BodyOf<Entries['post']>['entries'][number]>
+/** What to append to one of several sessions. */
+export type SessionAppend = Input<BodyOf<EntriesOfSessions['post']>['appends'][number]>
 /** Which entries to retract: exactly one of `ids`, `after_seq` and `last`. */
 export type Retraction = Input<BodyOf<Retractions['post']>>
 export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>
@@ -50,6 +53,7 @@ export type Fork = Input<BodyOf<Copy['post']>>
 export type CopiedSession = DataOf<Copy['post']>
 export type MergedConfigs = DataOf<Configs['patch']>
 export type AppendedEntries = DataOf<Entries['post']>
+export type AppendedToSessions = DataOf<EntriesOfSessions['post']>
 export type RetractedEntries = DataOf<Retractions['post']>
 export type MergedMeta = DataOf<MessageMetaOf['patch']>
 export type TokenCounts = DataOf<TokenCountsOf['get']>

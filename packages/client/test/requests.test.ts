@@ -53,6 +53,15 @@ describe('what a method sends', () => {
       { entries: [{ kind: 'event', ...event }] },
       true,
     ],
+    [
+      'POST /entries',
+      (annals) =>
+        annals.sessions.appendToSessions([
+          { session_id: ID, entries: [{ kind: 'event', ...event }], if_match: 0 },
+        ]),
+      { appends: [{ session_id: ID, entries: [{ kind: 'event', ...event }], if_match: 0 }] },
+      true,
+    ],
     [`GET /session/${ID}/events`, (annals) => annals.sessions.events(ID).page(), undefined, false],
     [
       `GET /session/${ID}/latest?key_prefix=a`,

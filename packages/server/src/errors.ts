@@ -79,9 +79,10 @@ const NOT_FOUND = {
   token: 'There is no such token in this project.',
 } as const
 
-/** The answer for a resource that does not exist, and for one that belongs to another project. */
-export function notFound(resource: keyof typeof NOT_FOUND): AnnalsError {
-  return new AnnalsError(`${resource}_not_found`, NOT_FOUND[resource])
+/** The answer for a resource that does not exist, and for one that belongs to another project. `place`: who named it. */
+export function notFound(resource: keyof typeof NOT_FOUND, place?: string): AnnalsError {
+  const msg = NOT_FOUND[resource]
+  return new AnnalsError(`${resource}_not_found`, place === undefined ? msg : `${place}: ${msg}`)
 }
 
 /** The answer for an idempotency key that was used for a different request. */

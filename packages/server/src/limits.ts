@@ -5,6 +5,8 @@ export const ENTRY_PAGE_LIMIT_DEFAULT = 50
 export const PAGE_LIMIT_MAX = 200
 export const ENTRY_PAGE_LIMIT_MAX = 1_000
 export const BATCH_ENTRIES_MAX = 1_000
+/** Most sessions that one request appends to. */
+export const ATOMIC_SESSIONS_MAX = 20
 export const USER_IDENTIFIER_LENGTH_MAX = 256
 export const EVENT_TYPE_LENGTH_MAX = 256
 export const ENTRY_KEY_LENGTH_MAX = 255

@@ -28,6 +28,18 @@ class AppendedEntries(TypedDict):
     items: list[TimelineItem]
 
 
+class AppendedToSessions(TypedDict):
+    appends: list[AppendedToSessionsAppends]
+    """In the order sent."""
+
+
+class AppendedToSessionsAppends(TypedDict):
+    session_id: str
+    """The session."""
+    items: list[TimelineItem]
+    """Its entries, in the order sent."""
+
+
 class Blob(TypedDict):
     sha256: str
     """The SHA-256 of the bytes, as 64 hexadecimal digits in lower case."""
@@ -291,6 +303,16 @@ class Session(TypedDict):
     """When the session was created."""
     updated_at: str
     """When anything in the session last changed, including an added entry."""
+
+
+class SessionAppend(TypedDict):
+    session_id: str
+    """The session; each at most once."""
+    entries: list[NewEntry]
+    if_match: NotRequired[int]
+    """Append only if the last seq of the session still has this value."""
+    configs_patch: NotRequired[Mapping[str, object]]
+    """Merged into the session's configs: the top level, and a null deletes its key. Not merged again where all entries are stored already."""
 
 
 class SessionEvent(TypedDict):

@@ -58,6 +58,14 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         {"entries": [{"kind": "event", "type": "a", "data": {}}]},
         KEYED,
     ),
+    (
+        "POST /entries",
+        lambda annals: annals.sessions.append_to_sessions(
+            ({"session_id": ID, "entries": [{"kind": "event", "type": "a", "data": {}}], "if_match": 0},)
+        ),
+        {"appends": [{"session_id": ID, "entries": [{"kind": "event", "type": "a", "data": {}}], "if_match": 0}]},
+        KEYED,
+    ),
     (f"GET /session/{ID}/events", lambda annals: annals.sessions.events(ID).page(), None, UNKEYED),
     (
         f"GET /session/{ID}/latest?key_prefix=a",

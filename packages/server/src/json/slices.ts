@@ -24,10 +24,10 @@ export function memberTexts(text: string, from = 0): Map<string, string> {
   return members
 }
 
-/** The position of a member's value in the outermost object; undefined if there is none. */
-export function memberSlice(text: string, name: string): Slice | undefined {
+/** The position of a member's value in the object that begins at `from`; undefined if there is none. */
+export function memberSlice(text: string, name: string, from = 0): Slice | undefined {
   let found: Slice | undefined
-  walkMembers(text, 0, (key, value) => {
+  walkMembers(text, from, (key, value) => {
     if (key === name) found = value
   })
   return found

@@ -1,6 +1,7 @@
 import Type, { type Static } from '#typebox'
-import { pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { JsonObject, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import {
+  ATOMIC_SESSIONS_MAX,
   BATCH_ENTRIES_MAX,
   ENTRY_PAGE_LIMIT_DEFAULT,
   ENTRY_PAGE_LIMIT_MAX,
@@ -150,9 +151,43 @@ const BatchEntry = Type.Union(
   { 'x-discriminator': 'kind' },
 )
 
-export const AppendEntriesBody = Strict({
-  entries: Type.Array(BatchEntry, { minItems: 1, maxItems: BATCH_ENTRIES_MAX }),
-})
+const Entries = Type.Array(BatchEntry, { minItems: 1, maxItems: BATCH_ENTRIES_MAX })
+
+export const AppendEntriesBody = Strict({ entries: Entries })
 export type AppendEntriesBody = Static<typeof AppendEntriesBody>
+
+export const AppendToSessionsBody = Strict({
+  appends: Type.Array(
+    Strict({
+      session_id: Uuid('The session; each at most once.'),
+      entries: Entries,
+      if_match: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: 'Append only if the last seq of the session still has this value.',
+        }),
+      ),
+      configs_patch: Type.Optional(
+        JsonObject(
+          "Merged into the session's configs: the top level, and a null deletes its key. Not merged again where all entries are stored already.",
+          { stage: 'booked' },
+        ),
+      ),
+    }),
+    { minItems: 1, maxItems: ATOMIC_SESSIONS_MAX },
+  ),
+})
+export type AppendToSessionsBody = Static<typeof AppendToSessionsBody>
+
+export const AppendedToSessions = Type.Object({
+  appends: Type.Array(
+    Type.Object({
+      session_id: Uuid('The session.'),
+      items: Type.Array(Type.Ref('TimelineItem'), { description: 'Its entries, in the order sent.' }),
+    }),
+    { description: 'In the order sent.' },
+  ),
+})
 
 export const AppendedEntries = Type.Object({ items: Type.Array(Type.Ref('TimelineItem')) })

@@ -1,5 +1,6 @@
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
+import { atomicRoutes } from '../log/atomic_routes.js'
 import { TimelineEvent, TimelineItem, TimelineMessage } from '../log/entry_schema.js'
 import { eventRoutes } from '../log/event_routes.js'
 import { SessionEvent } from '../log/event_schema.js'
@@ -40,6 +41,7 @@ export const SESSION_ROUTES: ModuleRoutes = {
     eventRoutes(app, parts)
     messageRoutes(app, parts)
     timelineRoutes(app, parts)
+    atomicRoutes(app, parts)
     latestRoutes(app)
     retractionRoutes(app, parts)
     taskRoutes(app)

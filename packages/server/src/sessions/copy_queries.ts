@@ -1,10 +1,11 @@
 import { markChanges } from '../changes/mark_changes.js'
 import { insertTerms } from '../lists/term_queries.js'
+import { SESSION_LIST } from '../log/append/configs_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
-import { refuseReservedId, SESSION_LIST } from './session_queries.js'
+import { refuseReservedId } from './session_queries.js'
 
 /**
  * Copies a session with its log, inside the database. Entries keep seqs and times. Ids are derived from the old ones

@@ -14,8 +14,9 @@ import {
 } from '../lists/keyset_queries.js'
 import { sessionJson, timestampText } from '../lists/resource_json.js'
 import { hasParentText, indexTermsText, termsStatement } from '../lists/term_queries.js'
+import { SESSION_LIST } from '../log/append/configs_queries.js'
 import { prepared, type Statement } from '../postgres/statement.js'
-import { SESSION_LIST, SESSIONS } from './session_queries.js'
+import { SESSIONS } from './session_queries.js'
 
 /** The order of sessions by their last activity: see migrations/0010_marks_of_change.sql. */
 

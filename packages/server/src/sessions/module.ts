@@ -1,6 +1,7 @@
 import type { Module } from '../http/module.js'
 import type { Table } from '../lifecycle/table.js'
-import { APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from '../log/append/append_queries.js'
+import { APPEND_ATOMICALLY, APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from '../log/append/append_queries.js'
+import { SESSION_LIST } from '../log/append/configs_queries.js'
 import { MERGE_MESSAGE_META } from '../log/read/message_queries.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
 import { CHANGE_TABLES } from './change_tables.js'
@@ -8,7 +9,7 @@ import { COPY_SHORT_SESSION } from './copy_queries.js'
 import { eraseAllRemains, eraseRemains, eraseSomeSessions } from './erase/erase_sessions.js'
 import { ERASE_SLICE_OF_ENTRIES } from './erase/erasure_queries.js'
 import { MAKE_COPIED_SESSION } from './long_copy_queries.js'
-import { CREATE_SESSION, MERGE_CONFIGS, REPLACE_CONFIGS, SESSION_LIST } from './session_queries.js'
+import { CREATE_SESSION, MERGE_CONFIGS, REPLACE_CONFIGS } from './session_queries.js'
 import { exportSessionRows } from './transfer/export_pieces.js'
 import { SESSION_LINE_SQL } from './transfer/export_session_queries.js'
 import { restoreSessionLines } from './transfer/restore_sessions.js'
@@ -54,6 +55,7 @@ export const SESSIONS_MODULE: Module = {
   name: 'sessions',
   routes: async () => (await import('./all_session_routes.js')).SESSION_ROUTES,
   functions: [
+    APPEND_ATOMICALLY,
     APPEND_ENTRIES,
     APPEND_MARKED_ENTRIES,
     COPY_SHORT_SESSION,

@@ -1,15 +1,19 @@
 import { markChanges } from '../changes/mark_changes.js'
 import type { FilteredList } from '../lists/filtered_list_queries.js'
 import { beside } from '../lists/keyset_queries.js'
-import { mergedJson } from '../lists/merged_json.js'
 import { sessionJson } from '../lists/resource_json.js'
-import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../lists/term_queries.js'
+import { insertTerms } from '../lists/term_queries.js'
+import {
+  CONFIGS_VARIABLES,
+  mergeConfigs,
+  readConfigs,
+  SESSION_LIST,
+  STORE_CONFIGS,
+} from '../log/append/configs_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
-
-export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs', has_parents: true }
 
 /**
  * A step of a stored function that has just inserted a session: its id must not be that of a deleted session whose log
@@ -112,11 +116,9 @@ const LOCK_CONFIGS = `
   IF NOT FOUND THEN
     RETURN NULL;
   END IF;
-  SELECT s.id, s.user_id, s.parent_id, s.configs, s.created_at INTO before
-  FROM sessions s WHERE s.project_id = p_project AND s.id = p_session;`
+${readConfigs('p_session')}`
 
-const STORE_CONFIGS = `${moveTerms(SESSION_LIST, 'before', 'after')}
-  UPDATE sessions AS s SET configs = after WHERE s.project_id = p_project AND s.id = p_session;
+const CHANGE_CONFIGS = `${STORE_CONFIGS}
   UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
   WHERE h.project_id = p_project AND h.session_id = p_session;${markChanges('p_project', '(SELECT p_session AS session_id)')};`
 
@@ -125,10 +127,9 @@ export const REPLACE_CONFIGS = storedFunction(
   'replace_configs',
   { p_project: 'uuid', p_session: 'uuid', p_body: 'jsonb' },
   `DECLARE
-  before record;
-  after jsonb := p_body -> 'configs';
-  ${MOVE_TERMS_VARIABLES}
-BEGIN${LOCK_CONFIGS}${STORE_CONFIGS}
+${CONFIGS_VARIABLES}
+BEGIN${LOCK_CONFIGS}
+  after := p_body -> 'configs';${CHANGE_CONFIGS}
   RETURN before.id;
 END`,
 )
@@ -141,14 +142,11 @@ export const MERGE_CONFIGS = storedFunction(
   'merge_configs',
   { p_project: 'uuid', p_session: 'uuid', p_body: 'jsonb', p_bytes_max: 'int' },
   `DECLARE
-  before record;
-  after jsonb;
-  ${MOVE_TERMS_VARIABLES}
-BEGIN${LOCK_CONFIGS}
-  SELECT ${mergedJson('before.configs', "(p_body -> 'configs')")} INTO after;
+${CONFIGS_VARIABLES}
+BEGIN${LOCK_CONFIGS}${mergeConfigs("(p_body -> 'configs')")}
   IF octet_length(after::text) > p_bytes_max THEN
     RETURN '';
-  END IF;${STORE_CONFIGS}
+  END IF;${CHANGE_CONFIGS}
   RETURN after;
 END`,
 )

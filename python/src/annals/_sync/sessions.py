@@ -8,6 +8,7 @@ from .._errors import AnnalsError
 from .._waiting import Stream
 from ..types import (
     AppendedEntries,
+    AppendedToSessions,
     Context,
     ContextQuery,
     CopiedSession,
@@ -27,6 +28,7 @@ from ..types import (
     RetractedEntries,
     Retraction,
     Session,
+    SessionAppend,
     SessionEvent,
     SessionsQuery,
     TimelineItem,
@@ -116,6 +118,16 @@ class Sessions:
         """Appends up to 1,000 entries, all or nothing, with consecutive seqs. When it returns, they are durable."""
         call = _append((session_id, "entries"), {"entries": [*entries]}, if_match, idempotency_key)
         return self._transport.call(call)
+
+    def append_to_sessions(
+        self, appends: Sequence[SessionAppend], *, idempotency_key: str | None = None
+    ) -> AppendedToSessions:
+        """Appends up to 1,000 entries to up to 20 sessions, all or nothing.
+
+        Each `configs_patch` is merged into its session's configs. When it returns, everything is durable.
+        """
+        body = {"appends": [*appends]}
+        return self._transport.call(Call("POST", ("entries",), body=body, keyed=True, idempotency_key=idempotency_key))
 
     def events(self, session_id: str, **query: Unpack[EventsQuery]) -> List[SessionEvent, Page[SessionEvent]]:
         """A session's events, in order of `seq`."""

@@ -28,6 +28,7 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   getContext: 'read',
   readTimeline: 'read',
   appendEntries: 'write',
+  appendToSessions: 'write',
   readLatest: 'read',
   retractEntries: 'write',
   putBlob: 'write',

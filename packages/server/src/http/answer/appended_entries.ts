@@ -1,10 +1,11 @@
 import { parseJson } from '@annals/messages/json'
 import { AnnalsError } from '../../errors.js'
 import { newId } from '../../ids.js'
-import { elementSlices, memberSlice, memberTexts } from '../../json/slices.js'
-import { type AppendedEntry, RETRACTION_TYPE } from '../../log/append/append_request.js'
+import { elementSlices, memberSlice, memberTexts, type Slice } from '../../json/slices.js'
+import { BATCH_ENTRIES_MAX } from '../../limits.js'
+import { type AppendedEntry, RETRACTION_TYPE, type SessionAppend } from '../../log/append/append_request.js'
 import { messageEntry } from '../../log/append/message_entry.js'
-import type { AppendEntriesBody } from '../../log/entry_schema.js'
+import type { AppendEntriesBody, AppendToSessionsBody } from '../../log/entry_schema.js'
 import type { AddEventBody } from '../../log/event_schema.js'
 import { checkObjectBytes } from '../request/json_parameters.js'
 
@@ -57,31 +58,81 @@ export function messageMembers(
  * @throws AnnalsError invalid_request, payload_too_large; each names the entry's index
  */
 export function batchEntries(body: AppendEntriesBody, text: string, all_bytes: number): AppendedEntry[] {
+  return entriesAt(body.entries, text, 0, '', bytesOf(text, all_bytes, body.entries.length))
+}
+
+/**
+ * The same for several sessions.
+ * @throws AnnalsError invalid_request, payload_too_large; each names the index of the session, and of the entry
+ */
+export function atomicAppends(body: AppendToSessionsBody, text: string, all_bytes: number): SessionAppend[] {
+  const entries_all = body.appends.reduce((sum, { entries }) => sum + entries.length, 0)
+  if (entries_all > BATCH_ENTRIES_MAX)
+    throw new AnnalsError(
+      'invalid_request',
+      `/appends must have at most ${BATCH_ENTRIES_MAX} entries together; there are ${entries_all}.`,
+    )
+  const lengthOf = bytesOf(text, all_bytes, entries_all)
+  const slices = elementSlices(text, memberSlice(text, 'appends')!.from)
+  const seen = new Set<string>()
+  return body.appends.map(({ entries, if_match, configs_patch, ...append }, index) => {
+    const place = `/appends/${index}`
+    const session_id = append.session_id.toLowerCase()
+    if (seen.has(session_id))
+      throw new AnnalsError('invalid_request', `${place}/session_id is already that of an earlier element.`)
+    seen.add(session_id)
+    checkObjectBytes(`${place}/configs_patch`, configs_patch)
+    const { from } = slices[index]!
+    const patch = configs_patch && memberSlice(text, 'configs_patch', from)
+    return {
+      session_id,
+      entries: entriesAt(entries, text, from, place, lengthOf),
+      if_match,
+      configs_patch: patch && text.slice(patch.from, patch.to),
+    }
+  })
+}
+
+type LengthOf = (slice: Slice) => number
+
+/** The length of each of so many entries in a text, as PostgreSQL will write it. */
+function bytesOf(text: string, all_bytes: number, entries: number): LengthOf {
   // It is unknown which entry's numbers grow; it is enough that all of them together are accounted for.
   const text_bytes = Buffer.byteLength(text)
   const isOneByteEach = text_bytes === text.length
-  const spread = Math.ceil((all_bytes - text_bytes) / body.entries.length)
-  const slices = elementSlices(text, memberSlice(text, 'entries')!.from)
+  const spread = Math.ceil((all_bytes - text_bytes) / entries)
+  return ({ from, to }) => (isOneByteEach ? to - from : Buffer.byteLength(text.slice(from, to))) + spread
+}
+
+/** The entries of the object that begins at `from`; `outer` is its place in the body. */
+function entriesAt(
+  entries: AppendEntriesBody['entries'],
+  text: string,
+  from: number,
+  outer: string,
+  lengthOf: LengthOf,
+): AppendedEntry[] {
+  const slices = elementSlices(text, memberSlice(text, 'entries', from)!.from)
   const seen = new Set<string>()
-  return body.entries.map((entry, index) => {
+  return entries.map((entry, index) => {
+    const place = `${outer}/entries/${index}`
     const given = entry.id?.toLowerCase()
     if (given !== undefined && seen.has(given)) {
       throw new AnnalsError(
         'invalid_request',
-        `/entries/${index}/id is already the id of an earlier entry in the batch.`,
+        `${place}/id is already the id of an earlier entry in the batch.`,
       )
     }
     if (given !== undefined) seen.add(given)
-    const { from, to } = slices[index]!
-    const members = memberTexts(text, from)
-    const length = isOneByteEach ? to - from : Buffer.byteLength(text.slice(from, to))
-    const bytes = length + spread
-    if (entry.kind === 'event') return eventEntry(entry, members, bytes, given, `/entries/${index}`)
+    const slice = slices[index]!
+    const members = memberTexts(text, slice.from)
+    const bytes = lengthOf(slice)
+    if (entry.kind === 'event') return eventEntry(entry, members, bytes, given, place)
     const id = given ?? newId()
-    checkObjectBytes(`/entries/${index}/meta`, entry.meta)
+    checkObjectBytes(`${place}/meta`, entry.meta)
     const { format = 'openai', key = null } = entry
     const blob = parseJson(members.get('blob')!)
-    const { role, tokens } = messageEntry(format, blob, id, `/entries/${index}/blob`)
+    const { role, tokens } = messageEntry(format, blob, id, `${place}/blob`)
     const id_given = given !== undefined
     return { ...messageMembers(format, members), key, id, id_given, bytes, role, tokens }
   })

@@ -5,14 +5,14 @@ import { EmptyBody } from '../../contract/schema.js'
 import { newId } from '../../ids.js'
 import { memberTexts } from '../../json/slices.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from '../../learning/learning_space_schema.js'
-import type { AppendedEntry } from '../../log/append/append_request.js'
+import type { AppendedEntry, SessionAppend } from '../../log/append/append_request.js'
 import { messageEntry } from '../../log/append/message_entry.js'
-import { AppendEntriesBody, RetractEntriesBody } from '../../log/entry_schema.js'
+import { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../../log/entry_schema.js'
 import { AddEventBody } from '../../log/event_schema.js'
 import { AddMessageBody, PatchMetaBody } from '../../log/message_schema.js'
 import { ChangeProjectBody, CreateProjectBody, CreateTokenBody } from '../../projects/project_schema.js'
 import { ConfigsBody, CopySessionBody, CreateSessionBody } from '../../sessions/session_schema.js'
-import { batchEntries, eventEntry, messageMembers } from '../answer/appended_entries.js'
+import { atomicAppends, batchEntries, eventEntry, messageMembers } from '../answer/appended_entries.js'
 import { checkObjectBytes } from './json_parameters.js'
 
 /**
@@ -40,6 +40,8 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
 }
 
 export const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries
+
+export const takeAppends: TakeBody<AppendToSessionsBody, SessionAppend[]> = atomicAppends
 
 /** The other fields of a resource with an object in it; the object passes through as text. */
 interface GivenNames {
@@ -82,6 +84,7 @@ export const BODIES = {
   addEvent: [AddEventBody, takeEvent],
   addMessage: [AddMessageBody, takeMessage],
   appendEntries: [AppendEntriesBody, takeEntries],
+  appendToSessions: [AppendToSessionsBody, takeAppends],
   retractEntries: [RetractEntriesBody, takeWhole],
   createSession: [CreateSessionBody, takeSession],
   flushSession: [EmptyBody, takeWhole],

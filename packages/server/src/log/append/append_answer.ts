@@ -18,19 +18,23 @@ type AnsweredEntry = Pick<AppendedEntry, 'id' | 'kind' | 'type' | 'format' | 'ro
  * Writes the answer to an append: for a single entry the resource itself (a message without its parts, which its
  * route adds), in a batch a timeline item. It is written from what was sent, so that the database need not return it.
  */
-export function appendAnswer(request: AppendRequest, entry: AnsweredEntry, stored: StoredPlace): string {
-  const { project_id, session_id } = request
+export function appendAnswer(
+  { project_id, kind: kind_of_request }: AppendRequest,
+  session_id: string,
+  entry: AnsweredEntry,
+  stored: StoredPlace,
+): string {
   const { seq, time, parent_id, disable_task_tracking } = stored
   const { id, kind, type, format, role, key, data, meta } = entry
   return entryJson(
-    request.kind === 'entries' ? 'item' : 'resource',
+    kind_of_request === 'entries' ? 'item' : 'resource',
     { project_id, session_id, disable_task_tracking },
     { seq, id, kind, type, format, role, key, data, meta, parent_id, created_at: time, updated_at: time },
   )
 }
 
 /** The answer for an entry that was stored earlier, from its row of READ_APPENDED_ENTRIES. */
-export function storedAnswer(request: AppendRequest, row: Row): AppendAnswer {
+export function storedAnswer(request: AppendRequest, session_id: string, row: Row): AppendAnswer {
   const kind = row.kind as AppendedEntry['kind']
   const seq = Number(row.seq)
   const entry = {
@@ -45,7 +49,7 @@ export function storedAnswer(request: AppendRequest, row: Row): AppendAnswer {
   }
   const disable_task_tracking = row.disable_task_tracking === 't'
   const stored = { seq, time: row.time!, parent_id: row.parent_id!, disable_task_tracking }
-  const json = appendAnswer(request, entry, stored)
+  const json = appendAnswer(request, session_id, entry, stored)
   return kind === 'event'
     ? { seq, json }
     : { seq, json, id: entry.id, blob: entry.data, format: entry.format }

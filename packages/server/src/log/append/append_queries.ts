@@ -2,6 +2,14 @@ import { markChanges } from '../../changes/mark_changes.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 import { RETRACTION_TYPE } from './append_request.js'
+import {
+  ATOMIC_ANSWER,
+  ATOMIC_PARAMETERS,
+  ATOMIC_VARIABLES,
+  CHECK_ATOMIC,
+  PATCH_CONFIGS,
+  REMEMBER_ATOMIC,
+} from './atomic_queries.js'
 import { RETRACT, RETRACTION_VARIABLES } from './retraction_queries.js'
 
 /** The index of a head's session in `p_sessions`, which is sorted: a binary search. */
@@ -30,7 +38,7 @@ const STORE_EVENTS = `
     AS i (place, behind, id, bytes, type, data)
   WHERE open_seqs[i.place] IS NOT NULL;`
 
-const STORE = `
+const LOCK_HEADS = `
   open_seqs := last_seqs;
   last_messages := array_fill(NULL::uuid, ARRAY[cardinality(p_sessions)]);
   FOR place_of_head, seq_of_head, time_of_head, message_of_head IN
@@ -47,7 +55,9 @@ const STORE = `
         moved_sessions := moved_sessions || p_sessions[place_of_head];
       END IF;
     END IF;
-  END LOOP;
+  END LOOP;`
+
+const STORE = `
   UPDATE session_heads AS h
   SET last_seq = h.last_seq + p_new_entries[${PLACE}], updated_at = greatest(now(), h.updated_at),
     bytes = h.bytes + p_new_bytes[${PLACE}], counted = h.counted + p_new_entries[${PLACE}],
@@ -69,6 +79,12 @@ const STORE = `
     SELECT string_agg(width_bucket(s.id, p_sessions)::text, ',') INTO untracked
     FROM sessions s
     WHERE s.project_id = p_project AND s.id = ANY (p_sessions_of_messages) AND s.disable_task_tracking;
+  END IF;`
+
+/** A flush of only events takes the shorter way. */
+const STORE_ANY = `
+  IF p_kinds IS NULL THEN${STORE_EVENTS}
+  ELSE${LOCK_HEADS}${STORE}
   END IF;`
 
 const REMEMBER = `
@@ -95,7 +111,7 @@ const ANSWER = `
     FROM unnest(p_wanted) WITH ORDINALITY AS w(place, ord);
   END IF;
   RETURN concat(array_to_string(last_seqs, ',', ''), E'\\n', later, E'\\n', ${timestampText('now()')}, E'\\n',
-    array_to_string(last_messages, ',', ''), E'\\n', untracked, wanted, retracted);`
+    array_to_string(last_messages, ',', ''), E'\\n', untracked, wanted, retracted`
 
 const PARAMETERS = {
   p_project: 'uuid',
@@ -131,7 +147,13 @@ const PARAMETERS = {
   p_retractions: 'jsonb',
 }
 
-function appendBody(mark: string): string {
+/** `mark` stands behind all that the function stores, `answer` behind all that it answers. */
+function appendBody({
+  store,
+  mark = '',
+  variables = '',
+  answer = '',
+}: Record<'store', string> & Partial<Record<'mark' | 'variables' | 'answer', string>>): string {
   return `DECLARE
   last_seqs bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_sessions)]);
   times timestamptz[] := array_fill(NULL::timestamptz, ARRAY[cardinality(p_sessions)]);
@@ -146,11 +168,8 @@ function appendBody(mark: string): string {
   place_of_head int;
   seq_of_head bigint;
   time_of_head timestamptz;
-  message_of_head uuid;${RETRACTION_VARIABLES}
-BEGIN
-  IF p_kinds IS NULL THEN${STORE_EVENTS}
-  ELSE${STORE}
-  END IF;${REMEMBER}${mark}${ANSWER}
+  message_of_head uuid;${RETRACTION_VARIABLES}${variables}
+BEGIN${store}${mark}${ANSWER}${answer});
 END`
 }
 
@@ -185,23 +204,38 @@ END`
  * (an empty line for a flush of only events), and the indexes of the sessions with task tracking disabled. Two more
  * lines for each element of `p_wanted`: data, and meta, which may be empty. One for each retraction: its data.
  */
-export const APPEND_ENTRIES = appendEntries('append_entries', '')
+export const APPEND_ENTRIES = storedFunction(
+  'append_entries',
+  PARAMETERS,
+  appendBody({ store: STORE_ANY + REMEMBER }),
+)
 
-/** The sessions that got entries. */
-const STORED_SESSIONS = `(
+/** Marks the sessions that got entries. */
+const MARK = `${markChanges(
+  'p_project',
+  `(
     SELECT p_sessions[i.place] AS session_id FROM generate_subscripts(p_sessions, 1) AS i (place)
-    WHERE open_seqs[i.place] IS NOT NULL AND p_new_entries[i.place] > 0)`
+    WHERE open_seqs[i.place] IS NOT NULL AND p_new_entries[i.place] > 0)`,
+)};`
 
 /**
  * The same for a project that may have consumers of changes: it marks the sessions that get entries, for as many
  * consumers as it finds there. A function of its own, so that the other costs what it did.
  */
-export const APPEND_MARKED_ENTRIES = appendEntries(
+export const APPEND_MARKED_ENTRIES = storedFunction(
   'append_marked_entries',
-  `${markChanges('p_project', STORED_SESSIONS)};`,
+  PARAMETERS,
+  appendBody({ store: STORE_ANY + REMEMBER, mark: MARK }),
 )
 
-/** `mark` stands behind all that the function stores. */
-function appendEntries(name: string, mark: string) {
-  return storedFunction(name, PARAMETERS, appendBody(mark))
-}
+/** The same for a flush with a request for several sessions: see atomic_queries.ts. */
+export const APPEND_ATOMICALLY = storedFunction(
+  'append_atomically',
+  { ...PARAMETERS, ...ATOMIC_PARAMETERS },
+  appendBody({
+    variables: ATOMIC_VARIABLES,
+    store: LOCK_HEADS + CHECK_ATOMIC + STORE + PATCH_CONFIGS + REMEMBER_ATOMIC,
+    mark: MARK,
+    answer: ATOMIC_ANSWER,
+  }),
+)

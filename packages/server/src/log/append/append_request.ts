@@ -31,16 +31,27 @@ export type Retraction =
   | { after_seq: number }
   | { last: number; kind?: 'event' | 'message' | undefined; type?: string | undefined }
 
-/** One request to append: a single event, a single message, or an atomic batch of both (`entries`). */
-export interface AppendRequest {
-  project_id: string
+/** What a request appends to one session. */
+export interface SessionAppend {
   session_id: string
-  kind: 'event' | 'message' | 'entries'
   entries: readonly AppendedEntry[]
-  /** What the only entry, an event of RETRACTION_TYPE, retracts. */
-  retraction?: Retraction | undefined
   /** Append only if the session's last seq still has this value. */
   if_match?: number | undefined
+  /** JSON to merge into the session's configs if an entry is new; as JSON text. */
+  configs_patch?: string | undefined
+}
+
+/** One request to append: a single event, a single message, or an atomic batch of both (`entries`). */
+export interface AppendRequest extends SessionAppend {
+  project_id: string
+  kind: 'event' | 'message' | 'entries'
+  /** What the only entry, an event of RETRACTION_TYPE, retracts. */
+  retraction?: Retraction | undefined
+  /**
+   * For several sessions, all or nothing: what each of them gets. Then `session_id` is that of the first, `entries` are
+   * all entries in order, and conditions stand here.
+   */
+  appends?: readonly SessionAppend[] | undefined
   idempotency?: IdempotencyKey | undefined
   /**
    * Until when, as performance.now() has it, it is known that the project has no consumers of changes: a flush that is
@@ -49,6 +60,11 @@ export interface AppendRequest {
   unmarked_until: number
   /** Why nothing new may be stored. What is already stored, under the same key or ids, is still answered. */
   only_known?: Error | undefined
+}
+
+/** What a request appends to each of its sessions, in the order of its entries. */
+export function appendsOf(request: AppendRequest): readonly SessionAppend[] {
+  return request.appends ?? [request]
 }
 
 /** A caller's idempotency key, and the digest of its request. */

@@ -1,7 +1,7 @@
 import { AnnalsError } from '../../errors.js'
 import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import { Answers } from './answers.js'
-import type { AppendOutcome, AppendRequest } from './append_request.js'
+import { type AppendOutcome, type AppendRequest, appendsOf } from './append_request.js'
 import { flush, type OnTrouble } from './flush.js'
 import { Lane } from './lane.js'
 import { Pace } from './pace.js'
@@ -60,9 +60,9 @@ export class Appender {
   }
 
   /**
-   * Appends to a session's log. Resolves when the entries are durable.
+   * Appends to the log of a session, or of several. Resolves when the entries are durable.
    * @throws AnnalsError session_not_found, seq_conflict, idempotency_key_reused, invalid_request (a value that
-   * cannot be stored), overloaded, unavailable; AppendInDoubt.
+   * cannot be stored), payload_too_large (merged configs), overloaded, unavailable; AppendInDoubt.
    */
   append(request: AppendRequest): Promise<AppendOutcome> {
     const bytes = request.entries.reduce((sum, { bytes }) => sum + bytes, 0)
@@ -169,7 +169,8 @@ export class Appender {
     const { gather_ms_max = 0 } = this.options
     if (gather_ms_max > 0) lane.gather(taken, gather_ms_max, () => this.nextTurn(lane))
     this.nextTurn(lane)
-    this.options.onAppended?.(lane.project_id, new Set(taken.map((pending) => pending.request.session_id)))
+    const sessions = taken.flatMap(({ request }) => appendsOf(request).map(({ session_id }) => session_id))
+    this.options.onAppended?.(lane.project_id, new Set(sessions))
   }
 
   private nextTurn(lane: Lane): void {

@@ -1,4 +1,4 @@
-import type { AppendRequest } from './append_request.js'
+import { type AppendRequest, appendsOf, type SessionAppend } from './append_request.js'
 import type { PendingAppend } from './pending_append.js'
 
 /** Limits of one flush: a larger one would only delay its answers. */
@@ -6,9 +6,10 @@ export const FLUSH_ENTRIES_MAX = 500
 export const FLUSH_BYTES_MAX = 1024 * 1024
 
 /**
- * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with If-Match is alone on its
- * session, and each key and each caller's entry id occurs once. A request that does not fit waits for a later flush,
- * and so does everything behind it on the same session, so a session's requests keep their order. A repeat of a
+ * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with If-Match or a change of
+ * configs is alone on that session, and each key and each caller's entry id occurs once. A request that does not fit waits for a later flush,
+ * and so does everything behind it on the same session, so a session's requests keep their order; one for
+ * several sessions waits until it fits on all of them. A repeat of a
  * request that is taken joins it instead of waiting. Sessions that are `inFlight` wait for their flush to end.
  */
 export function cutFlush(
@@ -35,21 +36,27 @@ export function cutFlush(
       leader.followers.push(pending)
       continue
     }
+    const appends = appendsOf(request)
     const mustWait =
       leader !== undefined ||
-      inFlight.has(request.session_id) ||
-      deferredSessions.has(request.session_id) ||
-      conditionalSessions.has(request.session_id) ||
-      (request.if_match !== undefined && sessions.has(request.session_id))
+      appends.some(
+        (append) =>
+          inFlight.has(append.session_id) ||
+          deferredSessions.has(append.session_id) ||
+          conditionalSessions.has(append.session_id) ||
+          (isConditional(append) && sessions.has(append.session_id)),
+      )
     const ids = mustWait ? [] : givenIdsOf(request)
     if (mustWait || ids.some((id) => givenIds.has(id))) {
       deferred.push(pending)
-      deferredSessions.add(request.session_id)
+      for (const { session_id } of appends) deferredSessions.add(session_id)
       continue
     }
     taken.push(pending)
-    sessions.add(request.session_id)
-    if (request.if_match !== undefined) conditionalSessions.add(request.session_id)
+    for (const append of appends) {
+      sessions.add(append.session_id)
+      if (isConditional(append)) conditionalSessions.add(append.session_id)
+    }
     if (request.idempotency) byKey.set(request.idempotency.key, pending)
     for (const id of ids) givenIds.add(id)
     entries += entriesOf(request)
@@ -66,6 +73,12 @@ function entriesOf({ entries, retraction }: AppendRequest): number {
   return 'last' in retraction ? retraction.last : FLUSH_ENTRIES_MAX
 }
 
-function givenIdsOf({ session_id, entries }: AppendRequest): string[] {
-  return entries.filter(({ id_given }) => id_given).map(({ id }) => `${session_id}/${id}`)
+function isConditional({ if_match, configs_patch }: SessionAppend): boolean {
+  return if_match !== undefined || configs_patch !== undefined
+}
+
+function givenIdsOf(request: AppendRequest): string[] {
+  return appendsOf(request).flatMap(({ session_id, entries }) =>
+    entries.filter(({ id_given }) => id_given).map(({ id }) => `${session_id}/${id}`),
+  )
 }

@@ -2,12 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError } from '../../errors.js'
 import { type Database, DatabaseAway } from '../../postgres/database.js'
 import { isTransient, isUniqueViolation, isUnstorable } from '../../postgres/database_errors.js'
-import { APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from './append_queries.js'
 import { AppendInDoubt } from './append_request.js'
 import { planFlush } from './flush_plan.js'
 import { lookUp, type Unsettled } from './look_up.js'
 import { fail, type PendingAppend } from './pending_append.js'
-import { readResult, settle } from './settle.js'
+import { isStored, readResult, settle } from './settle.js'
 
 const RETRY_PAUSE_MS = 25
 const COLLISIONS_MAX = 5
@@ -102,7 +101,7 @@ async function store(
       }
       return storeApart(database, rest, state, error)
     }
-    // What remains only needs a yes or no; a second no is final.
+    // What remains only needs a yes or no, where a second no is final, or shared a statement with what was refused.
     if (lookAgain.length > 0) {
       state.onCommitted = undefined
       await store(database, lookAgain, state, true)
@@ -119,14 +118,15 @@ async function append(
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<PendingAppend[]> {
   const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled)
-  const call = plan.marks ? APPEND_MARKED_ENTRIES : APPEND_ENTRIES
-  const rows = await database.query(call.statement, plan.parameters, () => {
+  const rows = await database.query(plan.call.statement, plan.parameters, () => {
     if (state.over) throw new TooLate()
     if (performance.now() > plan.valid_until) throw new Outdated()
     state.sent = true
   })
-  state.onCommitted?.()
-  const result = readResult(plan, rows[0]!.answer!)
+  const answer = rows[0]!.answer!
+  // Those that are stored after all must not be overtaken.
+  if (isStored(plan, answer)) state.onCommitted?.()
+  const result = readResult(plan, answer)
   const readBacks: Promise<void>[] = []
   const lookAgain: PendingAppend[] = []
   for (const one of unsettled) {

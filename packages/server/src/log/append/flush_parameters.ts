@@ -1,3 +1,4 @@
+import { MERGED_BYTES_MAX } from '../../limits.js'
 import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { AppendedEntry, IdempotencyKey, Retraction } from './append_request.js'
 import type { OpenAppend, Place, PlacedAppends, SessionPart } from './flush_parts.js'
@@ -99,6 +100,25 @@ export function keyParameters(placed: PlacedAppends): Array<string | null> {
     plainArray(lasts),
     plainArray(places.map((one) => one.behind)),
     plainArray(places.map((one) => one.known_seq)),
+  ]
+}
+
+/** What APPEND_ATOMICALLY has beyond APPEND_ENTRIES. */
+export function atomicParameters(
+  parts: SessionPart[],
+  atomic: ReadonlySet<number>,
+  placed: PlacedAppends,
+): Array<string | number> {
+  const patches = parts.flatMap(({ configs_patch }, session) =>
+    configs_patch === null ? [] : `{"place":${session + 1},"patch":${configs_patch}}`,
+  )
+  const keyed = inOrderOfKeys(placed)
+  return [
+    plainArray([...atomic].map((session) => session + 1)),
+    `[${patches.join(',')}]`,
+    MERGED_BYTES_MAX,
+    plainArray(keyed.map(([{ request }]) => request.appends !== undefined)),
+    plainArray(keyed.flatMap(([, places]) => places.map(({ session }) => session + 1))),
   ]
 }
 

@@ -1,4 +1,4 @@
-import type { AppendedEntry, AppendRequest } from './append_request.js'
+import type { AppendedEntry, AppendRequest, SessionAppend } from './append_request.js'
 
 /** A request to be stored, and the seqs, by id, of those of its entries that are stored already. */
 export interface OpenAppend {
@@ -6,9 +6,16 @@ export interface OpenAppend {
   known: ReadonlyMap<string, number>
 }
 
+/** What an open append adds to one session: those of its entries from an index on. */
+export interface OpenSessionAppend extends SessionAppend {
+  one: OpenAppend
+  from: number
+}
+
 /** The position of one entry: so many after its session's head, or the seq that it already has. */
 export interface Place {
   entry: AppendedEntry
+  session_id: string
   /** The index of its session in the flush, from 0. */
   session: number
   behind: number
@@ -29,7 +36,9 @@ export interface SessionPart {
   has_messages: boolean
   /** Events without keys only. */
   is_plain: boolean
-  requests: OpenAppend[]
+  /** Merged into its configs; null: nothing. */
+  configs_patch: string | null
+  appends: OpenSessionAppend[]
 }
 
 /** The entries of each request of a flush. */

@@ -1,7 +1,10 @@
 import { plainArray } from '../../postgres/array_literal.js'
 import type { Parameter } from '../../postgres/database.js'
-import { type AppendedEntry, RETRACTION_TYPE } from './append_request.js'
+import type { StoredFunction } from '../../postgres/stored_function.js'
+import { APPEND_ATOMICALLY, APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from './append_queries.js'
+import { type AppendedEntry, appendsOf, RETRACTION_TYPE } from './append_request.js'
 import {
+  atomicParameters,
   entryParameters,
   keyParameters,
   moreParameters,
@@ -14,7 +17,8 @@ import type { OpenAppend, Place, SessionPart } from './flush_parts.js'
 
 /** What a flush sends to the database, and where each request finds its entries in the result. */
 export interface FlushPlan {
-  /** Of APPEND_ENTRIES. */
+  /** APPEND_ENTRIES, or one of the two beside it. */
+  call: StoredFunction
   parameters: Parameter[]
   /** The entries that are returned as the database writes them, in the order of the parameters. */
   wanted: AppendedEntry[]
@@ -22,8 +26,8 @@ export interface FlushPlan {
   retractions: AppendedEntry[]
   /** The entries of each request. */
   placed: ReadonlyMap<OpenAppend, Place[]>
-  /** Whether the project may have consumers of changes, for which the sessions are marked. */
-  marks: boolean
+  /** The indexes of the sessions of atomic requests. */
+  atomic: ReadonlySet<number>
   /** Until when, by performance.now(), the plan may be sent: see AppendRequest. */
   valid_until: number
 }
@@ -40,49 +44,65 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
   // be identical byte for byte, so both are written from the stored text.
   const wantedBack: number[] = []
   parts.forEach((part, session) => {
-    for (const one of part.requests) {
-      const places = one.request.entries.map((entry) => place(part, session, entry, one.known))
+    for (const { one, from, entries } of part.appends) {
+      const places = placed.get(one) ?? []
       placed.set(one, places)
-      for (const each of places) {
-        if (each.behind === 0) continue
+      entries.forEach((entry, index) => {
+        const each = place(part, session, entry, one.known)
+        places[from + index] = each
+        if (each.behind === 0) return
         added.push(each)
-        if (one.request.idempotency || each.entry.id_given) wantedBack.push(added.length)
-      }
+        if (one.request.idempotency || entry.id_given) wantedBack.push(added.length)
+      })
     }
   })
+  const atomic = new Set(
+    [...placed].flatMap(([{ request }, places]) =>
+      request.appends ? places.map(({ session }) => session) : [],
+    ),
+  )
   const parameters = [
     project_id,
     ...sessionParameters(parts),
     ...entryParameters(added),
-    ...(parts.every(isOfEvents) ? NO_MORE : moreParameters(parts, added)),
+    ...(atomic.size === 0 && parts.every(isOfEvents) ? NO_MORE : moreParameters(parts, added)),
     ...keyParameters(placed),
     wantedBack.length === 0 ? null : plainArray(wantedBack),
     retractionParameter(placed),
+    ...(atomic.size > 0 ? atomicParameters(parts, atomic, placed) : []),
   ]
   const valid_until = Math.min(...open.map(({ request }) => request.unmarked_until))
-  const marks = !(valid_until > performance.now())
+  const isUnmarked = atomic.size === 0 && valid_until > performance.now()
   return {
+    call: atomic.size > 0 ? APPEND_ATOMICALLY : isUnmarked ? APPEND_ENTRIES : APPEND_MARKED_ENTRIES,
     parameters,
     wanted: wantedBack.map((index) => added[index - 1]!.entry),
     retractions: retractionsOf(placed).map(([, { entry }]) => entry),
     placed,
-    marks,
-    valid_until: marks ? Number.POSITIVE_INFINITY : valid_until,
+    atomic,
+    valid_until: isUnmarked ? valid_until : Number.POSITIVE_INFINITY,
   }
 }
 
 function partsOf(open: readonly OpenAppend[]): SessionPart[] {
   const parts = new Map<string, SessionPart>()
   for (const one of open) {
-    const { session_id, if_match, entries } = one.request
-    let part = parts.get(session_id)
-    if (!part) {
-      part = emptyPart(session_id)
-      parts.set(session_id, part)
+    let from = 0
+    for (const append of appendsOf(one.request)) {
+      const { session_id, if_match, configs_patch, entries } = append
+      let part = parts.get(session_id)
+      if (!part) {
+        part = emptyPart(session_id)
+        parts.set(session_id, part)
+      }
+      // What is already stored is answered whatever the head is now, and changes nothing more.
+      if (one.known.size === 0 || entries.some(({ id }) => !one.known.has(id))) {
+        part.if_match = if_match ?? part.if_match
+        part.configs_patch = configs_patch ?? part.configs_patch
+      }
+      part.appends.push({ one, from, session_id, entries })
+      from += entries.length
     }
-    // A request that is already stored is answered whatever the head is now.
-    if (if_match !== undefined && one.known.size < entries.length) part.if_match = if_match
-    part.requests.push(one)
   }
   return [...parts.values()].sort((a, b) => (a.session_id < b.session_id ? -1 : 1))
 }
@@ -97,7 +117,8 @@ function emptyPart(session_id: string): SessionPart {
     last_message_id: null,
     has_messages: false,
     is_plain: true,
-    requests: [],
+    configs_patch: null,
+    appends: [],
   }
 }
 
@@ -111,14 +132,15 @@ function place(
   if (isMessage) part.has_messages = true
   if (isMessage || entry.key !== null || entry.type === RETRACTION_TYPE) part.is_plain = false
   const known_seq = known.get(entry.id) ?? 0
-  if (known_seq > 0) return { entry, session, behind: 0, known_seq, parent_id: null, is_first_message: false }
+  const at = { entry, session_id: part.session_id, session }
+  if (known_seq > 0) return { ...at, behind: 0, known_seq, parent_id: null, is_first_message: false }
   part.new_entries += 1
   part.new_tokens += entry.tokens
   part.new_bytes += entry.bytes
   const parent_id = isMessage ? part.last_message_id : null
   if (isMessage) part.last_message_id = entry.id
   const is_first_message = isMessage && parent_id === null
-  return { entry, session, behind: part.new_entries, known_seq, parent_id, is_first_message }
+  return { ...at, behind: part.new_entries, known_seq, parent_id, is_first_message }
 }
 
 /** Whether a session only gets new, unconditional events without keys, so that its head need not be known. */

@@ -2,14 +2,14 @@ import { timestampText } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
 import { RETRACTION_TYPE } from './append_request.js'
 
-/** The answers to idempotency keys. Parameters: $1 project, $2 keys. */
+/** The seqs that requests with idempotency keys were answered with. Parameters: $1 project, $2 keys. */
 export const FIND_APPEND_KEYS = prepared(
   'find_append_keys',
   `
-SELECT k.key, k.request_hash, k.owner_id, array_to_string(k.seqs, ',') AS seqs
+SELECT k.key, k.request_hash, coalesce(array_to_string(k.seqs, ','), k.answer) AS seqs
 FROM unnest($2::text[]) AS x(key)
 JOIN LATERAL (
-  SELECT p.key, p.request_hash, p.owner_id, p.seqs FROM idempotency_keys p WHERE p.project_id = $1 AND p.key = x.key LIMIT 1
+  SELECT p.key, p.request_hash, p.seqs, p.answer FROM idempotency_keys p WHERE p.project_id = $1 AND p.key = x.key LIMIT 1
 ) k ON true`,
 )
 

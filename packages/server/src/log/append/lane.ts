@@ -1,3 +1,4 @@
+import { appendsOf } from './append_request.js'
 import { Backlog } from './backlog.js'
 import { cutFlush } from './cut_flush.js'
 import type { PendingAppend } from './pending_append.js'
@@ -42,7 +43,12 @@ export class Lane {
   add(pending: PendingAppend): void {
     this.waiting.push(pending)
     this.backlog.add(pending)
-    if (!this.inFlight.has(pending.request.session_id)) this.beside?.add(pending)
+    if (this.beside && this.isFree(pending)) this.beside.add(pending)
+  }
+
+  /** Whether none of a request's sessions has a flush in flight. */
+  private isFree({ request }: PendingAppend): boolean {
+    return !appendsOf(request).some(({ session_id }) => this.inFlight.has(session_id))
   }
 
   get isIdle(): boolean {
@@ -66,8 +72,7 @@ export class Lane {
     if (!this.backlog.isFlush) return false
     if (!this.beside) {
       this.beside = new Backlog()
-      for (const pending of this.waiting)
-        if (!this.inFlight.has(pending.request.session_id)) this.beside.add(pending)
+      for (const pending of this.waiting) if (this.isFree(pending)) this.beside.add(pending)
     }
     return this.beside.isFlush
   }
@@ -80,7 +85,8 @@ export class Lane {
     const { taken, deferred } = cutFlush(this.waiting, this.inFlight)
     this.waiting = deferred
     if (taken.length > 0) this.flights += 1
-    for (const { request } of taken) this.inFlight.add(request.session_id)
+    for (const { request } of taken)
+      for (const { session_id } of appendsOf(request)) this.inFlight.add(session_id)
     return taken
   }
 
@@ -89,7 +95,8 @@ export class Lane {
     this.backlog.flushed(taken, ms)
     this.flights -= 1
     this.beside = undefined
-    for (const { request } of taken) this.inFlight.delete(request.session_id)
+    for (const { request } of taken)
+      for (const { session_id } of appendsOf(request)) this.inFlight.delete(session_id)
   }
 
   /**

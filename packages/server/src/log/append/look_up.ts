@@ -1,6 +1,7 @@
 import { AnnalsError, keyReused } from '../../errors.js'
 import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { Database } from '../../postgres/database.js'
+import { appendsOf } from './append_request.js'
 import type { OpenAppend } from './flush_parts.js'
 import { FIND_APPEND_KEYS, FIND_KNOWN_APPENDS } from './known_append_queries.js'
 import { fail, type PendingAppend } from './pending_append.js'
@@ -54,7 +55,7 @@ async function answerKnownKeys(
     const past = idempotency && answered.get(idempotency.key)
     if (!past) return true
     if (past.request_hash !== idempotency.request_hash || past.seqs === null) fail(pending, keyReused())
-    else readBacks.push(readBack(database, pending, past.owner_id!, past.seqs!.split(','), true))
+    else readBacks.push(readBack(database, pending, past.seqs!.split(','), true))
     return false
   })
   await Promise.all(readBacks)
@@ -67,16 +68,18 @@ async function findKnownEntries(
   isRepeated: boolean,
 ): Promise<Unsettled[]> {
   const wanted = batch.flatMap((pending) =>
-    pending.request.entries
-      .map((entry, index) => ({ pending, entry, index }))
-      .filter(({ entry }) => isRepeated || entry.id_given),
+    appendsOf(pending.request).flatMap(({ session_id, entries }, append) =>
+      entries
+        .map((entry, index) => ({ pending, session_id, entry, append, index }))
+        .filter(({ entry }) => isRepeated || entry.id_given),
+    ),
   )
   if (wanted.length === 0)
     return batch.map((pending) => ({ pending, request: pending.request, known: NONE })).filter(mayBeStored)
   const entries = wanted.map(({ entry }) => entry)
   const rows = await database.query(FIND_KNOWN_APPENDS, [
     batch[0]!.request.project_id,
-    plainArray(wanted.map(({ pending }) => pending.request.session_id)),
+    plainArray(wanted.map(({ session_id }) => session_id)),
     plainArray(entries.map(({ id }) => id)),
     textArray(entries.map(({ kind }) => kind)),
     textArray(entries.map(({ type }) => type)),
@@ -88,10 +91,10 @@ async function findKnownEntries(
   const known = new Map<PendingAppend, Map<string, number>>()
   const refused = new Set<PendingAppend>()
   for (const row of rows) {
-    const { pending, entry, index } = wanted[Number(row.place) - 1]!
+    const { pending, entry, append, index } = wanted[Number(row.place) - 1]!
     if (row.differs === 't' && !refused.has(pending)) {
       refused.add(pending)
-      fail(pending, idTaken(index))
+      fail(pending, idTaken(`${pending.request.appends ? `/appends/${append}` : ''}/entries/${index}`))
     }
     const seqs = known.get(pending) ?? new Map<string, number>()
     known.set(pending, seqs.set(entry.id, Number(row.seq)))
@@ -109,9 +112,9 @@ function mayBeStored({ pending, request, known }: Unsettled): boolean {
   return !isRefused
 }
 
-function idTaken(index: number): AnnalsError {
+function idTaken(place: string): AnnalsError {
   return new AnnalsError(
     'idempotency_key_reused',
-    `/entries/${index}/id is already the id of another entry in this session. Use a new id for a new entry.`,
+    `${place}/id is already the id of another entry in this session. Use a new id for a new entry.`,
   )
 }

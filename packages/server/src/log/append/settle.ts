@@ -1,7 +1,13 @@
-import { AnnalsError, notFound } from '../../errors.js'
+import { AnnalsError, mergedTooLarge, notFound } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
 import { appendAnswer, storedAnswer } from './append_answer.js'
-import { type AppendAnswer, type AppendedEntry, AppendInDoubt } from './append_request.js'
+import {
+  type AppendAnswer,
+  type AppendedEntry,
+  AppendInDoubt,
+  appendsOf,
+  type SessionAppend,
+} from './append_request.js'
 import type { Place } from './flush_parts.js'
 import type { FlushPlan } from './flush_plan.js'
 import { READ_APPENDED_ENTRIES } from './known_append_queries.js'
@@ -19,9 +25,18 @@ export interface FoundHead {
 export interface FlushResult {
   heads: Array<FoundHead | undefined>
   rewritten: ReadonlyMap<AppendedEntry, Pick<AppendedEntry, 'data' | 'meta'>>
+  /** The sessions that stored nothing because an atomic request was refused. */
+  held_back: ReadonlySet<number>
+  /** Those of them whose merged configs would be too large. */
+  too_large: ReadonlySet<number>
 }
 
-/** Reads the answer of APPEND_ENTRIES to a plan. */
+/** Whether all of a flush was stored, apart from what is refused for itself. */
+export function isStored({ atomic }: FlushPlan, answer: string): boolean {
+  return atomic.size === 0 || answer.endsWith('\n')
+}
+
+/** Reads the answer to a plan. */
 export function readResult(plan: FlushPlan, answer: string): FlushResult {
   const [last_seqs = '', times = '', now = '', last_messages = '', untracked = '', ...more] =
     answer.split('\n')
@@ -46,7 +61,20 @@ export function readResult(plan: FlushPlan, answer: string): FlushResult {
     const data = more[2 * plan.wanted.length + index]!
     return [entry, { data, meta: null }] as const
   })
-  return { heads, rewritten: new Map([...rewritten, ...retracted]) }
+  const isHeldBack = !isStored(plan, answer)
+  return {
+    heads,
+    rewritten: new Map([...rewritten, ...retracted]),
+    held_back: isHeldBack ? plan.atomic : new Set(),
+    too_large: new Set(
+      isHeldBack
+        ? more
+            .at(-1)!
+            .split(',')
+            .map((place) => Number(place) - 1)
+        : [],
+    ),
+  }
 }
 
 /**
@@ -60,37 +88,59 @@ export function settle(
   database: Database,
   pending: PendingAppend,
   places: readonly Place[],
-  { heads, rewritten }: FlushResult,
+  result: FlushResult,
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<void> | 'look again' | undefined {
   const { request } = pending
-  const head = heads[places[0]!.session]
-  if (!head) {
-    fail(pending, notFound('session'))
-    return
-  }
-  const isNew = places.some(({ behind }) => behind > 0)
-  if (isNew && request.if_match !== undefined && request.if_match !== head.last_seq) {
+  const { heads, rewritten, held_back } = result
+  let from = 0
+  for (const [index, append] of appendsOf(request).entries()) {
+    const own = places.slice(from, from + append.entries.length)
+    from += own.length
+    const refusal = refusalOf(append, own, result, request.appends && index)
+    if (!refusal) continue
     const mayBeOurs =
-      attempt.isRepeated || request.idempotency || request.entries.some((entry) => entry.id_given)
+      refusal.error === 'seq_conflict' &&
+      (attempt.isRepeated || request.idempotency || request.entries.some((entry) => entry.id_given))
     if (mayBeOurs && !attempt.isSecondLook) return 'look again'
-    fail(pending, conflict(request.if_match, head.last_seq))
+    fail(pending, refusal)
     return
   }
+  if (places.some(({ session }) => held_back.has(session))) return 'look again'
   if (places.some(({ known_seq }) => known_seq > 0)) {
-    const seqs = places.map(({ behind, known_seq }) => String(known_seq || head.last_seq + behind))
-    return readBack(database, pending, request.session_id, seqs, false)
+    const seqs = places.map(({ session, behind, known_seq }) =>
+      String(known_seq || heads[session]!.last_seq + behind),
+    )
+    return readBack(database, pending, seqs, false)
   }
   const entries = places.map((place): AppendAnswer => {
+    const head = heads[place.session]!
     const seq = head.last_seq + place.behind
     const { time, disable_task_tracking } = head
     const stored = { seq, time, parent_id: parentOf(place, head), disable_task_tracking }
     const text = rewritten.get(place.entry)
     const entry = text ? { ...place.entry, ...text } : place.entry
-    return { seq, json: appendAnswer(request, entry, stored) }
+    return { seq, json: appendAnswer(request, place.session_id, entry, stored) }
   })
   succeed(pending, { entries, replayed: false })
   return
+}
+
+/** Why an append to one session is refused. `index`: its place among those of the request, if there are several. */
+function refusalOf(
+  { if_match }: SessionAppend,
+  places: readonly Place[],
+  { heads, too_large }: FlushResult,
+  index: number | undefined,
+): AnnalsError | undefined {
+  const { session } = places[0]!
+  const head = heads[session]
+  const at = index === undefined ? undefined : `/appends/${index}`
+  if (!head) return notFound('session', at && `${at}/session_id`)
+  if (too_large.has(session)) return mergedTooLarge(`appends/${index}/configs_patch`)
+  const isNew = places.some(({ behind }) => behind > 0)
+  if (!isNew || if_match === undefined || if_match === head.last_seq) return undefined
+  return conflict(at ? `${at}/if_match` : 'If-Match', if_match, head.last_seq)
 }
 
 function parentOf(place: Place, head: FoundHead): string | null {
@@ -101,27 +151,32 @@ function parentOf(place: Place, head: FoundHead): string | null {
 export async function readBack(
   database: Database,
   pending: PendingAppend,
-  session_id: string,
   seqs: string[],
   replayed: boolean,
 ): Promise<void> {
   try {
     const { request } = pending
-    const rows = await database.query(READ_APPENDED_ENTRIES, [request.project_id, session_id, seqs])
-    if (rows.length < seqs.length) {
-      fail(pending, notFound('session'))
-      return
+    const entries: AppendAnswer[] = []
+    for (const [index, append] of appendsOf(request).entries()) {
+      const { session_id } = append
+      const own = seqs.slice(entries.length, entries.length + append.entries.length)
+      const rows = await database.query(READ_APPENDED_ENTRIES, [request.project_id, session_id, own])
+      if (rows.length < own.length) {
+        fail(pending, notFound('session', request.appends && `/appends/${index}/session_id`))
+        return
+      }
+      entries.push(...rows.map((row) => storedAnswer(request, session_id, row)))
     }
-    succeed(pending, { entries: rows.map((row) => storedAnswer(request, row)), replayed })
+    succeed(pending, { entries, replayed })
   } catch (error) {
     // The entries are stored, and only the answer could not be read, so "nothing was stored" would be wrong.
     fail(pending, new AppendInDoubt('the stored entries could not be read back', { cause: error }))
   }
 }
 
-function conflict(expected: number, current: number): AnnalsError {
+function conflict(condition: string, expected: number, current: number): AnnalsError {
   return new AnnalsError(
     'seq_conflict',
-    `If-Match expected seq ${expected}, but the session's last seq is ${current}. Read the new entries and try again.`,
+    `${condition} expected seq ${expected}, but the session's last seq is ${current}. Read the new entries and try again.`,
   )
 }

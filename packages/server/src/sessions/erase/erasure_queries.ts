@@ -1,8 +1,8 @@
 import { dropTerms } from '../../lists/term_queries.js'
+import { SESSION_LIST } from '../../log/append/configs_queries.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 import { DROP_ACTIVITY } from '../last_activity_queries.js'
-import { SESSION_LIST } from '../session_queries.js'
 
 /**
  * Deletes sessions with their logs, in one transaction and in this order. `lock` waits for appends in flight, in the

@@ -1,8 +1,8 @@
 import { markChanges } from '../../changes/mark_changes.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { insertTerms } from '../../lists/term_queries.js'
+import { SESSION_LIST } from '../../log/append/configs_queries.js'
 import { planned } from '../../postgres/statement.js'
-import { SESSION_LIST } from '../session_queries.js'
 
 /**
  * Writes an import. An import restores a log that was appended elsewhere: its ids, seqs and times are given and must

@@ -1,8 +1,8 @@
 import { findingsSql, notErased } from '../../lifecycle/verify/check.js'
 import { indexTermsText } from '../../lists/term_queries.js'
 import { RETRACTION_TYPE } from '../../log/append/append_request.js'
+import { SESSION_LIST } from '../../log/append/configs_queries.js'
 import { planned } from '../../postgres/statement.js'
-import { SESSION_LIST } from '../session_queries.js'
 import { SESSION_CHECKS } from './session_check_queries.js'
 
 /**

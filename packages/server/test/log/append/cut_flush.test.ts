@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { AppendRequest } from '../../../src/log/append/append_request.ts'
+import { type AppendRequest, appendsOf } from '../../../src/log/append/append_request.ts'
 import { cutFlush, FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX } from '../../../src/log/append/cut_flush.ts'
 import type { PendingAppend } from '../../../src/log/append/pending_append.ts'
 import { anEntry, anEvent, PROJECT } from './requests.ts'
@@ -15,6 +15,8 @@ function pend(request: AppendRequest, bytes = request.entries[0]!.bytes): Pendin
 const pending: fc.Arbitrary<PendingAppend> = fc
   .record({
     session: fc.nat(3),
+    // Further sessions, of a request for several.
+    further: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.subarray([0, 1, 2, 3])),
     if_match: fc.option(fc.nat(3), { freq: 3, nil: undefined }),
     idempotency: fc.option(
       fc.record({ key: fc.constantFrom('k1', 'k2', 'k3'), request_hash: fc.constantFrom('h1', 'h2') }),
@@ -33,19 +35,25 @@ const pending: fc.Arbitrary<PendingAppend> = fc
       { weight: 1, arbitrary: fc.integer({ min: FLUSH_BYTES_MAX / 4, max: FLUSH_BYTES_MAX + 1_000 }) },
     ),
   })
-  .map(({ session, if_match, idempotency, given, others, bytes }) => {
+  .map(({ session, further, if_match, idempotency, given, others, bytes }) => {
     const entry = (id: string, id_given: boolean) => ({ ...anEntry(), id, id_given })
     const fresh = Array.from({ length: given.length === 0 ? others + 1 : others }, (_, index) =>
       entry(`fresh ${index}`, false),
     )
     const entries = [...given.map((id) => entry(id, true)), ...fresh]
+    const more = further.filter((other) => other !== session)
+    const appends = [session, ...more].map((name, index) => ({
+      session_id: `s${name}`,
+      entries: index === 0 ? entries : [entry('another', false)],
+      if_match: index === 0 ? if_match : undefined,
+    }))
     const request: AppendRequest = {
       project_id: PROJECT,
       session_id: `s${session}`,
       kind: 'entries',
-      entries,
+      entries: appends.flatMap((append) => append.entries),
       unmarked_until: 0,
-      if_match,
+      ...(more.length > 0 ? { appends } : { if_match }),
       idempotency,
     }
     return pend(request, bytes)
@@ -54,6 +62,18 @@ const queue = fc.array(pending, { maxLength: 40 })
 
 /** Sessions whose last flush is under way still. */
 const sessionsInFlight = fc.subarray(['s0', 's1', 's2', 's3']).map((sessions) => new Set(sessions))
+
+const sessionsOf = ({ request }: PendingAppend) => appendsOf(request).map(({ session_id }) => session_id)
+
+/** Those with nothing before them, on any of their sessions, that has to wait for a flush in flight. */
+function freeOf(waiting: PendingAppend[], inFlight: Set<string>): PendingAppend[] {
+  const blocked = new Set(inFlight)
+  return waiting.filter((one) => {
+    const isFree = !sessionsOf(one).some((session) => blocked.has(session))
+    if (!isFree) for (const session of sessionsOf(one)) blocked.add(session)
+    return isFree
+  })
+}
 
 function property(
   check: (waiting: PendingAppend[], cut: ReturnType<typeof cutFlush>, inFlight: Set<string>) => void,
@@ -76,11 +96,10 @@ describe('the cut of a flush from a queue', () => {
     })
   })
 
-  it('takes something whenever something waits that is of no session in flight, and nothing else', () => {
+  it('takes something whenever something waits for no session in flight, and nothing else', () => {
     property((waiting, { taken }, inFlight) => {
-      const isFree = ({ request }: PendingAppend) => !inFlight.has(request.session_id)
-      expect(taken.length > 0).toBe(waiting.some(isFree))
-      expect(taken.every(isFree)).toBe(true)
+      expect(taken.length > 0).toBe(freeOf(waiting, inFlight).length > 0)
+      expect(taken.flatMap(sessionsOf).filter((session) => inFlight.has(session))).toEqual([])
     })
   })
 
@@ -91,7 +110,9 @@ describe('the cut of a flush from a queue', () => {
       expect(deferred.map(placeOf)).toEqual(deferred.map(placeOf).sort((a, b) => a - b))
       for (const late of deferred) {
         const overtaking = taken.filter(
-          (one) => one.request.session_id === late.request.session_id && placeOf(one) > placeOf(late),
+          (one) =>
+            placeOf(one) > placeOf(late) &&
+            sessionsOf(one).some((session) => sessionsOf(late).includes(session)),
         )
         expect(overtaking).toEqual([])
       }
@@ -101,8 +122,10 @@ describe('the cut of a flush from a queue', () => {
   it('takes a request with If-Match only alone on its session', () => {
     property((_waiting, { taken }) => {
       for (const { request } of taken) {
-        if (request.if_match === undefined) continue
-        expect(taken.filter((one) => one.request.session_id === request.session_id)).toHaveLength(1)
+        for (const { session_id, if_match } of appendsOf(request)) {
+          if (if_match === undefined) continue
+          expect(taken.filter((one) => sessionsOf(one).includes(session_id))).toHaveLength(1)
+        }
       }
     })
   })
@@ -112,7 +135,9 @@ describe('the cut of a flush from a queue', () => {
       const keys = taken.flatMap(({ request }) => request.idempotency?.key ?? [])
       expect(new Set(keys).size).toBe(keys.length)
       const ids = taken.flatMap(({ request }) =>
-        request.entries.filter((entry) => entry.id_given).map((entry) => `${request.session_id} ${entry.id}`),
+        appendsOf(request).flatMap(({ session_id, entries }) =>
+          entries.filter((entry) => entry.id_given).map((entry) => `${session_id} ${entry.id}`),
+        ),
       )
       expect(new Set(ids).size).toBe(ids.length)
     })

@@ -22,7 +22,7 @@ describe('a flush', () => {
       planFlush(
         'p',
         unmarked_until.map((until) => ({ request: anEvent({ unmarked_until: until }), known: new Map() })),
-      ).marks
+      ).call === APPEND_MARKED_ENTRIES
     const soon = performance.now() + 60_000
     expect(isMarked(soon, soon)).toBe(false)
     expect(isMarked(soon, performance.now() - 1)).toBe(true)
