@@ -310,7 +310,7 @@ export interface paths {
         put?: never;
         /**
          * Retract entries of a session
-         * @description Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs.
+         * @description Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.
          */
         post: operations["retractEntries"];
         delete?: never;
@@ -4591,6 +4591,77 @@ export interface operations {
                      * @example tool_call
                      */
                     type?: string;
+                    /** @description Appended behind the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing. */
+                    entries?: ({
+                        /** @enum {string} */
+                        kind: "event";
+                        /**
+                         * @description The kind of event, named by the caller.
+                         * @example tool_call
+                         */
+                        type: string;
+                        /**
+                         * @description The event itself: any JSON object.
+                         * @example {
+                         *       "name": "get_reservation_details",
+                         *       "arguments": {
+                         *         "reservation_id": "JG7FMM"
+                         *       }
+                         *     }
+                         */
+                        data: {
+                            [key: string]: unknown;
+                        };
+                        /**
+                         * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                         * @example plan
+                         */
+                        key?: string;
+                        /**
+                         * Format: uuid
+                         * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
+                         * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                         */
+                        id?: string;
+                    } | {
+                        /** @enum {string} */
+                        kind: "message";
+                        /**
+                         * @description One whole message in the provider's own format; of the Responses API, one item.
+                         * @example {
+                         *       "role": "user",
+                         *       "content": "Where is my flight?"
+                         *     }
+                         */
+                        blob: {
+                            [key: string]: unknown;
+                        };
+                        /**
+                         * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
+                         * @default openai
+                         */
+                        format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
+                        /**
+                         * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
+                         * @example {
+                         *       "source": "web"
+                         *     }
+                         */
+                        meta?: {
+                            [key: string]: unknown;
+                        };
+                        /**
+                         * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                         * @example plan
+                         */
+                        key?: string;
+                        /**
+                         * Format: uuid
+                         * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
+                         * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                         */
+                        id?: string;
+                    })[];
                 };
             };
         };
@@ -4616,6 +4687,8 @@ export interface operations {
                             retraction: components["schemas"]["SessionEvent"];
                             /** @description The entries that it retracted, in order of seq. Empty for a key without the scope `read`. */
                             items: components["schemas"]["TimelineItem"][];
+                            /** @description If entries were given: as they were stored, in order. */
+                            appended?: components["schemas"]["TimelineItem"][];
                         };
                     };
                 };

@@ -144,7 +144,7 @@ export class Sessions {
   /**
    * Retracts entries by `ids`, `after_seq` or `last`, and returns them with the event that says so. Messages, contexts
    * and latest entries leave them out; nothing is deleted. `{ last: 1 }` is an atomic pop: no two callers get the same
-   * entry.
+   * entry. `entries` are appended in the same commit, and so replace what is retracted.
    */
   retract(session_id: string, which: Retraction, options?: AppendOptions): Promise<RetractedEntries> {
     return this.#append(['session', session_id, 'retractions'], which, options)

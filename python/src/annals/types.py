@@ -269,6 +269,8 @@ class RetractedEntries(TypedDict):
     retraction: SessionEvent
     items: list[TimelineItem]
     """The entries that it retracted, in order of seq. Empty for a key without the scope `read`."""
+    appended: NotRequired[list[TimelineItem]]
+    """If entries were given: as they were stored, in order."""
 
 
 class Retraction(TypedDict):
@@ -282,6 +284,8 @@ class Retraction(TypedDict):
     """With `last`: only entries of this kind."""
     type: NotRequired[str]
     """With `last`: only events of this type."""
+    entries: NotRequired[list[NewEntry]]
+    """Appended behind the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing."""
 
 
 class Session(TypedDict):

@@ -73,36 +73,16 @@ export const TimelineQuery = Strict({
 })
 export type TimelineQuery = Static<typeof TimelineQuery>
 
-export const RetractEntriesBody = Strict(
-  {
-    ids: Type.Optional(
-      Type.Array(Uuid('An entry of the session.'), {
-        minItems: 1,
-        maxItems: IDS_MAX,
-        description: 'These entries. Those that were retracted before are skipped.',
-      }),
-    ),
-    after_seq: Type.Optional({ ...AfterSeq, description: 'All entries with a greater seq, up to 10,000.' }),
-    last: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: RETRACTED_LAST_MAX,
-        description:
-          'So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
-      }),
-    ),
-    kind: Type.Optional({ ...Kind, description: 'With `last`: only entries of this kind.' }),
-    type: Type.Optional({ ...EventType, description: 'With `last`: only events of this type.' }),
-  },
-  { examples: [{ last: 1 }] },
-)
-export type RetractEntriesBody = Static<typeof RetractEntriesBody>
-
 export const RetractedEntries = Type.Object({
   retraction: Type.Ref('SessionEvent'),
   items: Type.Array(Type.Ref('TimelineItem'), {
     description: 'The entries that it retracted, in order of seq. Empty for a key without the scope `read`.',
   }),
+  appended: Type.Optional(
+    Type.Array(Type.Ref('TimelineItem'), {
+      description: 'If entries were given: as they were stored, in order.',
+    }),
+  ),
 })
 
 const { limit, cursor } = pageQuery()
@@ -189,5 +169,34 @@ export const AppendedToSessions = Type.Object({
     { description: 'In the order sent.' },
   ),
 })
+export const RetractEntriesBody = Strict(
+  {
+    ids: Type.Optional(
+      Type.Array(Uuid('An entry of the session.'), {
+        minItems: 1,
+        maxItems: IDS_MAX,
+        description: 'These entries. Those that were retracted before are skipped.',
+      }),
+    ),
+    after_seq: Type.Optional({ ...AfterSeq, description: 'All entries with a greater seq, up to 10,000.' }),
+    last: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: RETRACTED_LAST_MAX,
+        description:
+          'So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
+      }),
+    ),
+    kind: Type.Optional({ ...Kind, description: 'With `last`: only entries of this kind.' }),
+    type: Type.Optional({ ...EventType, description: 'With `last`: only events of this type.' }),
+    entries: Type.Optional({
+      ...Entries,
+      description:
+        'Appended behind the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing.',
+    }),
+  },
+  { examples: [{ last: 1 }] },
+)
+export type RetractEntriesBody = Static<typeof RetractEntriesBody>
 
 export const AppendedEntries = Type.Object({ items: Type.Array(Type.Ref('TimelineItem')) })

@@ -6,12 +6,18 @@ import { answerChunks } from '../http/answer/answer_chunks.js'
 import { mayRead } from '../http/answer/only_sent.js'
 import type { AppServer } from '../http/app_server.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
-import { takeWhole } from '../http/request/bodies.js'
+import { takeRetraction } from '../http/request/bodies.js'
+import { releaseBody } from '../http/request/read_body.js'
 import { takeBody } from '../http/request/taken_body.js'
 import type { AppParts } from '../http/service_context.js'
 import { newId } from '../ids.js'
 import { SessionParams } from '../sessions/session_schema.js'
-import { type AppendedEntry, AppendInDoubt, RETRACTION_TYPE } from './append/append_request.js'
+import {
+  type AppendAnswer,
+  type AppendedEntry,
+  AppendInDoubt,
+  RETRACTION_TYPE,
+} from './append/append_request.js'
 import { RetractEntriesBody, RetractedEntries } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import { planRetraction } from './read/plan_retraction.js'
@@ -29,7 +35,7 @@ export function retractionRoutes(app: AppServer, parts: AppParts): void {
         operationId: 'retractEntries',
         summary: 'Retract entries of a session',
         description:
-          'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs.',
+          'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.',
         tags: ['Timeline'],
         params: SessionParams,
         querystring: NoQuery,
@@ -47,14 +53,16 @@ export function retractionRoutes(app: AppServer, parts: AppParts): void {
     async (request, reply) => {
       const session = { project_id: request.project_id, session_id: request.params.session_id }
       const idempotency = idempotencyOf(request)
-      const plan = await planRetraction(request.database, session, takeBody(request, takeWhole))
+      const { entries, ...which } = takeBody(request, takeRetraction)
+      releaseBody(request)
+      const plan = await planRetraction(request.database, session, which)
       const refusal = plan instanceof AnnalsError ? plan : undefined
       // A retry is answered, even if the same request would be refused by now.
       if (refusal && !idempotency) throw refusal
       const outcome = await appendWithinQuota(parts, request, {
         ...session,
-        kind: 'event',
-        entries: [retractionEvent()],
+        kind: 'entries',
+        entries: [retractionEvent(), ...entries],
         retraction: plan instanceof AnnalsError ? { seqs: [] } : plan,
         if_match: ifMatchOf(request),
         idempotency,
@@ -62,7 +70,7 @@ export function retractionRoutes(app: AppServer, parts: AppParts): void {
       })
       markReplayed(reply, outcome.replayed)
       const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
-      return answerChunks(reply, retracted(outcome.entries[0]!.json, log, mayRead(request)))
+      return answerChunks(reply, retracted(outcome.entries, log, mayRead(request)))
     },
   )
 }
@@ -83,7 +91,12 @@ function retractionEvent(): AppendedEntry {
   }
 }
 
-async function* retracted(event: string, log: LogReader, isShown: boolean): AsyncGenerator<string> {
+async function* retracted(
+  [first, ...appended]: AppendAnswer[],
+  log: LogReader,
+  isShown: boolean,
+): AsyncGenerator<string> {
+  const event = first!.json
   const { data } = JSON.parse(event) as { data: { seqs: number[] } }
   let separator = ''
   yield `{"retraction":${event},"items":[`
@@ -96,5 +109,5 @@ async function* retracted(event: string, log: LogReader, isShown: boolean): Asyn
     // The retraction is stored, so no error may say that it is not.
     throw new AppendInDoubt('the retracted entries could not be read', { cause: error })
   }
-  yield ']}'
+  yield appended.length === 0 ? ']}' : `],"appended":[${appended.map(({ json }) => json).join(',')}]}`
 }

@@ -192,7 +192,7 @@ class AsyncSessions:
         """Retracts entries by `ids`, `after_seq` or `last`, and returns them with the event that says so.
 
         Messages, contexts and latest entries leave them out; nothing is deleted. `last=1` is an atomic pop: no two
-        callers get the same entry.
+        callers get the same entry. `entries` are appended in the same commit, and so replace what is retracted.
         """
         call = _append((session_id, "retractions"), which, if_match, idempotency_key)
         return await self._transport.call(call)

@@ -2,6 +2,7 @@ import type { MessageFormat } from '@annals/messages'
 import { parseJson, writeJson } from '@annals/messages/json'
 import type { TSchema } from '#typebox'
 import { EmptyBody } from '../../contract/schema.js'
+import { AnnalsError } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { memberTexts } from '../../json/slices.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from '../../learning/learning_space_schema.js'
@@ -42,6 +43,19 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
 export const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries
 
 export const takeAppends: TakeBody<AppendToSessionsBody, SessionAppend[]> = atomicAppends
+
+export const takeRetraction: TakeBody<
+  RetractEntriesBody,
+  Omit<RetractEntriesBody, 'entries'> & { entries: AppendedEntry[] }
+> = ({ entries, ...which }, text, bytes) => {
+  const named = entries?.findIndex(({ id }) => id !== undefined) ?? -1
+  if (named !== -1)
+    throw new AnnalsError(
+      'invalid_request',
+      `/entries/${named}/id is not taken here: an Idempotency-Key makes it safe to repeat the whole request.`,
+    )
+  return { ...which, entries: entries ? batchEntries({ entries }, text, bytes) : [] }
+}
 
 /** The other fields of a resource with an object in it; the object passes through as text. */
 interface GivenNames {
@@ -85,7 +99,7 @@ export const BODIES = {
   addMessage: [AddMessageBody, takeMessage],
   appendEntries: [AppendEntriesBody, takeEntries],
   appendToSessions: [AppendToSessionsBody, takeAppends],
-  retractEntries: [RetractEntriesBody, takeWhole],
+  retractEntries: [RetractEntriesBody, takeRetraction],
   createSession: [CreateSessionBody, takeSession],
   flushSession: [EmptyBody, takeWhole],
   copySession: [CopySessionBody, takeCopy],

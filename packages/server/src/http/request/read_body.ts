@@ -11,7 +11,12 @@ import { revived, TakenBody } from './taken_body.js'
 const INLINE_BYTES_MAX = 32 * 1024
 /** In some languages, counting tokens takes a thousand times as long as parsing JSON of the same length. */
 const INLINE_MESSAGE_BYTES_MAX = 8 * 1024
-const COUNTS_TOKENS = new Set<string | undefined>(['addMessage', 'appendEntries', 'appendToSessions'])
+const COUNTS_TOKENS = new Set<string | undefined>([
+  'addMessage',
+  'appendEntries',
+  'appendToSessions',
+  'retractEntries',
+])
 
 declare module 'fastify' {
   interface FastifyRequest {

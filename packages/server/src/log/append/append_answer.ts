@@ -1,6 +1,11 @@
 import type { Row } from '../../postgres/database.js'
 import { entryJson } from '../entry_json.js'
-import type { AppendAnswer, AppendedEntry, AppendRequest } from './append_request.js'
+import {
+  type AppendAnswer,
+  type AppendedEntry,
+  type AppendRequest,
+  RETRACTION_TYPE,
+} from './append_request.js'
 
 /** What the answer adds to what was sent. */
 export interface StoredPlace {
@@ -16,7 +21,8 @@ type AnsweredEntry = Pick<AppendedEntry, 'id' | 'kind' | 'type' | 'format' | 'ro
 
 /**
  * Writes the answer to an append: for a single entry the resource itself (a message without its parts, which its
- * route adds), in a batch a timeline item. It is written from what was sent, so that the database need not return it.
+ * route adds), in a batch a timeline item, which a retraction is not. It is written from what was sent, so that the
+ * database need not return it.
  */
 export function appendAnswer(
   { project_id, kind: kind_of_request }: AppendRequest,
@@ -27,7 +33,7 @@ export function appendAnswer(
   const { seq, time, parent_id, disable_task_tracking } = stored
   const { id, kind, type, format, role, key, data, meta } = entry
   return entryJson(
-    kind_of_request === 'entries' ? 'item' : 'resource',
+    kind_of_request === 'entries' && type !== RETRACTION_TYPE ? 'item' : 'resource',
     { project_id, session_id, disable_task_tracking },
     { seq, id, kind, type, format, role, key, data, meta, parent_id, created_at: time, updated_at: time },
   )

@@ -45,7 +45,7 @@ export interface SessionAppend {
 export interface AppendRequest extends SessionAppend {
   project_id: string
   kind: 'event' | 'message' | 'entries'
-  /** What the only entry, an event of RETRACTION_TYPE, retracts. */
+  /** What the first entry, an event of RETRACTION_TYPE, retracts. The others replace it. */
   retraction?: Retraction | undefined
   /**
    * For several sessions, all or nothing: what each of them gets. Then `session_id` is that of the first, `entries` are

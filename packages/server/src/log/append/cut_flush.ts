@@ -69,8 +69,8 @@ export function cutFlush(
 /** How many entries a request stores and changes; as many as a flush has where nobody knows. */
 function entriesOf({ entries, retraction }: AppendRequest): number {
   if (!retraction) return entries.length
-  if ('seqs' in retraction) return retraction.seqs.length
-  return 'last' in retraction ? retraction.last : FLUSH_ENTRIES_MAX
+  if ('seqs' in retraction) return entries.length + retraction.seqs.length
+  return entries.length + ('last' in retraction ? retraction.last : FLUSH_ENTRIES_MAX)
 }
 
 function isConditional({ if_match, configs_patch }: SessionAppend): boolean {
