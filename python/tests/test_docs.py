@@ -14,7 +14,7 @@ import pytest
 from .service import Service
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["docs/python.md", "python/README.md", "README.md"]
+PAGES = ["docs/python.md", "docs/tutorial.md", "python/README.md", "README.md"]
 PYRIGHT = ROOT / "node_modules/pyright/index.js"
 
 

@@ -79,20 +79,24 @@ describe.runIf(hasCurl)('the commands of', () => {
   )
 })
 
-describe("the README's program", () => {
-  it('compiles, runs and prints what it says', async () => {
-    const [, program = ''] = /^```ts\n([\s\S]*?)^```$/m.exec(await read('README.md')) ?? []
-    const printed = [...program.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)].map(([, line]) => line)
-    expect(printed.length).toBeGreaterThan(0)
-    const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }
+describe('the program of', () => {
+  beforeAll(async () => {
     await mkdir(join(directory, 'node_modules', '@annals'), { recursive: true })
     await symlink(join(ROOT, 'packages/client'), join(directory, 'node_modules', '@annals', 'client'))
-    await writeFile(
-      join(directory, 'readme.mjs'),
-      ts.transpileModule(program, { compilerOptions }).outputText,
-    )
+  })
+
+  it.each(['README.md', 'docs/tutorial.md'])('%s compiles, runs and prints what it says', async (page) => {
+    const program = [...(await read(page)).matchAll(/^```ts\n([\s\S]*?)^```$/gm)]
+      .map(([, code]) => code)
+      .join('')
+    const said = [...program.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)]
+    const printed = said.flatMap(([, lines]) => lines!.split(' | '))
+    expect(printed.length).toBeGreaterThan(0)
+    const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }
+    const file = `${page.replace(/\W/g, '_')}.mjs`
+    await writeFile(join(directory, file), ts.transpileModule(program, { compilerOptions }).outputText)
     const { token } = await service.newProject()
-    const { code, stdout, stderr } = await run(process.execPath, ['readme.mjs'], { ANNALS_API_KEY: token })
+    const { code, stdout, stderr } = await run(process.execPath, [file], { ANNALS_API_KEY: token })
     expect(stderr).toBe('')
     expect(stdout.trimEnd().split('\n')).toEqual(printed)
     expect(code).toBe(0)
