@@ -11,7 +11,14 @@ import { ANNALS_BIN } from '../harness/annals_process.ts'
 import { useSharedService } from '../harness/service.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const PAGES = ['README.md', 'docs/quickstart.md', 'docs/concepts.md', 'docs/resources.md', 'docs/cli.md']
+const PAGES = [
+  'README.md',
+  'docs/quickstart.md',
+  'docs/concepts.md',
+  'docs/resources.md',
+  'docs/cli.md',
+  'docs/troubleshooting.md',
+]
 /** A block of commands, and the line before it, which may say why it is not run. */
 const SHELL_BLOCK = /^(.*)\n```sh\n([\s\S]*?)^```$/gm
 const URL_IN_DOCS = 'http://127.0.0.1:8029'
