@@ -31,6 +31,7 @@ const NAMES = {
   'mergeLearningSpaceMeta.body': null,
   'copySession.body': 'Fork',
   'copySession.data': 'CopiedSession',
+  'updateSession.body': null,
   'flushSession.body': null,
   'flushSession.data': null,
   'getObservingStatus.data': null,

@@ -42,6 +42,13 @@ describe('annals sessions', () => {
     expect(await annals(unknown)).toMatchObject({ code: 3, stderr: expect.stringContaining('/parent') })
   })
 
+  it('creates sessions that expire', async () => {
+    const [session] = await values('sessions', 'create', '--expires-in', '30d')
+    expect(session).toMatchObject({ expires_in_s: 2_592_000 })
+    for (const wrong of ['x', '0s', '30', '1w'])
+      expect(await annals(['sessions', 'create', '--expires-in', wrong])).toMatchObject({ code: 2 })
+  })
+
   it('is empty for a user whom nobody knows, with code 0, and tells a person so', async () => {
     const args = ['sessions', 'list', '--user', 'nobody']
     expect(await annals(args)).toMatchObject({ code: 0, stdout: '', stderr: '' })

@@ -51,6 +51,7 @@ const MESSAGE = { format: 'openai', blob: { role: 'user', content: 'hello' } }
 /** A request of each operation that needs the scope write, by method and path of openapi.json. */
 const WRITES: Record<string, (filled: Filled) => Sent> = {
   'post /api/v1/session': ({ session }) => ['POST', '/api/v1/session', { use_uuid: session.id }],
+  'patch /api/v1/session/{session_id}': ({ path }) => ['PATCH', path, { expires_in_s: 60 }],
   'delete /api/v1/session/{session_id}': ({ path }) => ['DELETE', path],
   'post /api/v1/session/{session_id}/copy': ({ path }) => ['POST', `${path}/copy`],
   'post /api/v1/session/{session_id}/flush': ({ path }) => ['POST', `${path}/flush`],

@@ -21,6 +21,8 @@ const READS_ALL: Record<string, string> = {
   forget_idempotency_keys:
     'reads the oldest keys, whosever they are; they are few, as they are forgotten all the time',
   find_marks: 'asks every project, now and then, for what waits; it is little',
+  find_due_sessions:
+    'asks every project, now and then, for the sessions that are due; their index has no others',
   find_scans: 'asks every project, now and then, for one row of each consumer',
   erase_project_consumers_of_owners: 'there are as many rows as consumers: a handful',
   erase_project_consumers_of_project: 'there are as many rows as consumers: a handful',

@@ -108,6 +108,18 @@ export const DAMAGES: Damage[] = [
     'parent_id',
   ],
   [
+    'session_expiry',
+    'an expiry that nobody looks at',
+    'UPDATE sessions SET expires_in_s = 60 WHERE project_id = $1 AND id = $2',
+    'expiry_due_at',
+  ],
+  [
+    'session_expiry',
+    'an expiry that is looked at too late',
+    `UPDATE sessions SET expires_in_s = 60, expiry_due_at = now() + interval '1 hour' WHERE project_id = $1 AND id = $2`,
+    'expiry_due_at',
+  ],
+  [
     'retraction_mark',
     'a mark that no retraction made',
     'UPDATE entries SET retracted_by = 32 WHERE project_id = $1 AND session_id = $2 AND seq = 3',

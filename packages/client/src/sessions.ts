@@ -25,6 +25,7 @@ import type {
   Retraction,
   Session,
   SessionAppend,
+  SessionChange,
   SessionEvent,
   SessionsQuery,
   TimelineItem,
@@ -61,7 +62,12 @@ export class Sessions {
     return this.#transport.call({ method: 'GET', path: ['session', session_id] }, options)
   }
 
-  /** Deletes a session with its log. */
+  /** Sets when the session expires, or with null that it does not. */
+  update(session_id: string, change: SessionChange, options?: CallOptions): Promise<Session> {
+    return this.#transport.call({ method: 'PATCH', path: ['session', session_id], body: change }, options)
+  }
+
+  /** Deletes a session with its log, and the sessions below it. */
   async delete(session_id: string, options?: CallOptions): Promise<void> {
     const done_when = 'session_not_found'
     await this.#transport.call({ method: 'DELETE', path: ['session', session_id], done_when }, options)

@@ -30,6 +30,7 @@ type MessageMetaOf = paths[`${Api}/session/{session_id}/messages/{message_id}/me
 type ContextOf = paths[`${Api}/session/{session_id}/context`]
 type TokenCountsOf = paths[`${Api}/session/{session_id}/token_counts`]
 type Sessions = paths[`${Api}/session`]
+type OneSession = paths[`${Api}/session/{session_id}`]
 type LearningSpaces = paths[`${Api}/learning_spaces`]
 type Users = paths[`${Api}/user/ls`]
 type UserResourcesOf = paths[`${Api}/user/{identifier}/resources`]
@@ -38,6 +39,7 @@ type OneUser = paths[`${Api}/user/{identifier}`]
 export type JsonObject = Session['configs']
 
 export type NewSession = Input<BodyOf<Sessions['post']>>
+export type SessionChange = BodyOf<OneSession['patch']>
 export type NewEvent = Input<BodyOf<Events['post']>>
 export type NewMessage = Input<BodyOf<Messages['post']>>
 /** One entry of a batch: a message or an event, by its `kind`. */

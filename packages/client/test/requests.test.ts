@@ -24,6 +24,12 @@ describe('what a method sends', () => {
     ['POST /session', (annals) => annals.sessions.create(), {}, true],
     ['POST /session', (annals) => annals.sessions.create({ user: 'ada' }), { user: 'ada' }, true],
     [`GET /session/${ID}`, (annals) => annals.sessions.get(ID), undefined, false],
+    [
+      `PATCH /session/${ID}`,
+      (annals) => annals.sessions.update(ID, { expires_in_s: null }),
+      { expires_in_s: null },
+      false,
+    ],
     [`DELETE /session/${ID}`, (annals) => annals.sessions.delete(ID), undefined, false],
     [`POST /session/${ID}/copy`, (annals) => annals.sessions.copy(ID), undefined, true],
     [

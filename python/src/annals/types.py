@@ -261,6 +261,7 @@ class NewSession(TypedDict):
     user: NotRequired[str | None]
     configs: NotRequired[Mapping[str, object] | None]
     disable_task_tracking: NotRequired[bool | None]
+    expires_in_s: NotRequired[int | None]
     parent: NotRequired[str | None]
     use_uuid: NotRequired[str | None]
 
@@ -294,6 +295,8 @@ class Session(TypedDict):
     project_id: str
     """The project that the token names."""
     user_id: str | None
+    expires_in_s: NotRequired[int]
+    """The session is deleted when nobody has touched it for so many seconds. Absent: never."""
     parent_id: NotRequired[str]
     """The session with which this one is deleted. Absent: none."""
     forked_from: NotRequired[str]

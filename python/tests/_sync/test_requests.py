@@ -34,6 +34,12 @@ METHODS: list[tuple[str, Method, object, bool]] = [
     ("POST /session", lambda annals: annals.sessions.create(), {}, KEYED),
     ("POST /session", lambda annals: annals.sessions.create(user="ada"), {"user": "ada"}, KEYED),
     (f"GET /session/{ID}", lambda annals: annals.sessions.get(ID), None, UNKEYED),
+    (
+        f"PATCH /session/{ID}",
+        lambda annals: annals.sessions.update(ID, expires_in_s=None),
+        {"expires_in_s": None},
+        UNKEYED,
+    ),
     (f"DELETE /session/{ID}", lambda annals: annals.sessions.delete(ID), None, UNKEYED),
     (f"POST /session/{ID}/copy", lambda annals: annals.sessions.copy(ID), None, KEYED),
     (f"POST /session/{ID}/copy", lambda annals: annals.sessions.fork(ID, up_to_seq=3), {"up_to_seq": 3}, KEYED),

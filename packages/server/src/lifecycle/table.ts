@@ -80,6 +80,8 @@ export interface ErasedStep {
 export interface EraseOptions {
   /** Keeps what was touched at or after this time, even while the erasure runs. */
   untouched_since?: string
+  /** Keeps sessions that have not expired. */
+  only_expired?: boolean
   /** Told what each transaction erased; what it throws ends the work. */
   onStep?: (counts: Counts) => void
   /** Told of each slice behind a transaction; what it throws ends the work. */

@@ -21,7 +21,7 @@ export function sessionJson(session: string, head: string): string {
   const json = `json_build_object('id', ${session}.id, 'project_id', ${session}.project_id, 'user_id', ${session}.user_id,
     'configs', ${session}.configs, 'disable_task_tracking', ${session}.disable_task_tracking,
     'created_at', ${timestampText(`${session}.created_at`)}, 'updated_at', ${timestampText(`${head}.updated_at`)})::text`
-  const fields = ['parent_id', 'forked_from', 'forked_at_seq'] as const
+  const fields = ['expires_in_s', 'parent_id', 'forked_from', 'forked_at_seq'] as const
   const columns = fields.map((field) => `${session}.${field}`)
   const added = fields.map((field, index) => `coalesce(',"${field}":' || to_json(${columns[index]}), '')`)
   return `CASE WHEN num_nonnulls(${columns.join(', ')}) = 0 THEN ${json}

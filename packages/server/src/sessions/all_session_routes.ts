@@ -16,6 +16,7 @@ import { taskRoutes } from './task_routes.js'
 
 const SESSION_OPERATIONS = [
   'getSession',
+  'updateSession',
   'deleteSession',
   'copySession',
   'getConfigs',

@@ -5,6 +5,7 @@ import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
+import { expiryText } from './expiry_queries.js'
 import { refuseReservedId } from './session_queries.js'
 
 /**
@@ -42,6 +43,7 @@ export function makeCopyText(given: {
   user: string
   configs: string
   disable_task_tracking: string
+  expires_in_s: string
   last_seq: string
   total_tokens: string
   last_message: string
@@ -49,10 +51,10 @@ export function makeCopyText(given: {
   bytes: string
 }): string {
   return `${FIND_OR_CREATE_OWNER}
-  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, created_at, forked_from,
-    forked_at_seq)
+  INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, expires_in_s, expiry_due_at,
+    created_at, forked_from, forked_at_seq)
   VALUES (p_project, p_copy, coalesce(owner, ${given.user}), coalesce(nullif(p_body -> 'configs', 'null'), ${given.configs}),
-    ${given.disable_task_tracking}, now(), p_session, ${given.last_seq})
+    ${given.disable_task_tracking}, ${given.expires_in_s}, ${expiryText('now()', given.expires_in_s)}, now(), p_session, ${given.last_seq})
   RETURNING s.id, s.user_id, s.parent_id, s.configs, s.created_at INTO made;${refuseReservedId('p_copy')}
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
   VALUES (p_project, p_copy, ${given.last_seq}, ${given.total_tokens}, greatest(now(), ${given.updated_at}),
@@ -101,11 +103,12 @@ BEGIN
   IF log.bytes > p_bytes_max THEN
     RETURN NULL;
   END IF;
-  SELECT s.user_id, s.configs, s.disable_task_tracking INTO source
+  SELECT s.user_id, s.configs, s.disable_task_tracking, s.expires_in_s INTO source
   FROM sessions s WHERE s.project_id = p_project AND s.id = p_session;${makeCopyText({
     user: 'source.user_id',
     configs: 'source.configs',
     disable_task_tracking: 'source.disable_task_tracking',
+    expires_in_s: 'source.expires_in_s',
     last_seq: 'until',
     total_tokens: 'log.tokens',
     last_message: 'log.last_message',

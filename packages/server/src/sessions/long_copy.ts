@@ -117,7 +117,7 @@ async function copySlice(
 /** Returns the answer as JSON. */
 async function finish(connection: Queryable, copy: Copy): Promise<string> {
   const { project_id, session_id, id, source, last_seq, idempotency } = copy
-  const { user_id, configs, disable_task_tracking } = source
+  const { user_id, configs, disable_task_tracking, expires_in_s } = source
   if (user_id !== null) await connection.query(FINISH_COPY.user, [project_id, user_id!])
   // The original still exists, so it existed during each slice, and no slice misses entries that were being deleted.
   const updated_at = await lastTouched(connection, copy)
@@ -125,7 +125,7 @@ async function finish(connection: Queryable, copy: Copy): Promise<string> {
   if (!released) throw brokenOff()
   const [row] = await connection.query(FINISH_COPY.session, [
     ...[project_id, session_id, id, copy.user ?? null, newId(), copy.body],
-    ...[user_id!, configs!, disable_task_tracking!],
+    ...[user_id!, configs!, disable_task_tracking!, expires_in_s!],
     ...[last_seq, copy.tokens, updated_at, copy.bytes],
   ])
   if (row!.answer === null) throw brokenOff()

@@ -17,7 +17,7 @@ export const BEGIN_COPY = {
   source: prepared(
     'read_copied_session',
     `
-SELECT s.user_id, s.configs::text AS configs, s.disable_task_tracking, s.created_at::text AS created_at,
+SELECT s.user_id, s.configs::text AS configs, s.disable_task_tracking, s.expires_in_s, s.created_at::text AS created_at,
   h.last_seq
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2`,
@@ -96,6 +96,7 @@ export const MAKE_COPIED_SESSION = storedFunction(
     p_owner: 'uuid',
     p_configs: 'jsonb',
     p_disable_task_tracking: 'boolean',
+    p_expires_in_s: 'int',
     p_last_seq: 'bigint',
     p_total_tokens: 'bigint',
     p_updated_at: 'timestamptz',
@@ -112,6 +113,7 @@ BEGIN
     user: 'p_owner',
     configs: 'p_configs',
     disable_task_tracking: 'p_disable_task_tracking',
+    expires_in_s: 'p_expires_in_s',
     last_seq: 'p_last_seq',
     total_tokens: 'p_total_tokens',
     last_message: 'last_message',

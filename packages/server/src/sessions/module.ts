@@ -8,6 +8,7 @@ import { CHANGE_TABLES } from './change_tables.js'
 import { COPY_SHORT_SESSION } from './copy_queries.js'
 import { eraseAllRemains, eraseRemains, eraseSomeSessions } from './erase/erase_sessions.js'
 import { ERASE_SLICE_OF_ENTRIES } from './erase/erasure_queries.js'
+import { SET_EXPIRY } from './expiry_queries.js'
 import { MAKE_COPIED_SESSION } from './long_copy_queries.js'
 import { CREATE_SESSION, MERGE_CONFIGS, REPLACE_CONFIGS } from './session_queries.js'
 import { exportSessionRows } from './transfer/export_pieces.js'
@@ -65,6 +66,7 @@ export const SESSIONS_MODULE: Module = {
     MERGE_CONFIGS,
     MERGE_MESSAGE_META,
     REPLACE_CONFIGS,
+    SET_EXPIRY,
     ...Object.values(END_COPIES),
   ],
   tables: [

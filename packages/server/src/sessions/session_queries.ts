@@ -14,6 +14,7 @@ import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
+import { expiresInText, expiryText } from './expiry_queries.js'
 
 /**
  * A step of a stored function that has just inserted a session: its id must not be that of a deleted session whose log
@@ -62,6 +63,7 @@ export const CREATE_SESSION = storedFunction(
   `DECLARE
   owner uuid;
   parent uuid := (p_body ->> 'parent')::uuid;
+  expires_in integer := ${expiresInText('p_body')};
   made record;
   made_head record;
   answer text;
@@ -71,8 +73,9 @@ BEGIN
     SELECT FROM session_heads h WHERE h.project_id = p_project AND h.session_id = parent) THEN
     RETURN '';
   END IF;${FIND_OR_CREATE_OWNER}${HOLD_PARENT}
-  INSERT INTO sessions AS s (project_id, id, user_id, parent_id, configs, disable_task_tracking, created_at)
-  VALUES (p_project, p_id, owner, parent, coalesce(nullif(p_body -> 'configs', 'null'), '{}'),
+  INSERT INTO sessions AS s (project_id, id, user_id, parent_id, expires_in_s, expiry_due_at, configs,
+    disable_task_tracking, created_at)
+  VALUES (p_project, p_id, owner, parent, expires_in, ${expiryText('now()', 'expires_in')}, coalesce(nullif(p_body -> 'configs', 'null'), '{}'),
     coalesce((p_body ->> 'disable_task_tracking')::boolean, false), now())
   RETURNING s.* INTO made;${refuseReservedId('p_id')}
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
@@ -102,6 +105,7 @@ export const COMPARE_SESSION = prepared(
 SELECT ${sessionJson('s', 'h')} AS json,
   ($3::text IS NULL OR u.identifier IS NOT DISTINCT FROM $3::text)
   AND ($4::jsonb ->> 'parent' IS NULL OR ($4::jsonb ->> 'parent')::uuid IS NOT DISTINCT FROM s.parent_id)
+  AND ($4::jsonb ->> 'expires_in_s' IS NULL OR ${expiresInText('$4::jsonb')} IS NOT DISTINCT FROM s.expires_in_s)
   AND coalesce(nullif($4::jsonb -> 'configs', 'null') = s.configs, true)
   AND coalesce(($4::jsonb ->> 'disable_task_tracking')::boolean = s.disable_task_tracking, true) AS agrees
 FROM sessions s

@@ -9,7 +9,7 @@ import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
-import { takeCopy, takeSession } from '../http/request/bodies.js'
+import { takeCopy, takeSession, takeWhole } from '../http/request/bodies.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { takeBody } from '../http/request/taken_body.js'
 import type { AppParts } from '../http/service_context.js'
@@ -25,8 +25,9 @@ import {
   CreateSessionBody,
   ListSessionsQuery,
   SessionParams,
+  UpdateSessionBody,
 } from './session_schema.js'
-import { createSession, readSession } from './sessions.js'
+import { createSession, readSession, setExpiry } from './sessions.js'
 
 /** Sessions: list, create, read, delete, copy. */
 export function sessionRoutes(app: AppServer, parts: AppParts): void {
@@ -140,7 +141,37 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
     },
   )
 
+  updateRoute(app)
   copyRoute(app, parts)
+}
+
+function updateRoute(app: AppServer): void {
+  app.patch(
+    '/session/:session_id',
+    {
+      schema: {
+        operationId: 'updateSession',
+        summary: 'Set when a session expires',
+        description: 'Touches the session. A key without the scope `read` gets back what it sent.',
+        tags: ['Sessions'],
+        params: SessionParams,
+        querystring: NoQuery,
+        body: UpdateSessionBody,
+        response: responses({
+          description: 'The session.',
+          data: Type.Ref('Session'),
+          body: true,
+          errors: ['session_not_found'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      takeBody(request, takeWhole)
+      const { database, project_id, params, bodyText } = request
+      const session = await setExpiry(database, project_id, params.session_id, bodyText)
+      return answer(reply, mayRead(request) ? session : asSent(request, session))
+    },
+  )
 }
 
 function copyRoute(app: AppServer, parts: AppParts): void {
@@ -194,6 +225,7 @@ function asSent(request: FastifyRequest, session: string): string {
     configs: sentField(request, 'configs', '{}'),
     disable_task_tracking: sentField(request, 'disable_task_tracking', 'false'),
     ...(sentField(request, 'user', 'null') === 'null' && { user_id: 'null' }),
+    ...(sentField(request, 'expires_in_s', 'null') === 'null' && { expires_in_s: undefined }),
     ...(sentField(request, 'parent', 'null') === 'null' && { parent_id: undefined }),
     forked_from: undefined,
     forked_at_seq: undefined,

@@ -9,14 +9,37 @@ import {
   Uuid,
 } from '../contract/schema.js'
 
+/** Ten years. */
+const EXPIRES_IN_S_MAX = 3_650 * 86_400
+
 const Configs = (description: string) =>
   JsonObject(description, { agent: 'gpt-4o', env: 'airline', task_id: 2 })
+
+const EXPIRES_IN_S = { minimum: 1, maximum: EXPIRES_IN_S_MAX, examples: [86_400] }
+
+const ExpiresIn = Nullable(
+  Type.Integer({
+    ...EXPIRES_IN_S,
+    description:
+      'Seconds, up to ten years. When nothing in the session has changed for so long, it is deleted within a minute, with its log and the sessions below it. Until then it can be read, and any change keeps it. null: never.',
+  }),
+)
+
+/** The body of a request that changes a session. */
+export const UpdateSessionBody = Strict({ expires_in_s: ExpiresIn })
+export type UpdateSessionBody = Static<typeof UpdateSessionBody>
 
 export const Session = Type.Object(
   {
     id: Uuid('The session.'),
     project_id: Uuid('The project that the token names.'),
     user_id: Nullable(Uuid("The user's UUID; null if the session has no user.")),
+    expires_in_s: Type.Optional(
+      Type.Integer({
+        ...EXPIRES_IN_S,
+        description: 'The session is deleted when nobody has touched it for so many seconds. Absent: never.',
+      }),
+    ),
     parent_id: Type.Optional(Uuid('The session with which this one is deleted. Absent: none.')),
     forked_from: Type.Optional(
       Uuid('The session that this one was copied from, for as long as that one exists. Absent: none.'),
@@ -40,6 +63,7 @@ export const CreateSessionBody = Strict({
   user: Type.Optional(Nullable(UserIdentifier)),
   configs: Type.Optional(Nullable(Configs('Any JSON object, up to 64 KiB.'))),
   disable_task_tracking: Type.Optional(Nullable(Type.Boolean({ default: false }))),
+  expires_in_s: Type.Optional(ExpiresIn),
   parent: Type.Optional(
     Nullable(
       Uuid(

@@ -6,6 +6,7 @@ import { createOnce } from '../log/create_once.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import { type Room, withinRoom } from '../projects/usage.js'
 import { FIND_REMAINS_OF } from './erase/erasure_queries.js'
+import { SET_EXPIRY } from './expiry_queries.js'
 import {
   COMPARE_SESSION,
   CREATE_SESSION,
@@ -74,7 +75,7 @@ async function findAgreeing(
   if (row && row.agrees !== 't') {
     throw new AnnalsError(
       'session_exists',
-      'A session with that use_uuid already exists, with another user, parent, configs or disable_task_tracking.',
+      'A session with that use_uuid already exists, with another user, parent, expires_in_s, configs or disable_task_tracking.',
     )
   }
   return row?.json ?? undefined
@@ -106,6 +107,18 @@ export async function readSession(
   const [row] = await database.query(READ_SESSION, [project_id, session_id])
   if (!row) throw notFound('session')
   return row.json!
+}
+
+/** Sets or removes a session's `expires_in_s`, as the body says. Returns the session. @throws AnnalsError session_not_found */
+export async function setExpiry(
+  database: Database,
+  project_id: string,
+  session_id: string,
+  body: string,
+): Promise<string> {
+  const [row] = await database.query(SET_EXPIRY.statement, [project_id, session_id, body])
+  if (row!.answer === null) throw notFound('session')
+  return row!.answer!
 }
 
 /** Replaces a session's configs with those in the body. @throws AnnalsError session_not_found */

@@ -63,8 +63,13 @@ class AsyncSessions:
     async def get(self, session_id: str) -> Session:
         return await self._transport.call(Call("GET", ("session", session_id)))
 
+    async def update(self, session_id: str, *, expires_in_s: int | None) -> Session:
+        """Sets when the session expires; None: never."""
+        call = Call("PATCH", ("session", session_id), body={"expires_in_s": expires_in_s})
+        return await self._transport.call(call)
+
     async def delete(self, session_id: str) -> None:
-        """Deletes a session with its log."""
+        """Deletes a session with its log, and the sessions below it."""
         await self._transport.call(Call("DELETE", ("session", session_id), done_when="session_not_found"))
 
     async def copy(self, session_id: str, *, idempotency_key: str | None = None) -> CopiedSession:

@@ -5,7 +5,7 @@ import { InvalidArgumentError } from 'commander'
 import { parseId } from '../../ids.js'
 import { isJsonObject } from '../../json/read_json.js'
 import { UsageError } from '../run_command.js'
-import { momentOf } from '../terminal/times.js'
+import { momentOf, msOf } from '../terminal/times.js'
 
 /** A session's or learning space's id. */
 export function parseUuid(value: string): string {
@@ -38,6 +38,13 @@ export function parseCount(value: string): number {
 /** A seq, or 0 for before the first. */
 export function parseSeq(value: string): number {
   return value === '0' ? 0 : parseCount(value)
+}
+
+/** A duration, in seconds. */
+export function parseSeconds(value: string): number {
+  const ms = msOf(value) ?? 0
+  if (ms < 1_000) throw new InvalidArgumentError('It must be a duration such as 30s, 5m, 2h or 30d.')
+  return Math.floor(ms / 1_000)
 }
 
 /** A moment, in ms since 1970. */

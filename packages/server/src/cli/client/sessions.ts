@@ -3,7 +3,7 @@ import { Command, Option } from 'commander'
 import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
-import { parseObject, parseParent, parseSession, parseUuid } from './arguments.js'
+import { parseObject, parseParent, parseSeconds, parseSession, parseUuid } from './arguments.js'
 import { confirm } from './confirm.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
 import { findSession } from './find_session.js'
@@ -69,6 +69,7 @@ Examples:
 interface NewSessionOptions {
   id?: string
   parent?: string
+  expiresIn?: number
 }
 
 function createCommand(): Command {
@@ -78,6 +79,11 @@ function createCommand(): Command {
     .option('--configs <object>', 'a JSON object, or pairs such as agent=refunds,env=test', parseObject)
     .option('--parent <session>', 'a session with which this one is deleted', parseUuid)
     .option(
+      '--expires-in <duration>',
+      'delete it when nobody has touched it for so long, such as 2h or 30d',
+      parseSeconds,
+    )
+    .option(
       '--id <uuid>',
       'an id of your choice; repeating it with the same values returns the existing session',
       parseUuid,
@@ -85,10 +91,16 @@ function createCommand(): Command {
   return withConnection(withOutput(command))
     .addHelpText('after', '\nExample:\n  annals sessions create --user omar --configs agent=refunds,env=test')
     .action(async (options: SessionChoice & NewSessionOptions & OutputOptions & ConnectionOptions) => {
-      const { user, configs, parent, id } = options
+      const { user, configs, parent, expiresIn, id } = options
       const output = openOutput(options)
       const { annals } = await connect(options, 5)
-      const session = await annals.sessions.create({ user, configs, parent, use_uuid: id })
+      const session = await annals.sessions.create({
+        user,
+        configs,
+        parent,
+        expires_in_s: expiresIn,
+        use_uuid: id,
+      })
       if (output.json) output.value(session)
       else output.lines([`Created session ${session.id}.`])
     })

@@ -43,10 +43,16 @@ export function dayOf(time: string): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
+/** The ms of a duration such as `5m`; undefined for anything else. */
+export function msOf(text: string): number | undefined {
+  const [, count, unit] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? []
+  return count === undefined || unit === undefined ? undefined : Number(count) * UNITS[unit]!
+}
+
 /** The time `5m` ago, or a time in RFC 3339, in ms since 1970; undefined for anything else. */
 export function momentOf(text: string, now: number = Date.now()): number | undefined {
-  const [, count, unit] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? []
-  if (count !== undefined && unit !== undefined) return now - Number(count) * UNITS[unit]!
+  const ms = msOf(text)
+  if (ms !== undefined) return now - ms
   const moment = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(moment) ? undefined : moment
 }

@@ -11,6 +11,7 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   listSessions: 'read',
   createSession: 'write',
   getSession: 'read',
+  updateSession: 'write',
   deleteSession: 'write',
   copySession: 'write',
   getObservingStatus: 'read',

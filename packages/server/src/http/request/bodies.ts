@@ -12,7 +12,12 @@ import { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../
 import { AddEventBody } from '../../log/event_schema.js'
 import { AddMessageBody, PatchMetaBody } from '../../log/message_schema.js'
 import { ChangeProjectBody, CreateProjectBody, CreateTokenBody } from '../../projects/project_schema.js'
-import { ConfigsBody, CopySessionBody, CreateSessionBody } from '../../sessions/session_schema.js'
+import {
+  ConfigsBody,
+  CopySessionBody,
+  CreateSessionBody,
+  UpdateSessionBody,
+} from '../../sessions/session_schema.js'
 import { atomicAppends, batchEntries, eventEntry, messageMembers } from '../answer/appended_entries.js'
 import { checkObjectBytes } from './json_parameters.js'
 
@@ -103,6 +108,7 @@ export const BODIES = {
   createSession: [CreateSessionBody, takeSession],
   flushSession: [EmptyBody, takeWhole],
   copySession: [CopySessionBody, takeCopy],
+  updateSession: [UpdateSessionBody, takeWhole],
   replaceConfigs: [ConfigsBody, checkConfigs],
   mergeConfigs: [ConfigsBody, checkConfigs],
   mergeMessageMeta: [PatchMetaBody, checkMeta],

@@ -25,9 +25,10 @@ export async function eraseSomeSessions(
   project_id: string,
   ids: string[],
   dependents: Dependents,
-  { untouched_since }: EraseOptions,
+  { untouched_since, only_expired = false }: EraseOptions,
 ): Promise<ErasedStep> {
-  const locked = await connection.query(ERASE_SESSIONS.lock, [project_id, ids, untouched_since ?? null])
+  const condition = [untouched_since ?? null, only_expired]
+  const locked = await connection.query(ERASE_SESSIONS.lock, [project_id, ids, ...condition])
   const parents = await findParents(connection, project_id, locked)
   const heads = locked
     .map((row) => ({ id: row.id!, last_seq: Number(row.last_seq) }))

@@ -2,6 +2,7 @@ import { dropTerms } from '../../lists/term_queries.js'
 import { SESSION_LIST } from '../../log/append/configs_queries.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
+import { expiryText } from '../expiry_queries.js'
 import { DROP_ACTIVITY } from '../last_activity_queries.js'
 
 /**
@@ -11,12 +12,17 @@ import { DROP_ACTIVITY } from '../last_activity_queries.js'
  * Parameters of each: $1 project, $2 session ids, and what it names itself.
  */
 export const ERASE_SESSIONS = {
-  /** Those that exist, and with $3 (otherwise null) only those last touched before it. Rows: id, last_seq. */
+  /**
+   * Those that exist; with $3 (otherwise null) only those last touched before it, with $4 only those that have expired.
+   * Rows: id, last_seq.
+   */
   lock: prepared(
     'lock_sessions_to_erase',
     `
 SELECT h.session_id AS id, h.last_seq FROM session_heads h
 WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[]) AND ($3::timestamptz IS NULL OR h.updated_at < $3::timestamptz)
+  AND (NOT $4::boolean OR EXISTS (
+    SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = h.session_id AND ${expiryText('h.updated_at', 's.expires_in_s')} <= now() OFFSET 0))
 ORDER BY h.session_id FOR UPDATE`,
   ),
   heads: prepared(

@@ -5,20 +5,24 @@ import type { Database } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
 import { FIND_PROJECTS_WITH_RETENTION } from '../../projects/project_queries.js'
 import { findProjectsWithRemains } from './erase_sessions.js'
+import { eraseExpired } from './expiry.js'
 import { prune, timeBefore } from './prune.js'
 import type { PrunePosition } from './prune_queries.js'
 
 const SECONDS_A_DAY = 86_400
 /** Most sessions of a project that one round reads: the rest waits for the next one. */
 const LOOKED_AT_A_ROUND_MAX = 20_000
+/** Sessions with an expiry of their own are gone within a minute after it. */
+const EXPIRY_MS = 30_000
 
 /** What else is deleted in each round. */
 export type Sweep = (database: Database, signal: AbortSignal) => Promise<void>
 
 /**
- * Periodically deletes sessions whose retention has expired, and what killed processes left of deleted sessions.
- * Every node does it, at its own pace; doing it twice is harmless. A round is bounded; the next one continues where
- * it stopped, and starts over after the last session. If there is nothing to do, it costs two short statements.
+ * Periodically deletes sessions that have expired, by their project's retention or by their own `expires_in_s`, and what
+ * killed processes left of deleted sessions. Every node does it, at its own pace; doing it twice is harmless. A round is
+ * bounded; the next one continues where it stopped, and starts over after the last session. If there is nothing to do,
+ * it costs two short statements, and one more every half minute.
  */
 export function applyRetention(
   database: Database,
@@ -28,30 +32,42 @@ export function applyRetention(
   sweeps: readonly Sweep[],
 ): { stop(): Promise<void> } {
   const abort = new AbortController()
-  const running = run(database, erasure, logger, every_ms, sweeps, abort.signal)
+  const { signal } = abort
+  const positions = new Map<string, PrunePosition>()
+  const onErased = (project_id: string, sessions: number, entries: number) =>
+    logger.info({ project_id, sessions, entries }, 'deleted expired sessions')
+  const applied = async () => {
+    await applyOnce(database, erasure, positions, signal, onErased)
+    for (const sweep of sweeps) await sweep(database, signal)
+  }
+  const running = Promise.all([
+    repeat(applied, every_ms, logger, signal),
+    repeat(
+      () => eraseExpired(database, erasure, signal, onErased),
+      Math.min(every_ms, EXPIRY_MS),
+      logger,
+      signal,
+    ),
+  ])
   return {
-    stop: () => {
+    stop: async () => {
       abort.abort()
-      return running
+      await running
     },
   }
 }
 
-async function run(
-  database: Database,
-  erasure: Erasure,
-  logger: Logger,
+async function repeat(
+  work: () => Promise<void>,
   every_ms: number,
-  sweeps: readonly Sweep[],
+  logger: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  const positions = new Map<string, PrunePosition>()
   for (;;) {
     try {
       // Spreads the nodes over time, even those that were started together.
       await sleep(every_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
-      await applyOnce(database, erasure, logger, positions, signal)
-      for (const sweep of sweeps) await sweep(database, signal)
+      await work()
     } catch (error) {
       if (signal.aborted) return
       logger.warn({ err: describeError(error) }, 'expired sessions could not be deleted; will retry')
@@ -62,9 +78,9 @@ async function run(
 async function applyOnce(
   database: Database,
   erasure: Erasure,
-  logger: Logger,
   positions: Map<string, PrunePosition>,
   signal: AbortSignal,
+  onErased: (project_id: string, sessions: number, entries: number) => void,
 ): Promise<void> {
   for (const project_id of await findProjectsWithRemains(database)) {
     await erasure.eraseAllRemains(database, project_id, signal)
@@ -80,6 +96,6 @@ async function applyOnce(
     )
     if (stopped_at) positions.set(project_id, stopped_at)
     else positions.delete(project_id)
-    if (sessions > 0) logger.info({ project_id, sessions, entries }, 'deleted expired sessions')
+    if (sessions > 0) onErased(project_id, sessions, entries)
   }
 }

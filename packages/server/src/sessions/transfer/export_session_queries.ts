@@ -26,6 +26,7 @@ export const SESSION_LINE_SQL = jsonLine({
   last_seq: 'h.last_seq',
   total_tokens: 'h.total_tokens',
   last_message_id: quoted('h.last_message_id'),
+  expires_in_s: 't.expires_in_s',
   parent_id: quoted('t.parent_id'),
   forked_from: quoted('t.forked_from'),
   forked_at_seq: 't.forked_at_seq',

@@ -3,6 +3,7 @@ import { timestampText } from '../../lists/resource_json.js'
 import { insertTerms } from '../../lists/term_queries.js'
 import { SESSION_LIST } from '../../log/append/configs_queries.js'
 import { planned } from '../../postgres/statement.js'
+import { expiryText } from '../expiry_queries.js'
 
 /**
  * Writes an import. An import restores a log that was appended elsewhere: its ids, seqs and times are given and must
@@ -46,13 +47,13 @@ WITH given AS MATERIALIZED (
   SELECT (l ->> 'id')::uuid AS id, l ->> 'user' AS identifier, l -> 'configs' AS configs,
     (l ->> 'disable_task_tracking')::boolean AS disable_task_tracking, (l ->> 'created_at')::timestamptz AS created_at,
     (l ->> 'updated_at')::timestamptz AS updated_at,
-    (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'forked_from')::uuid AS forked_from, (l ->> 'forked_at_seq')::bigint AS forked_at_seq
+    (l ->> 'expires_in_s')::integer AS expires_in_s, (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'forked_from')::uuid AS forked_from, (l ->> 'forked_at_seq')::bigint AS forked_at_seq
   FROM jsonb_array_elements($2::jsonb) AS l
 ), made AS (
-  INSERT INTO sessions AS s (project_id, id, user_id, parent_id, configs, disable_task_tracking, created_at,
-    forked_from, forked_at_seq)
-  SELECT $1, g.id, u.id, g.parent_id, g.configs, g.disable_task_tracking, g.created_at,
-    g.forked_from, g.forked_at_seq
+  INSERT INTO sessions AS s (project_id, id, user_id, parent_id, expires_in_s, expiry_due_at, configs, disable_task_tracking,
+    created_at, forked_from, forked_at_seq)
+  SELECT $1, g.id, u.id, g.parent_id, g.expires_in_s, ${expiryText('now()', 'g.expires_in_s')}, g.configs,
+    g.disable_task_tracking, g.created_at, g.forked_from, g.forked_at_seq
   FROM given g
   ${userOf('u.identifier = g.identifier')}
   WHERE g.identifier IS NULL OR u.id IS NOT NULL
@@ -77,7 +78,7 @@ export const FIND_DIFFERENT_ENTRIES = planned(
 WITH given AS MATERIALIZED (
   SELECT (l ->> 'session_id')::uuid AS session_id, (l ->> 'seq')::bigint AS seq, (l ->> 'id')::uuid AS id,
     l ->> 'kind' AS kind, l ->> 'type' AS type, l ->> 'role' AS role, l ->> 'format' AS format, l ->> 'key' AS key,
-    (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'created_at')::timestamptz AS created_at, l -> 'data' AS data,
+    (l ->> 'expires_in_s')::integer AS expires_in_s, (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'created_at')::timestamptz AS created_at, l -> 'data' AS data,
     nullif(l -> 'meta', 'null') AS meta
   FROM jsonb_array_elements($2::jsonb) AS l
 )

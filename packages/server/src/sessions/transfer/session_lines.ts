@@ -40,6 +40,7 @@ export const SESSION_LINE = {
   last_seq: 'bigint',
   total_tokens: 'bigint',
   last_message_id: 'uuid?',
+  expires_in_s: absentBefore('integer?'),
   parent_id: absentBefore('uuid?'),
   forked_from: absentBefore('uuid?'),
   forked_at_seq: absentBefore('bigint?'),

@@ -1,6 +1,7 @@
 import { type Check, missing, notErased, unlisted } from '../../lifecycle/verify/check.js'
 import { HEAD, LOST, ODD, ORPHAN, UNLISTED } from '../../lifecycle/verify/meaning.js'
 import { ACTIVITY_CHECK } from '../change_tables.js'
+import { expiryText } from '../expiry_queries.js'
 
 const LOG = { from: 'log l', session: 'l.session_id', place: "'seq ' || l.seq" }
 const SESSION = { from: 'whole w', session: 'w.session_id' }
@@ -126,6 +127,16 @@ export const SESSION_CHECKS = {
     where: `w.parent_id IS NOT NULL AND ${notErased('w.parent_id')} AND ${missing('sessions', 'w.parent_id')}`,
     place: "'parent_id'",
     detail: "'no session has the id ' || w.parent_id",
+  },
+  session_expiry: {
+    means: 'a session would be deleted too late, or although it never expires',
+    todo: 'Set its `expires_in_s` again with `PATCH /session/{id}`.',
+    ...SESSION,
+    where: `(w.expires_in_s IS NULL) <> (w.expiry_due_at IS NULL)
+      OR w.expiry_due_at > ${expiryText('greatest(now(), w.updated_at)', 'w.expires_in_s')}`,
+    place: "'expiry_due_at'",
+    detail: `'expires_in_s is ' || coalesce(w.expires_in_s::text, 'null')
+      || ', and it is looked at again at ' || coalesce(w.expiry_due_at::text, 'no time')`,
   },
   session_unlisted: {
     means: 'filtered lists omit a session',

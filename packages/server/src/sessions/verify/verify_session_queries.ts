@@ -28,7 +28,7 @@ export const VERIFY_SESSIONS = planned(
   'verify_sessions',
   `
 WITH session AS MATERIALIZED (
-  SELECT s.id, s.user_id, s.parent_id, s.created_at, i.terms, i.signature
+  SELECT s.id, s.user_id, s.parent_id, s.expires_in_s, s.expiry_due_at, s.created_at, i.terms, i.signature
   FROM sessions s CROSS JOIN LATERAL ${indexTermsText(SESSION_LIST, 's')} AS i
   WHERE s.project_id = $1 AND ${within('s.id')}
 ), head AS MATERIALIZED (
@@ -61,7 +61,7 @@ WITH session AS MATERIALIZED (
   FROM log l GROUP BY l.session_id
 ), whole AS MATERIALIZED (
   SELECT coalesce(s.id, h.session_id, p.session_id) AS session_id,
-    s.id, s.user_id, s.parent_id, s.created_at, s.terms, s.signature,
+    s.id, s.user_id, s.parent_id, s.expires_in_s, s.expiry_due_at, s.created_at, s.terms, s.signature,
     h.session_id IS NOT NULL AS has_head, h.last_seq, h.total_tokens, h.last_message_id, h.updated_at,
     h.bytes, h.counted,
     coalesce(p.entries, 0) AS entries, coalesce(p.messages, 0) AS messages, coalesce(p.last_seq, 0) AS entries_last_seq,

@@ -1,0 +1,52 @@
+import { markChanges } from '../changes/mark_changes.js'
+import { sessionJson } from '../lists/resource_json.js'
+import { prepared } from '../postgres/statement.js'
+import { storedFunction } from '../postgres/stored_function.js'
+
+/** SQL: the end of so many seconds from a time; null if there is no end. */
+export function expiryText(time: string, seconds: string): string {
+  return `${time} + make_interval(secs => ${seconds})`
+}
+
+/** SQL: `expires_in_s` of a body. A number such as 60.0 is an integer as well. */
+export function expiresInText(body: string): string {
+  return `(${body} ->> 'expires_in_s')::numeric::integer`
+}
+
+/** Sets when a session expires, which touches it. Answer: the session as JSON; null if there is no such session. */
+export const SET_EXPIRY = storedFunction(
+  'set_expiry',
+  { p_project: 'uuid', p_session: 'uuid', p_body: 'jsonb' },
+  `DECLARE
+  expires_in integer := ${expiresInText('p_body')};
+  made record;
+  made_head record;
+BEGIN
+  UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
+  WHERE h.project_id = p_project AND h.session_id = p_session RETURNING h.* INTO made_head;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  UPDATE sessions AS s SET expires_in_s = expires_in, expiry_due_at = ${expiryText('now()', 'expires_in')}
+  WHERE s.project_id = p_project AND s.id = p_session RETURNING s.* INTO made;${markChanges('p_project', '(SELECT p_session AS session_id)')};
+  RETURN ${sessionJson('made', 'made_head')};
+END`,
+)
+
+/**
+ * Sessions that may have expired, the longest due first. One of the few statements that ask every project: for
+ * housekeeping alone. Rows: project_id, id. Parameters: $1 how many.
+ */
+export const FIND_DUE = prepared(
+  'find_due_sessions',
+  `SELECT s.project_id, s.id FROM sessions s WHERE s.expiry_due_at <= now() ORDER BY s.expiry_due_at LIMIT $1`,
+)
+
+/** For those of them that have not expired, when that may be. Parameters: $1 project, $2 ids. */
+export const MOVE_DUE = prepared(
+  'move_due_sessions',
+  `
+UPDATE sessions AS s SET expiry_due_at = ${expiryText('h.updated_at', 's.expires_in_s')}
+FROM session_heads h
+WHERE s.project_id = $1 AND h.project_id = $1 AND h.session_id = s.id AND s.id = ANY ($2::uuid[]) AND s.expiry_due_at <= now()`,
+)
