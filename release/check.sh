@@ -47,8 +47,12 @@ check() {
 
 install_packages() {
   stranger npm init -y
-  # Packages of ours and what they depend on; adapters need a framework each and are installed by their own checks.
-  stranger npm install --no-audit --no-fund "$PACKS"/annals-[0-9]*.tgz "$PACKS"/annals-{client,mcp,messages}-*.tgz
+  # The service and what it depends on of ours. An adapter needs its framework, and is checked with it.
+  local name tarballs=("$PACKS"/annals-[0-9]*.tgz)
+  for name in $(node -p 'Object.keys(require("./packages/server/package.json").dependencies).join(" ")'); do
+    case $name in @annals/*) tarballs+=("$PACKS/annals-${name#@annals/}"-[0-9]*.tgz) ;; esac
+  done
+  stranger npm install --no-audit --no-fund "${tarballs[@]}"
 }
 
 downloads_little() {
