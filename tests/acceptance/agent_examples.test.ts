@@ -14,7 +14,14 @@ process 3: writes
 process 3: another way: cathedrals took centuries.
 `
 
+const CLAUDE_IMPORT = `after the first import: 4 messages, 1 events
+after the second import: 4 messages, 1 events
+called Bash {"command":"npm test"}
+it returned: 2 tests failed
+`
+
 it.each([
+  ['claude_import.ts', CLAUDE_IMPORT],
   ['langgraph_resume.ts', LANGGRAPH_RESUME],
   ['mcp_failure.ts', 'book_seat {"seat":"14C"} returned: Error: seat 14C is taken\n'],
 ])(

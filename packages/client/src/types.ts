@@ -45,7 +45,9 @@ export type NewMessage = Input<BodyOf<Messages['post']>>
 /** One entry of a batch: a message or an event, by its `kind`. */
 export type NewEntry = Input<BodyOf<Entries['post']>['entries'][number]>
 /** What to append to one of several sessions. */
-export type SessionAppend = Input<BodyOf<EntriesOfSessions['post']>['appends'][number]>
+export type SessionAppend = Omit<Input<BodyOf<EntriesOfSessions['post']>['appends'][number]>, 'entries'> & {
+  entries: NewEntry[]
+}
 /** Which entries to retract: exactly one of `ids`, `after_seq` and `last`. */
 export type Retraction = Input<BodyOf<Retractions['post']>>
 export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>

@@ -1,0 +1,1 @@
+export { AnnalsSessionStore, type AnnalsSessionStoreOptions } from './annals_session_store.js'

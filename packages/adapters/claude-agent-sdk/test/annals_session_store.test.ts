@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { stableId } from '@annals/adapter-kit'
+import { AnnalsSessionStore } from '@annals/claude-agent-sdk'
+import { Annals } from '@annals/client'
+import { foldSessionSummary, type SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk'
+import { describe, expect, it } from 'vitest'
+import { cuttingProxy } from '../../../../tests/harness/cutting_proxy.ts'
+import { useService, useSharedService } from '../../../../tests/harness/service.ts'
+
+const shared = useSharedService()
+const KEY = { projectKey: 'project', sessionId: 'session' }
+const SESSION_ID = stableId('claude-agent-sdk', 'project', 'session')
+
+function user(content: unknown, more: object = {}): SessionStoreEntry {
+  return { type: 'user', uuid: randomUUID(), message: { role: 'user', content }, ...more }
+}
+
+async function newAnnals(): Promise<Annals> {
+  const { token } = await shared.newProject()
+  return new Annals({ url: shared.node.url, token })
+}
+
+/** A turn as Claude Code writes it: lines with a uuid and lines without. */
+function turn(n: number): SessionStoreEntry[] {
+  const call = { type: 'tool_use', id: `call_${n}`, name: 'Bash', input: { command: 'ls' } }
+  const result = { type: 'tool_result', tool_use_id: `call_${n}`, content: 'README.md' }
+  return [
+    { type: 'mode', mode: 'default' },
+    user(`prompt ${n}`, { timestamp: '2026-01-01T00:00:00.000Z', cwd: '/home' }),
+    { type: 'assistant', uuid: randomUUID(), message: { role: 'assistant', content: [call], usage: { n } } },
+    user([result], { toolUseResult: { stdout: 'README.md', stderr: '' } }),
+    { type: 'custom-title', customTitle: `title ${n}` },
+  ]
+}
+
+describe('a transcript', () => {
+  it('is not stored again when it is imported again, by this process or another', async () => {
+    const annals = await newAnnals()
+    const entries = [...turn(1), ...turn(2), ...turn(3)]
+    const store = new AnnalsSessionStore(annals)
+    await store.append(KEY, entries)
+    const summaries = await store.listSessionSummaries('project')
+    for (const again of [store, new AnnalsSessionStore(annals)]) await again.append(KEY, entries)
+    expect(await store.load(KEY)).toEqual(entries)
+    expect(await store.listSessionSummaries('project')).toEqual(summaries)
+  })
+
+  it('reads as messages and tool calls in Annals', async () => {
+    const annals = await newAnnals()
+    await new AnnalsSessionStore(annals).append(KEY, turn(1))
+    const messages = annals.sessions.messages(SESSION_ID, { format: 'openai' })
+    const roles: unknown[] = []
+    for await (const { role, tool_calls } of messages) roles.push(tool_calls ? 'calls' : role)
+    expect(roles).toEqual(['user', 'calls', 'tool'])
+  })
+
+  it('keeps what PostgreSQL cannot hold, an image of 3 MB, and messages that are none', async () => {
+    const annals = await newAnnals()
+    const store = new AnnalsSessionStore(annals)
+    const data = Buffer.alloc(3 * 1024 * 1024, 'image').toString('base64')
+    const entries = [
+      user('nul \0, half \uD83D, \uFDD0', { '\0key': '\0' }),
+      user([{ type: 'image', source: { type: 'base64', media_type: 'image/png', data } }]),
+      { type: 'assistant', uuid: randomUUID(), message: { role: 'user', content: 7 } },
+      user('text', { toolUseResult: 'r'.repeat(100_000) }),
+      { type: '\0', annals_parts: 1 },
+    ]
+    await store.append(KEY, entries)
+    const sub = { ...KEY, subpath: 'subagents/agent-1' }
+    await store.append(sub, entries)
+    for (const key of [KEY, sub]) {
+      const loaded = (await store.load(key))!
+      // A difference of megabytes is no message for people.
+      const equal = entries.map((entry, index) => isDeepStrictEqual(loaded[index], entry))
+      expect([equal, loaded.length]).toEqual([entries.map(() => true), entries.length])
+    }
+  })
+
+  it('has the right summary after eight processes append at once', async () => {
+    const annals = await newAnnals()
+    const stores = Array.from({ length: 8 }, () => new AnnalsSessionStore(annals))
+    await Promise.all(stores.map((store, n) => store.append(KEY, turn(n))))
+    const loaded = (await stores[0]!.load(KEY))!
+    expect(loaded).toHaveLength(40)
+    const [summary] = await stores[0]!.listSessionSummaries('project')
+    expect(summary!.data).toEqual(foldSessionSummary(undefined, KEY, loaded).data)
+  })
+
+  it('gets a batch once whose answer was lost and which the SDK sends again, with and without uuids', async () => {
+    const { token } = await shared.newProject()
+    const proxy = await cuttingProxy(shared.node.url)
+    try {
+      const store = new AnnalsSessionStore(new Annals({ url: proxy.url, token, retries: 0 }))
+      const untitled = [{ type: 'mode', mode: 'plan' }]
+      await store.append(KEY, untitled)
+      for (const [key, batch] of [
+        [KEY, turn(1)],
+        [KEY, untitled],
+        [{ ...KEY, subpath: 'subagents/agent-1' }, untitled],
+      ] as const) {
+        if ('subpath' in key) await store.append(key, turn(2))
+        proxy.script.push('lose_answer')
+        await expect(store.append(key, batch)).rejects.toThrow()
+        await store.append(key, batch)
+      }
+      await store.append(KEY, untitled)
+      const types = (await store.load(KEY))!.map(({ type }) => type)
+      expect(types.filter((type) => type === 'mode')).toHaveLength(4)
+      expect(types).toHaveLength(8)
+      expect(await store.load({ ...KEY, subpath: 'subagents/agent-1' })).toHaveLength(6)
+    } finally {
+      await proxy.close()
+    }
+  })
+
+  it('leaves out what was retracted in Annals', async () => {
+    const annals = await newAnnals()
+    const store = new AnnalsSessionStore(annals)
+    const entries = [user('one'), user('two')]
+    await store.append(KEY, entries)
+    await annals.sessions.retract(SESSION_ID, { last: 1 })
+    await store.append(KEY, [user('three')])
+    expect((await store.load(KEY))!.map(({ message }) => (message as { content: string }).content)).toEqual([
+      'one',
+      'three',
+    ])
+  })
+})
+
+describe('a service that is killed in the middle of a long transcript', () => {
+  const service = useService()
+
+  it('loses and doubles nothing', async () => {
+    const { token } = await service.newProject()
+    const first = await service.startNode()
+    const { port } = new URL(first.url)
+    const store = new AnnalsSessionStore(new Annals({ url: first.url, token, retries: 30 }))
+    const turns = Array.from({ length: 40 }, (_, n) => turn(n))
+    const appends = turns.map(async (batch, n) => {
+      await store.append(KEY, batch)
+      if (n === 12) await first.kill()
+    })
+    await first.exited
+    await service.startNode({ PORT: port })
+    await Promise.all(appends)
+    expect(await store.load(KEY)).toEqual(turns.flat())
+  }, 60_000)
+})
