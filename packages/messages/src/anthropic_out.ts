@@ -1,3 +1,4 @@
+import { isMarked } from './attachments.js'
 import { textOfBase64 } from './base64.js'
 import { bytesOf, fileBytes, fileName, mediaTypeOf, publicUrl } from './media.js'
 import type { CacheControl, FilePart, ImagePart, NeutralMessage, Part, ToolResultPart } from './parts.js'
@@ -64,7 +65,7 @@ export interface AnthropicMessage {
  *
  * Left out: blank text, which the API refuses; thinking that Anthropic did not sign, which it refuses as well;
  * `data`; audio (its transcript is kept) and video; images other than JPEG, PNG, GIF and WebP; files other than
- * PDF and text; files in another provider's store; names; refusals are kept as plain text.
+ * PDF and text, and text that is in a blob; files in another provider's store; names; refusals are kept as plain text.
  */
 export function writeAnthropic(message: NeutralMessage): AnthropicMessage[] {
   const messages: AnthropicMessage[] = []
@@ -177,7 +178,8 @@ function writeFile(file: FilePart): Block | null {
     const image = { media_type, data, ...(tool_call_id !== undefined && { tool_call_id }) }
     return writeImage({ ...file, type: 'image', meta: image })
   }
-  if (!media_type.startsWith('text/')) return null
+  // The text of a blob is not at hand here.
+  if (!media_type.startsWith('text/') || isMarked(data)) return null
   const text = meta.type === 'text' ? (meta.data ?? '') : textOfBase64(data)
   if (isBlank(text)) return null
   return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...rest }

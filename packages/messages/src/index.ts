@@ -1,3 +1,11 @@
+export {
+  type BlobReference,
+  blobReferences,
+  bytePlaces,
+  markBlobs,
+  mayReferToBlobs,
+  showReferences,
+} from './attachments.js'
 export { InvalidMessage } from './blob_fields.js'
 export type { MessagePlace } from './call_ids.js'
 export { MESSAGE_FORMATS, type MessageFormat } from './formats.js'
@@ -13,5 +21,5 @@ export {
   type StoredMessage,
 } from './message_format.js'
 export { countedText, type NeutralMessage, type Part, type Role } from './parts.js'
-export { StoredRenderer, type StoredText } from './stored_renderer.js'
+export { parseStored, StoredRenderer, type StoredText } from './stored_renderer.js'
 export { estimateTokens } from './token_estimate.js'

@@ -2,11 +2,13 @@ import { readAcontext } from './acontext_in.js'
 import { type AcontextMessage, writeAcontext } from './acontext_out.js'
 import { readAnthropic } from './anthropic_in.js'
 import { type AnthropicMessage, writeAnthropic } from './anthropic_out.js'
-import { InvalidMessage } from './blob_fields.js'
+import { bytePlaces, markBlobs } from './attachments.js'
+import { InvalidMessage, isObject } from './blob_fields.js'
 import { CallIds, type MessagePlace } from './call_ids.js'
 import type { MessageFormat } from './formats.js'
 import { readGemini } from './gemini_in.js'
 import { type GeminiMessage, writeGemini } from './gemini_out.js'
+import { parseJson, writeJson } from './json/exact_json.js'
 import { readOpenAi } from './openai_in.js'
 import { type OpenAiMessage, writeOpenAi } from './openai_out.js'
 import type { NeutralMessage } from './parts.js'
@@ -58,11 +60,17 @@ export function readMessage(format: MessageFormat, blob: unknown, place?: Messag
 /** The same for a stored blob, with the calls of its conversation; undefined if it is not a message of its format. */
 export function readStored(format: MessageFormat, blob: unknown, ids: CallIds): NeutralMessage | undefined {
   try {
-    return READERS[format](blob, ids)
+    return READERS[format](withMarks(format, blob), ids)
   } catch (error) {
     if (!(error instanceof InvalidMessage)) throw error
     return undefined
   }
+}
+
+/** The blob with marks where it refers to bytes: a copy, if it does. */
+function withMarks(format: MessageFormat, blob: unknown): unknown {
+  const refers = bytePlaces(format, blob).some(({ holder, key }) => isObject(holder[key]))
+  return refers ? markBlobs(format, parseJson(writeJson(blob))) : blob
 }
 
 /** Reads the messages of a conversation, oldest first. It only remembers calls that wait for their results. */

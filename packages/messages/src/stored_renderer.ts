@@ -1,3 +1,4 @@
+import { markBlobs, mayReferToBlobs } from './attachments.js'
 import { isObject } from './blob_fields.js'
 import { editBlob, type MessageEdit } from './context/edit_blob.js'
 import type { MessageFormat } from './formats.js'
@@ -16,6 +17,12 @@ export interface StoredText {
   whole?: string
 }
 
+/** Reads a stored message. Marks stand for the bytes of the blobs that it refers to. */
+export function parseStored(format: MessageFormat, text: string): unknown {
+  const blob = parseJson(text)
+  return mayReferToBlobs(text) ? markBlobs(format, blob) : blob
+}
+
 /** Writes stored messages in a format, one after the other, oldest first, as JSON texts. */
 export class StoredRenderer {
   private readonly conversation: ConversationRenderer
@@ -30,11 +37,13 @@ export class StoredRenderer {
    */
   render(message: StoredText): string[] {
     const { format, edit } = message
-    const stored = parseJson(message.blob)
+    const stored = parseStored(format, message.blob)
     const blob = edit ? editBlob(format, stored, edit) : stored
     const items = this.conversation.render({ ...message, blob })
     if (message.whole !== undefined) return items.map((item) => wholeMessage(item, message.whole!))
-    return format === this.format && !edit ? [message.blob] : items.map(writeJson)
+    return format === this.format && !edit && !mayReferToBlobs(message.blob)
+      ? [message.blob]
+      : items.map(writeJson)
   }
 }
 

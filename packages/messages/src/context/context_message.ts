@@ -1,11 +1,11 @@
 import type { MessagePlace } from '../call_ids.js'
 import { CallIds } from '../call_ids.js'
 import type { MessageFormat } from '../formats.js'
-import { parseJson } from '../json/exact_json.js'
 import { readStored } from '../message_format.js'
 import { countedText, type NeutralMessage } from '../parts.js'
 import { itemKind } from '../response_items.js'
 import { recordsOfItem } from '../session/item_records.js'
+import { parseStored } from '../stored_renderer.js'
 
 /** Who speaks, as far as it matters for where a conversation may be cut. `tool`: the message holds results. */
 export type Speaker = 'instruction' | 'user' | 'assistant' | 'tool'
@@ -34,7 +34,7 @@ export interface StoredSeq extends MessagePlace {
 export function contextMessage({ seq, tokens, format, blob, ...place }: StoredSeq): ContextMessage {
   const ids = new CallIds()
   ids.enter(place)
-  const message = readStored(format, parseJson(blob), ids)
+  const message = readStored(format, parseStored(format, blob), ids)
   const calls: ContextMessage['calls'] = []
   const results: ContextMessage['results'] = []
   for (const { type, text, meta } of message?.parts ?? []) {

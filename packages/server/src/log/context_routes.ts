@@ -4,6 +4,7 @@ import { responses } from '../contract/responses.js'
 import { AnnalsError } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { sendChunks } from '../http/answer/answer_chunks.js'
+import { withBlobBytes } from '../http/answer/blob_bytes.js'
 import { ContextReader } from '../http/answer/context_reader.js'
 import { PageRenderer } from '../http/answer/page_renderer.js'
 import type { AppServer } from '../http/app_server.js'
@@ -55,7 +56,8 @@ export function contextRoutes(app: AppServer, { thread }: AppParts): void {
         const { tokens, from_seq, asked_seq, cleared_through_seq } = plan
         const pin = pins.write([from_seq, asked_seq, cleared_through_seq].join(SEPARATOR))
         const end = `],"ids":[${ids.join(',')}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"pin":"${pin}"}`
-        return await sendChunks(reply, contextChunks(items.flat(), end))
+        const chunks = contextChunks(items.flat(), end)
+        return await sendChunks(reply, withBlobBytes(request.database, request.project_id, chunks))
       } finally {
         renderer.close()
       }

@@ -37,7 +37,7 @@ export function eventRoutes(app: AppServer, parts: AppParts): void {
           data: Type.Ref('SessionEvent'),
           body: true,
           idempotent: true,
-          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
+          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
         }),
       },
     },

@@ -5,6 +5,7 @@ import { NoQuery } from '../contract/schema.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { answerChunks } from '../http/answer/answer_chunks.js'
+import { withBlobBytes } from '../http/answer/blob_bytes.js'
 import { messagePage } from '../http/answer/message_page.js'
 import { mayRead, sentField } from '../http/answer/only_sent.js'
 import { readPageRange } from '../http/answer/page_answer.js'
@@ -64,7 +65,7 @@ function addRoute(app: AppServer, { appender, usage, thread }: AppParts): void {
           data: Type.Ref('Message'),
           body: true,
           idempotent: true,
-          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
+          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
         }),
       },
     },
@@ -133,7 +134,8 @@ function listRoute(app: AppServer, { thread }: AppParts): void {
         range,
         format: format as MessageFormat,
       }
-      return answerChunks(reply, messagePage({ log, thread }, page, cursors))
+      const chunks = messagePage({ log, thread }, page, cursors)
+      return answerChunks(reply, withBlobBytes(request.database, project_id, chunks))
     },
   )
 }

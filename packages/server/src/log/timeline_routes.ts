@@ -106,7 +106,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
           data: AppendedEntries,
           body: true,
           idempotent: true,
-          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
+          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
         }),
       },
     },

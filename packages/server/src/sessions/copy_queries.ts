@@ -23,6 +23,19 @@ export function copiedEntryText(project: string, copy: string, until: string): s
     o.kind, o.type, o.role, o.format, o.key, CASE WHEN o.retracted_by <= ${until} THEN o.retracted_by END, o.data, o.meta, o.patched_meta`
 }
 
+/** The references of copied entries to blobs, from behind one seq up to another. */
+export function copyReferences(
+  project: string,
+  session: string,
+  copy: string,
+  after: string,
+  until: string,
+): string {
+  return `INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
+  SELECT b.project_id, ${copy}::uuid, b.seq, b.sha256 FROM blob_references b
+  WHERE b.project_id = ${project} AND b.owner_id = ${session} AND b.seq > ${after} AND b.seq <= ${until} ORDER BY b.sha256`
+}
+
 function copiedId(id: string, copy: string): string {
   return `md5(${id}::text || ${copy}::text)::uuid`
 }
@@ -119,6 +132,7 @@ BEGIN
   SELECT ${copiedEntryText('o.project_id', 'p_copy', 'until')}
   FROM entries o
   WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= until;
+  ${copyReferences('p_project', 'p_session', 'p_copy', '0', 'until')};
   answer := ${answerJson('p_session', 'p_copy')};${rememberAnswer('p_copy')}
   RETURN answer;
 END`,

@@ -3,6 +3,7 @@ import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
 import { type Database, DatabaseAway, type Queryable, type Row } from '../postgres/database.js'
+import { isForeignKeyViolation } from '../postgres/database_errors.js'
 import type { CopyRequest } from './copy_request.js'
 import { eraseRemains } from './erase/erase_sessions.js'
 import { BEGIN_COPY, COPY_SLICE, FINISH_COPY } from './long_copy_queries.js'
@@ -102,12 +103,14 @@ async function copySlice(
   const until = Math.min(copied_seq + SLICE.entries, last_seq)
   const parameters = [project_id, session_id, id, copied_seq, until, SLICE.bytes, last_seq]
   const entries = await connection.query(COPY_SLICE.entries, parameters)
-  const [moved] = await connection.query(COPY_SLICE.move, [
-    project_id,
-    id,
-    copied_seq,
-    copied_seq + entries.length,
-  ])
+  const copied_to = copied_seq + entries.length
+  await connection
+    .query(COPY_SLICE.references, [project_id, session_id, id, copied_seq, copied_to])
+    .catch((error) => {
+      // A blob has gone with the original.
+      throw isForeignKeyViolation(error) ? brokenOff() : error
+    })
+  const [moved] = await connection.query(COPY_SLICE.move, [project_id, id, copied_seq, copied_to])
   if (!moved || entries.length === 0) throw await reasonOfEnd(connection, copy)
   const sum = (column: 'bytes' | 'tokens') =>
     entries.reduce((total, entry) => total + Number(entry[column]), 0)

@@ -1,5 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import type { AppendOutcome, AppendRequest } from '../../log/append/append_request.js'
+import {
+  type AppendOutcome,
+  type AppendRequest,
+  appendsOf,
+  type SessionAppend,
+} from '../../log/append/append_request.js'
+import { requireBlobs } from '../../log/append/blob_places.js'
 import type { Feed } from '../../log/follow/feed.js'
 import type { Quotas } from '../../projects/quotas.js'
 import {
@@ -11,14 +17,19 @@ import {
 } from '../../projects/usage.js'
 import type { AppParts } from '../service_context.js'
 
-/** Appends within the project's quota of bytes. @throws AnnalsError quota_exceeded, and as Appender.append */
-export function appendWithinQuota(
+/**
+ * Appends within the project's quota of bytes, and only if the project has the blobs that the entries refer to.
+ * @throws AnnalsError quota_exceeded, blob_missing, and as Appender.append
+ */
+export async function appendWithinQuota(
   { appender, usage }: Pick<AppParts, 'appender' | 'usage'>,
   request: FastifyRequest,
   asked: Omit<AppendRequest, 'unmarked_until'>,
 ): Promise<AppendOutcome> {
   const { quotas, unmarked_until } = request.grant!
   const append = { ...asked, unmarked_until }
+  const isReferring = ({ entries }: SessionAppend) => entries.some(({ references }) => references)
+  if (appendsOf(append).some(isReferring)) await requireBlobs(request.database, append)
   const max = quotas.max_bytes
   return max === undefined ? appender.append(append) : usage.append(appender, append, max)
 }

@@ -1,9 +1,9 @@
-import { parseJson } from '@annals/messages/json'
 import { AnnalsError } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { elementSlices, memberSlice, memberTexts, type Slice } from '../../json/slices.js'
 import { BATCH_ENTRIES_MAX } from '../../limits.js'
 import { type AppendedEntry, RETRACTION_TYPE, type SessionAppend } from '../../log/append/append_request.js'
+import { referencesIn } from '../../log/append/blob_places.js'
 import { messageEntry } from '../../log/append/message_entry.js'
 import type { AppendEntriesBody, AppendToSessionsBody } from '../../log/entry_schema.js'
 import type { AddEventBody } from '../../log/event_schema.js'
@@ -11,7 +11,7 @@ import { checkObjectBytes } from '../request/json_parameters.js'
 
 /** What is stored for an event. `bytes`: of its JSON, as it will be written. */
 export function eventEntry(
-  { type, key }: Pick<AddEventBody, 'type' | 'key'>,
+  { type, key, data }: Pick<AddEventBody, 'type' | 'key' | 'data'>,
   members: Map<string, string>,
   bytes: number,
   given?: string,
@@ -34,6 +34,7 @@ export function eventEntry(
     tokens: 0,
     data: members.get('data')!,
     meta: null,
+    references: referencesIn(members.get('data')!, () => data, `${place}/data`),
   }
 }
 
@@ -131,9 +132,8 @@ function entriesAt(
     const id = given ?? newId()
     checkObjectBytes(`${place}/meta`, entry.meta)
     const { format = 'openai', key = null } = entry
-    const blob = parseJson(members.get('blob')!)
-    const { role, tokens } = messageEntry(format, blob, id, `${place}/blob`)
+    const { role, tokens, references } = messageEntry(format, members.get('blob')!, id, `${place}/blob`)
     const id_given = given !== undefined
-    return { ...messageMembers(format, members), key, id, id_given, bytes, role, tokens }
+    return { ...messageMembers(format, members), key, id, id_given, bytes, role, tokens, references }
   })
 }

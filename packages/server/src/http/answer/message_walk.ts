@@ -1,4 +1,4 @@
-import type { MessageFormat } from '@annals/messages'
+import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
 import { type LogReader, type ReadEntry, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
 import type { EntryView } from '../../log/read/read_queries.js'
 import { MessageTurns, storedTurn } from './message_turns.js'
@@ -170,7 +170,8 @@ export class MessageWalk {
   private async render(turns: ReadEntry[][]): Promise<string[][]> {
     const { format } = this.request
     // The neutral form shows a message with all of its fields, so it is written anew.
-    if (format !== 'acontext' && turns.every((turn) => turn.every((message) => message.format === format))) {
+    const isAsStored = (message: ReadEntry) => message.format === format && !mayReferToBlobs(message.json)
+    if (format !== 'acontext' && turns.every((turn) => turn.every(isAsStored))) {
       this.following = false
       return turns.map((turn) => turn.map(({ json }) => json))
     }

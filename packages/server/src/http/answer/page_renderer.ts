@@ -1,6 +1,6 @@
-import { type MessageFormat, readMessage, StoredRenderer, type StoredText } from '@annals/messages'
+import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
-import { parseJson, writeJson } from '@annals/messages/json'
+import { storedPartsJson } from '../../log/append/message_entry.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 
 /** Characters of a page's blobs that are converted on the event loop; larger pages go to the work thread. */
@@ -75,7 +75,7 @@ export async function messageParts(
   id: string,
 ): Promise<string> {
   if (blob.length > INLINE_LENGTH_MAX) return await thread.run(project_id, 'messageParts', format, blob, id)
-  return writeJson(readMessage(format, parseJson(blob), { id }).parts)
+  return storedPartsJson(format, blob, id)
 }
 
 /** What planning a context has to know of messages. */

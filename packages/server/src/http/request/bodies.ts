@@ -1,5 +1,4 @@
 import type { MessageFormat } from '@annals/messages'
-import { parseJson, writeJson } from '@annals/messages/json'
 import type { TSchema } from '#typebox'
 import { EmptyBody } from '../../contract/schema.js'
 import { AnnalsError } from '../../errors.js'
@@ -7,7 +6,7 @@ import { newId } from '../../ids.js'
 import { memberTexts } from '../../json/slices.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from '../../learning/learning_space_schema.js'
 import type { AppendedEntry, SessionAppend } from '../../log/append/append_request.js'
-import { messageEntry } from '../../log/append/message_entry.js'
+import { messageEntry, partsJson } from '../../log/append/message_entry.js'
 import { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../../log/entry_schema.js'
 import { AddEventBody } from '../../log/event_schema.js'
 import { AddMessageBody, PatchMetaBody } from '../../log/message_schema.js'
@@ -39,10 +38,19 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
   checkObjectBytes('/meta', meta, text)
   const id = newId()
   const members = memberTexts(text)
-  const blob = parseJson(members.get('blob')!)
-  const { role, parts, tokens } = messageEntry(format as MessageFormat, blob, id, '/blob')
-  const entry = { ...messageMembers(format, members), key, id, id_given: false, bytes, tokens, role }
-  return { entry, parts: writeJson(parts) }
+  const blob = members.get('blob')!
+  const { role, parts, tokens, references } = messageEntry(format as MessageFormat, blob, id, '/blob')
+  const entry = {
+    ...messageMembers(format, members),
+    key,
+    id,
+    id_given: false,
+    bytes,
+    tokens,
+    role,
+    references,
+  }
+  return { entry, parts: partsJson(parts, blob) }
 }
 
 export const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries

@@ -1,7 +1,7 @@
-import { type MessageFormat, readMessage, StoredRenderer, type StoredText } from '@annals/messages'
+import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
-import { parseJson, writeJson } from '@annals/messages/json'
 import { AnnalsError } from '../../errors.js'
+import { storedPartsJson } from '../../log/append/message_entry.js'
 import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
 import { readBodyJson } from '../request/body_json.js'
 import type { BodyOutcome } from '../request/taken_body.js'
@@ -57,7 +57,7 @@ export class ThreadWork {
 
   /** The parts of a stored message, as JSON. */
   messageParts(format: MessageFormat, blob: string, id: string): string {
-    return writeJson(readMessage(format, parseJson(blob), { id }).parts)
+    return storedPartsJson(format, blob, id)
   }
 }
 

@@ -23,6 +23,14 @@ export interface AppendedEntry {
   data: string
   /** A message's meta as JSON text; null for an event. */
   meta: string | null
+  /** The blobs that it refers to, and where in the request. */
+  references?: readonly BlobPlace[] | undefined
+}
+
+/** Where a request refers to a blob: a JSON pointer into its body. */
+export interface BlobPlace {
+  sha256: string
+  pointer: string
 }
 
 /** Which live entries a retraction retracts, of those before it. */

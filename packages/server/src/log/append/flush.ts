@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError } from '../../errors.js'
 import { type Database, DatabaseAway } from '../../postgres/database.js'
-import { isTransient, isUniqueViolation, isUnstorable } from '../../postgres/database_errors.js'
+import {
+  isForeignKeyViolation,
+  isTransient,
+  isUniqueViolation,
+  isUnstorable,
+} from '../../postgres/database_errors.js'
 import { AppendInDoubt } from './append_request.js'
 import { planFlush } from './flush_plan.js'
 import { lookUp, type Unsettled } from './look_up.js'
@@ -155,13 +160,19 @@ async function storeApart(
     await store(database, batch.slice(middle), state)
     return
   }
-  const reason = isUnstorable(error)
+  const reason = isForeignKeyViolation(error)
     ? new AnnalsError(
-        'invalid_request',
-        `The database cannot hold a value in the body: ${(error as Error).message}.`,
+        'blob_missing',
+        'A blob that this refers to was deleted at this moment. Send its bytes again, then retry.',
         { cause: error },
       )
-    : error
+    : isUnstorable(error)
+      ? new AnnalsError(
+          'invalid_request',
+          `The database cannot hold a value in the body: ${(error as Error).message}.`,
+          { cause: error },
+        )
+      : error
   for (const pending of batch) fail(pending, reason)
 }
 

@@ -151,3 +151,11 @@ export function retractionParameter(placed: PlacedAppends): string | null {
   if (parts.size === 0) return null
   return JSON.stringify([...parts].map(([session, retractions]) => ({ place: session + 1, retractions })))
 }
+
+/** The references to blobs of new entries; null where there are none. */
+export function referenceParameter(added: readonly Place[]): string | null {
+  const references = added.flatMap(({ entry, session, behind }) =>
+    (entry.references ?? []).map(({ sha256 }) => ({ place: session + 1, behind, sha256 })),
+  )
+  return references.length === 0 ? null : JSON.stringify(references)
+}

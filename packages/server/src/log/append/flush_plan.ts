@@ -1,7 +1,12 @@
 import { plainArray } from '../../postgres/array_literal.js'
 import type { Parameter } from '../../postgres/database.js'
 import type { StoredFunction } from '../../postgres/stored_function.js'
-import { APPEND_ATOMICALLY, APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from './append_queries.js'
+import {
+  APPEND_ATOMICALLY,
+  APPEND_ENTRIES,
+  APPEND_MARKED_ENTRIES,
+  APPEND_REFERRING_ENTRIES,
+} from './append_queries.js'
 import { type AppendedEntry, appendsOf, RETRACTION_TYPE } from './append_request.js'
 import {
   atomicParameters,
@@ -9,6 +14,7 @@ import {
   keyParameters,
   moreParameters,
   NO_MORE,
+  referenceParameter,
   retractionParameter,
   retractionsOf,
   sessionParameters,
@@ -17,7 +23,7 @@ import type { OpenAppend, Place, SessionPart } from './flush_parts.js'
 
 /** What a flush sends to the database, and where each request finds its entries in the result. */
 export interface FlushPlan {
-  /** APPEND_ENTRIES, or one of the two beside it. */
+  /** Which of the functions that append. */
   call: StoredFunction
   parameters: Parameter[]
   /** The entries that are returned as the database writes them, in the order of the parameters. */
@@ -72,9 +78,13 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     ...(atomic.size > 0 ? atomicParameters(parts, atomic, placed) : []),
   ]
   const valid_until = Math.min(...open.map(({ request }) => request.unmarked_until))
-  const isUnmarked = atomic.size === 0 && valid_until > performance.now()
+  const references = referenceParameter(added)
+  if (references || atomic.size > 0) parameters.push(references)
+  const isUnmarked = !references && atomic.size === 0 && valid_until > performance.now()
+  const withMarks = references ? APPEND_REFERRING_ENTRIES : APPEND_MARKED_ENTRIES
   return {
-    call: atomic.size > 0 ? APPEND_ATOMICALLY : isUnmarked ? APPEND_ENTRIES : APPEND_MARKED_ENTRIES,
+    // The last two mark as well, whatever is known of consumers.
+    call: atomic.size > 0 ? APPEND_ATOMICALLY : isUnmarked ? APPEND_ENTRIES : withMarks,
     parameters,
     wanted: wantedBack.map((index) => added[index - 1]!.entry),
     retractions: retractionsOf(placed).map(([, { entry }]) => entry),

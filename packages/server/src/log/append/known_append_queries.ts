@@ -48,3 +48,9 @@ JOIN entries e ON e.project_id = $1 AND e.session_id = $2 AND e.seq = w.seq
 JOIN sessions s ON s.project_id = $1 AND s.id = $2
 ORDER BY w.ord`,
 )
+
+/** Rows: sha256, of the blobs that there are. Parameters: $1 project, $2 hashes. */
+export const FIND_REFERRED_BLOBS = prepared(
+  'find_referred_blobs',
+  'SELECT b.sha256 FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
+)

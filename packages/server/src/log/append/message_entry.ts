@@ -1,5 +1,17 @@
-import { InvalidMessage, type MessageFormat, type Part, readMessage } from '@annals/messages'
+import {
+  blobReferences,
+  InvalidMessage,
+  type MessageFormat,
+  mayReferToBlobs,
+  type Part,
+  parseStored,
+  readMessage,
+  showReferences,
+} from '@annals/messages'
+import { parseJson, writeJson } from '@annals/messages/json'
 import { AnnalsError } from '../../errors.js'
+import type { BlobPlace } from './append_request.js'
+import { referencesIn } from './blob_places.js'
 import { countTokens } from './count_tokens.js'
 
 /** What is stored and answered with a message, in addition to its blob. */
@@ -7,22 +19,19 @@ export interface MessageEntry {
   role: 'user' | 'assistant'
   parts: Part[]
   tokens: number
+  references: BlobPlace[] | undefined
 }
 
 /**
- * Checks a message against its provider's format and derives what is stored with it. `id` is the message's; `pointer`
- * is the blob's place in the request.
+ * Checks a message, as JSON text, against its provider's format and derives what is stored with it. `id` is the message's;
+ * `pointer` is the blob's place in the request. Where it refers to blobs, the parts have marks of them.
  * @throws AnnalsError invalid_request, naming the field
  */
-export function messageEntry(
-  format: MessageFormat,
-  blob: unknown,
-  id: string,
-  pointer: string,
-): MessageEntry {
+export function messageEntry(format: MessageFormat, text: string, id: string, pointer: string): MessageEntry {
   try {
-    const { role, parts } = readMessage(format, blob, { id })
-    return { role, parts, tokens: countTokens(parts) }
+    const references = referencesIn(text, () => parseJson(text), pointer)
+    const { role, parts } = readMessage(format, parseStored(format, text), { id })
+    return { role, parts, tokens: countTokens(parts), references }
   } catch (error) {
     if (!(error instanceof InvalidMessage)) throw error
     throw new AnnalsError(
@@ -30,4 +39,16 @@ export function messageEntry(
       `${pointer}${error.pointer} is invalid in a message of ${format} format: ${error.reason}.`,
     )
   }
+}
+
+/** The parts of a message, whose blob is `text`, as JSON: with references to blobs in place of the marks. */
+export function partsJson(parts: Part[], text: string): string {
+  if (!mayReferToBlobs(text)) return writeJson(parts)
+  const references = blobReferences(parseJson(text)).map(({ reference }) => reference)
+  return writeJson(showReferences(parts, references))
+}
+
+/** The same for a stored message. */
+export function storedPartsJson(format: MessageFormat, text: string, id: string): string {
+  return partsJson(readMessage(format, parseStored(format, text), { id }).parts, text)
 }

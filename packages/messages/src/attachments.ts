@@ -1,0 +1,173 @@
+import { InvalidMessage, isObject, type JsonObject } from './blob_fields.js'
+import type { MessageFormat } from './formats.js'
+import type { Part } from './parts.js'
+
+/**
+ * A blob in place of its bytes. `encoding`: the place holds bare base64, where it might hold a `data:` URL instead.
+ */
+export interface BlobReference extends JsonObject {
+  annals_blob: string
+  media_type: string
+  filename?: string
+  encoding?: 'base64'
+}
+
+/** A place in a message that holds bytes: as base64 (`data`), as a URL that may be a `data:` URL, or as either. */
+export interface BytePlace {
+  holder: JsonObject
+  key: string
+  holds: 'data' | 'url' | 'either'
+  /** As the message says it beside the bytes. */
+  media_type: string | undefined
+}
+
+const SHA256 = /^[0-9a-f]{64}$/
+/** The name of the member, also where letters of it are written as escapes. */
+const MENTION = /annals_blob|\\u00[5-7]/
+/**
+ * Stands in a text for the bytes of a blob, ahead of its hash. No stored text has this character, and JSON writes it as an
+ * escape, so that whoever writes the text out can put the bytes there and nobody else can pretend to.
+ */
+const MARK = '\0'
+
+/** Whether a JSON text may refer to a blob: most do not, and need not be looked through. */
+export function mayReferToBlobs(text: string): boolean {
+  return MENTION.test(text)
+}
+
+/** All references in a value, with their places. @throws InvalidMessage naming the place of one that is malformed */
+export function blobReferences(
+  value: unknown,
+  at = '',
+): Array<{ reference: BlobReference; pointer: string }> {
+  if (Array.isArray(value)) return value.flatMap((item, index) => blobReferences(item, `${at}/${index}`))
+  if (!isObject(value)) return []
+  if (Object.hasOwn(value, 'annals_blob')) return [{ reference: referenceAt(value, at), pointer: at }]
+  return Object.entries(value).flatMap(([key, member]) =>
+    blobReferences(member, `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+  )
+}
+
+function referenceAt(value: JsonObject, at: string): BlobReference {
+  const { annals_blob, media_type, filename } = value
+  if (typeof annals_blob !== 'string' || !SHA256.test(annals_blob))
+    throw new InvalidMessage(
+      `${at}/annals_blob`,
+      'must be the SHA-256 of a blob: 64 hexadecimal digits in lower case',
+    )
+  if (typeof media_type !== 'string' || media_type === '')
+    throw new InvalidMessage(`${at}/media_type`, 'must be the media type of the blob')
+  if (filename !== undefined && typeof filename !== 'string')
+    throw new InvalidMessage(`${at}/filename`, 'must be a string')
+  return value as BlobReference
+}
+
+/** Puts marks where a message holds references in place of bytes, so that it reads as if it held these. Changes `blob`. */
+export function markBlobs(format: MessageFormat, blob: unknown): unknown {
+  for (const { holder, key, holds } of bytePlaces(format, blob)) {
+    const reference = holder[key]
+    if (!isObject(reference) || typeof reference.annals_blob !== 'string') continue
+    const mark = `${MARK}${reference.annals_blob}`
+    const isBare = holds === 'data' || (holds === 'either' && reference.encoding === 'base64')
+    holder[key] = isBare ? mark : `data:${reference.media_type};base64,${mark}`
+  }
+  return blob
+}
+
+export function isMarked(text: string): boolean {
+  return text.startsWith(MARK)
+}
+
+/** Parts with references where they have marks: what is answered without the bytes. Changes the parts. */
+export function showReferences(parts: Part[], references: readonly BlobReference[]): Part[] {
+  const byHash = new Map(references.map((reference) => [reference.annals_blob, reference]))
+  for (const { meta } of parts) {
+    const fields = (meta ?? {}) as JsonObject
+    for (const [name, value] of Object.entries(fields)) {
+      const mark = typeof value === 'string' ? value.indexOf(MARK) : -1
+      const reference = mark < 0 ? undefined : byHash.get((value as string).slice(mark + 1))
+      if (reference) fields[name] = reference
+    }
+  }
+  return parts
+}
+
+/** The places of a message that hold bytes, or references to them. */
+export function bytePlaces(format: MessageFormat, blob: unknown): BytePlace[] {
+  if (Array.isArray(blob)) return blob.flatMap((item) => bytePlaces(format, item))
+  return isObject(blob) ? PLACES[format](blob) : []
+}
+
+const PLACES: Readonly<Record<MessageFormat, (blob: JsonObject) => BytePlace[]>> = {
+  openai: (blob) => [...members(blob, 'audio', 'data'), ...objectsIn(blob.content).flatMap(openAiPlaces)],
+  anthropic: (blob) => objectsIn(blob.content).flatMap(anthropicPlaces),
+  gemini: (blob) => objectsIn(blob.parts).flatMap(geminiPlaces),
+  acontext: (blob) => objectsIn(blob.parts).flatMap(acontextPlaces),
+  responses: (blob) => [
+    ...objectsIn(blob.content).flatMap(responsesPlaces),
+    ...(Array.isArray(blob.output) ? blob.output : [blob.output]).filter(isObject).flatMap(responsesPlaces),
+    ...(blob.type === 'image_generation_call' ? place(blob, 'result', 'data') : []),
+  ],
+}
+
+function openAiPlaces(block: JsonObject): BytePlace[] {
+  return [
+    ...members(block, 'image_url', 'url', 'url'),
+    ...members(block, 'input_audio', 'data'),
+    ...members(block, 'file', 'file_data', 'either'),
+  ]
+}
+
+function anthropicPlaces(block: JsonObject): BytePlace[] {
+  const { source } = block
+  const inside = objectsIn(block.content).flatMap(anthropicPlaces)
+  if (!isObject(source)) return inside
+  if (source.type === 'content') return [...inside, ...objectsIn(source.content).flatMap(anthropicPlaces)]
+  return source.type === 'base64' ? [...inside, ...place(source, 'data', 'data', source.media_type)] : inside
+}
+
+function geminiPlaces(part: JsonObject): BytePlace[] {
+  return ['inlineData', 'inline_data', 'functionResponse', 'function_response'].flatMap((name) => {
+    const field = part[name]
+    if (!isObject(field)) return []
+    const type = field.mimeType ?? field.mime_type
+    return [...place(field, 'data', 'data', type), ...objectsIn(field.parts).flatMap(geminiPlaces)]
+  })
+}
+
+function acontextPlaces({ type, meta }: JsonObject): BytePlace[] {
+  if (!isObject(meta) || !['image', 'audio', 'video', 'file'].includes(String(type))) return []
+  const { media_type } = meta
+  return [
+    ...(meta.type === 'text' ? [] : place(meta, 'data', 'data', media_type)),
+    ...place(meta, 'url', 'url', media_type),
+    ...place(meta, 'file_data', 'either', media_type),
+  ]
+}
+
+function responsesPlaces(item: JsonObject): BytePlace[] {
+  return [
+    ...place(item, 'image_url', 'url'),
+    ...place(item, 'file_data', 'either'),
+    ...members(item, 'input_audio', 'data'),
+  ]
+}
+
+function members(
+  parent: JsonObject,
+  name: string,
+  key: string,
+  holds: BytePlace['holds'] = 'data',
+): BytePlace[] {
+  const holder = parent[name]
+  return isObject(holder) ? place(holder, key, holds) : []
+}
+
+function place(holder: JsonObject, key: string, holds: BytePlace['holds'], type?: unknown): BytePlace[] {
+  if (typeof holder[key] !== 'string' && !isObject(holder[key])) return []
+  return [{ holder, key, holds, media_type: typeof type === 'string' && type !== '' ? type : undefined }]
+}
+
+function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
