@@ -1,6 +1,11 @@
 import type { Module } from '../http/module.js'
 import type { Table } from '../lifecycle/table.js'
-import { APPEND_ATOMICALLY, APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from '../log/append/append_queries.js'
+import {
+  APPEND_ATOMICALLY,
+  APPEND_ENTRIES,
+  APPEND_MARKED_ENTRIES,
+  APPEND_REFERRING_ENTRIES,
+} from '../log/append/append_queries.js'
 import { SESSION_LIST } from '../log/append/configs_queries.js'
 import { MERGE_MESSAGE_META } from '../log/read/message_queries.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
@@ -59,6 +64,7 @@ export const SESSIONS_MODULE: Module = {
     APPEND_ATOMICALLY,
     APPEND_ENTRIES,
     APPEND_MARKED_ENTRIES,
+    APPEND_REFERRING_ENTRIES,
     COPY_SHORT_SESSION,
     CREATE_SESSION,
     ERASE_SLICE_OF_ENTRIES,
