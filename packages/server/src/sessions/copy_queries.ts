@@ -24,7 +24,7 @@ export function copiedEntryText(project: string, copy: string, until: string): s
 }
 
 /** The references of copied entries to blobs, from behind one seq up to another. */
-export function copyReferences(
+export function copyReferencesText(
   project: string,
   session: string,
   copy: string,
@@ -132,7 +132,7 @@ BEGIN
   SELECT ${copiedEntryText('o.project_id', 'p_copy', 'until')}
   FROM entries o
   WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= until;
-  ${copyReferences('p_project', 'p_session', 'p_copy', '0', 'until')};
+  ${copyReferencesText('p_project', 'p_session', 'p_copy', '0', 'until')};
   answer := ${answerJson('p_session', 'p_copy')};${rememberAnswer('p_copy')}
   RETURN answer;
 END`,

@@ -1,6 +1,12 @@
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
-import { answerJson, copiedEntryText, copyReferences, ENTRY_COLUMNS, makeCopyText } from './copy_queries.js'
+import {
+  answerJson,
+  copiedEntryText,
+  copyReferencesText,
+  ENTRY_COLUMNS,
+  makeCopyText,
+} from './copy_queries.js'
 
 /** How long a copy's lease lasts after each slice, in seconds: many times as long as a slice takes. */
 const LEASE_S = 30
@@ -71,7 +77,7 @@ WHERE o.bytes_before < $6
 RETURNING e.seq, e.bytes, CASE WHEN e.retracted_by IS NULL THEN e.tokens ELSE 0 END AS tokens`,
   ),
   /** Parameters: $1 project, $2 session, $3 id of the copy, $4 seq to start after, $5 last seq. */
-  references: prepared('copy_slice_of_references', copyReferences('$1', '$2', '$3', '$4', '$5')),
+  references: prepared('copy_slice_of_references', copyReferencesText('$1', '$2', '$3', '$4', '$5')),
   /**
    * Row: one if the writer still has the lease. Parameters: $1 project, $2 id of the copy, $3 seq up to which it was
    * copied, $4 the new one.
