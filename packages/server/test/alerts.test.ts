@@ -2,15 +2,17 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { ERROR_NAMES } from '../src/errors.ts'
+import { watchChanges } from '../src/metrics/changes_metrics.ts'
 import { Metrics } from '../src/metrics/metrics.ts'
 import { FakeDatabase } from './log/append/fake_database.ts'
 
 const read = (path: string) =>
   readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), 'utf8')
 const alerts = read('deploy/alerts.yml')
+const asking = { 'every alert': alerts, 'every panel of the dashboard': read('deploy/grafana.json') }
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name!)
 
-it('every alert asks for metrics and errors that there are', async () => {
+it.each(Object.entries(asking))('%s asks for metrics and errors that there are', async (_name, text) => {
   const metrics = new Metrics()
   const reserved = new FakeDatabase()
   const shared = { usage: () => ({ total: 0, idle: 0, waiting: 0, waits: 0, refusals: 0 }) }
@@ -20,11 +22,14 @@ it('every alert asks for metrics and errors that there are', async () => {
     memory: { taken: 0, places_max: 1, counts: { waits: 0, refusals: 0 } },
     pools: { requests: shared, appends: shared, reserved, changes: shared },
   })
+  watchChanges(metrics.registry, { load: () => new Map() })
   const there = all(await metrics.registry.metrics(), /^# TYPE (\w+)/gm)
-  const asked = all(alerts, /\b((?:annals|nodejs)_\w+)/g).map((name) => name.replace(/_bucket$/, ''))
+  const asked = all(text, /\b((?:annals|nodejs|process)_\w+)/g).map((name) =>
+    name.replace(/_(?:bucket|count|sum)$/, ''),
+  )
   expect(asked).not.toEqual([])
   expect(asked.filter((name) => !there.includes(name))).toEqual([])
-  const errors = all(alerts, /error="(\w+)"/g)
+  const errors = all(text, /error="(\w+)"/g)
   expect(errors.filter((name) => !(ERROR_NAMES as readonly string[]).includes(name))).toEqual([])
 })
 
