@@ -12,6 +12,7 @@ COPY package.json package-lock.json ./
 COPY packages/adapters/mcp/package.json packages/adapters/mcp/
 COPY packages/client/package.json packages/client/
 COPY packages/console/package.json packages/console/
+COPY packages/learning/package.json packages/learning/
 COPY packages/messages/package.json packages/messages/
 COPY packages/server/package.json packages/server/
 
@@ -36,6 +37,7 @@ WORKDIR /annals
 COPY --from=dependencies /annals ./
 COPY --from=build /annals/packages/adapters/mcp/dist packages/adapters/mcp/dist
 COPY --from=build /annals/packages/client/dist packages/client/dist
+COPY --from=build /annals/packages/learning/dist packages/learning/dist
 COPY --from=build /annals/packages/messages/dist packages/messages/dist
 COPY --from=build /annals/packages/server/dist packages/server/dist
 COPY packages/server/bin packages/server/bin

@@ -58,6 +58,16 @@ const NAMES = {
   'readTimeline.query': 'TimelineQuery',
   'listLearningSpaces.query': 'LearningSpacesQuery',
   'listUsers.query': 'UsersQuery',
+  'learnFromSession.body': null,
+  'addStatement.body': 'NewStatement',
+  'changeStatement.body': 'StatementChange',
+  'listStatements.query': 'StatementsQuery',
+  'getSpaceContext.query': 'SpaceContextQuery',
+  'getSpaceContext.data': 'SpaceContext',
+  'getSpaceContext.data.items': 'SpaceContextItem',
+  'addFeedback.body': 'Feedback',
+  'getSpaceHistory.query': 'SpaceHistoryQuery',
+  'setSpacePolicy.body': 'NewSpacePolicy',
 }
 
 const PREAMBLE = `\

@@ -117,8 +117,8 @@ describe('annals spaces and annals users', () => {
       '1 session and 0 learning spaces',
     )
     expect((await annals(['users', 'erase', user])).code).toBe(2)
-    expect(await values('users', 'erase', user, '--yes')).toEqual([
-      { deleted: { sessions: 1, entries: 0, learning_spaces: 0, blobs: 0 } },
+    expect(await values('users', 'erase', user, '--yes')).toMatchObject([
+      { deleted: { sessions: 1, entries: 0, learning_spaces: 0 } },
     ])
     expect((await annals(['users', 'erase', user, '--yes'])).code).toBe(3)
   })

@@ -30,7 +30,13 @@ async function resourcesOf(client: ApiClient): Promise<{ ids: Ids; log: SessionL
   const { items } = expectOk(await log.batch(mixedEntries(4)), 201)
   const space = expectOk(await client.createLearningSpace({ user: identifier, meta: { secret: 1 } }), 201)
   const message_id = items[0]!.id
-  return { ids: { session_id: log.id, message_id, learning_space_id: space.id, identifier }, log }
+  const path = `/api/v1/learning_spaces/${space.id}/statements`
+  const { id } = expectOk<{ id: string }>(
+    await client.request('POST', path, { body: { text: 'A secret.' } }),
+    201,
+  )
+  const ids = { session_id: log.id, message_id, learning_space_id: space.id, statement_id: id, identifier }
+  return { ids, log }
 }
 
 beforeAll(async () => {
@@ -51,9 +57,15 @@ function call(client: HttpClient, { path, method, operation }: (typeof operation
   })
   const json = operation.requestBody?.content['application/json']
   // A body that requires no field may still require one of several.
-  const body = json && (json.schema.required ? sampleOf(json.schema) : (json.example ?? {}))
+  const sample = json && (json.schema.required ? sampleOf(json.schema) : (json.example ?? {}))
+  const body = sample as Record<string, unknown> | undefined
+  if (body?.session_id) body.session_id = ids.session_id
+  if (body?.statement_ids) body.statement_ids = [ids.statement_id]
   return client.request(method.toUpperCase(), real, body ? { body } : {})
 }
+
+const learn = ({ learning_space_id, session_id }: Ids) =>
+  stranger.request('POST', `/api/v1/learning_spaces/${learning_space_id}/learn`, { body: { session_id } })
 
 /** All that a caller can tell an answer by: the request id, its own, and the time apart. */
 function told({ status, text, headers }: Answer<unknown>) {
@@ -69,6 +81,7 @@ async function everythingOfTheOwner() {
     (await ownersLog.list({ with_events: true })).text,
     (await ownersLog.tokens()).text,
     (await owner.getLearningSpace(learning_space_id!)).text,
+    (await owner.request('GET', `/api/v1/learning_spaces/${learning_space_id}/statements`)).text,
     (await owner.request('GET', `/api/v1/user/${identifier}/resources`)).text,
     (await owner.listSessions()).text,
   ]
@@ -128,6 +141,7 @@ describe('an operation with the ids of another project', () => {
   it('works in the own project, with what this file sends: no 404 above was for another reason', async () => {
     for (const operation of operations) {
       const { ids } = await resourcesOf(stranger)
+      if (operation.path.endsWith('/sessions/{session_id}')) await learn(ids)
       const answer = await call(stranger, operation, ids)
       expect(answer.status, `${operation.method} ${operation.path} ${answer.text}`).toBeLessThan(300)
     }

@@ -177,8 +177,8 @@ describe('erasing a user', () => {
       secret,
     ]
     expect(await tablesThatMention(needles)).not.toEqual([])
-    expect(expectOk(await erase(identifier))).toEqual({
-      deleted: { sessions: 2, entries: 64, learning_spaces: 1, blobs: 0 },
+    expect(expectOk(await erase(identifier))).toMatchObject({
+      deleted: { sessions: 2, entries: 64, learning_spaces: 1 },
     })
     expect(expectOk(await bystander.timeline()).items).toHaveLength(1)
     expectOk(await erase(`${identifier}x`))

@@ -39,7 +39,13 @@ async function fill() {
     }),
     201,
   )
-  return { session, path, message, space }
+  const statement = expectOk<{ id: string }>(
+    await reader.request('POST', `/api/v1/learning_spaces/${space.id}/statements`, {
+      body: { text: SECRET, skill: SECRET },
+    }),
+    201,
+  )
+  return { session, path, message, space, statement }
 }
 
 type Filled = Awaited<ReturnType<typeof fill>>
@@ -84,6 +90,31 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
   'delete /api/v1/learning_spaces/{learning_space_id}': ({ space }) => [
     'DELETE',
     `/api/v1/learning_spaces/${space.id}`,
+  ],
+  'post /api/v1/learning_spaces/{learning_space_id}/learn': ({ space, session }) => [
+    'POST',
+    `/api/v1/learning_spaces/${space.id}/learn`,
+    { session_id: session.id },
+  ],
+  'put /api/v1/learning_spaces/{learning_space_id}/policy': ({ space }) => [
+    'PUT',
+    `/api/v1/learning_spaces/${space.id}/policy`,
+    { mode: 'auto' },
+  ],
+  'post /api/v1/learning_spaces/{learning_space_id}/statements': ({ space }) => [
+    'POST',
+    `/api/v1/learning_spaces/${space.id}/statements`,
+    { text: 'Mine.' },
+  ],
+  'patch /api/v1/statements/{statement_id}': ({ statement }) => [
+    'PATCH',
+    `/api/v1/statements/${statement.id}`,
+    { kind: 'pitfall' },
+  ],
+  'post /api/v1/learning_spaces/{learning_space_id}/feedback': ({ space, session, statement }) => [
+    'POST',
+    `/api/v1/learning_spaces/${space.id}/feedback`,
+    { statement_ids: [statement.id], session_id: session.id, helped: true },
   ],
   'delete /api/v1/user/{identifier}': () => ['DELETE', `/api/v1/user/${SECRET}`],
 }

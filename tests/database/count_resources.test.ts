@@ -41,7 +41,7 @@ describe('counting what a user has', () => {
       project_id,
       'ada',
     )
-    expect(counts).toEqual({ sessions, learning_spaces: 0 })
+    expect(counts).toEqual({ sessions, skills: 0, learning_spaces: 0 })
     expect(Math.max(...looks)).toBeLessThanOrEqual(10_000)
   })
 })

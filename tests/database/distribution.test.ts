@@ -33,6 +33,20 @@ const ASKS_EVERY_PROJECT = [
   'verify_measure_change_marks',
   'verify_measure_project_consumers',
   'verify_measure_session_activity',
+  'verify_measure_skill_versions',
+  'verify_next_project_skill_versions',
+  'verify_measure_skills',
+  'verify_next_project_skills',
+  'verify_measure_space_policies',
+  'verify_next_project_space_policies',
+  'verify_measure_space_sessions',
+  'verify_next_project_space_sessions',
+  'verify_measure_statement_cites',
+  'verify_next_project_statement_cites',
+  'verify_measure_statement_feedback',
+  'verify_next_project_statement_feedback',
+  'verify_measure_statements',
+  'verify_next_project_statements',
 ]
 
 interface Plan {

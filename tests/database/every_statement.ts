@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { LEARNING_SPACES } from '../../packages/server/src/learning/learning_space_queries.ts'
+import { learnByRules } from '../../packages/server/src/learning/rules/learn_by_rules.ts'
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
 import { isOwner, type Table } from '../../packages/server/src/lifecycle/table.ts'
 import type { ListPosition } from '../../packages/server/src/lists/keyset_queries.ts'
@@ -20,6 +21,7 @@ const PARENTS = [{}, { parent: ID }, { parent: 'none' }]
 
 type Composer = (...given: never[]) => unknown
 
+const CONSUMERS = [LAST_ACTIVITY, learnByRules(false)]
 const { tables, all_tables } = registryOf(MODULES)
 const exported = tables.filter((table) => table.exported)
 const owners = tables.filter(isOwner)
@@ -31,7 +33,12 @@ const CALLS: Record<string, unknown[][]> = {
   filteredList: [SESSIONS, LEARNING_SPACES].flatMap((list) =>
     lists(list === SESSIONS ? PARENTS : [{}]).map((given) => [list, ...given]),
   ),
-  eraseRows: tables.map((table) => [table]),
+  eraseRows: [
+    ...tables.map((table) => [table]),
+    ...tables.flatMap((table) =>
+      table.also_erased_with ? [[table, `${table.also_erased_with.kind}_id`]] : [],
+    ),
+  ],
   eraseOwners: owners.map((table) => [table]),
   countSome: product(
     owners.filter(({ erased_with }) => erased_with === 'user'),
@@ -44,8 +51,8 @@ const CALLS: Record<string, unknown[][]> = {
   nextProjectStatements: [[all_tables]],
   exportOne: owners.map((table) => [table]),
   listSessionsByActivity: lists(PARENTS),
-  leaseMarks: [[LAST_ACTIVITY]],
-  scanSlice: [['entries'], [LAST_ACTIVITY.name, LAST_ACTIVITY.isBehind]],
+  leaseMarks: CONSUMERS.map((consumer) => [consumer]),
+  scanSlice: [['entries'], ...CONSUMERS.map(({ name, isBehind }) => [name, isBehind])],
   listUsers: positions().map((position) => [ID, position]),
   readEntries: product(
     ['event', 'item', 'message', 'whole_message', 'message_id', 'message_meta'],
@@ -83,6 +90,8 @@ const CALLS: Record<string, unknown[][]> = {
   countSessionsOverTime: product([{}, { user_id: ID }], [{}, { configs: '{"a":1}' }]).map(
     ([user, configs]) => [{ project_id: ID, ...(user as object), ...(configs as object) }],
   ),
+  findOrCreateSkill: [],
+  listStatements: positions().map((position) => [{ project_id: ID, learning_space_id: ID }, position]),
   countOldSessions: [[{ project_id: ID, untouched_since: TIME }]],
 }
 

@@ -111,6 +111,10 @@ describe.skipIf(inject('testServer').mode === 'shared')('a module of its own', (
       entries: 0,
       learning_spaces: 0,
       blobs: 0,
+      skills: 0,
+      statements: 0,
+      statement_cites: 0,
+      revoked_statements: 0,
     })
     const [note] = await notesOf(project)
     const erased = await erasure.erase(database, project.id, 'session', [note!.session_id])

@@ -47,16 +47,6 @@ ABSENT: dict[str, Callable[[AcontextClient, str, str], Any]] = {
         skill_id=ANY, sandbox_id=ANY
     ),
     "skills.download_zip": lambda client, *_: client.skills.download_zip(ANY),
-    "learning_spaces.learn": lambda client, session, space: client.learning_spaces.learn(
-        space, session_id=session
-    ),
-    "learning_spaces.get_session": lambda client, session, space: client.learning_spaces.get_session(
-        space, session_id=session
-    ),
-    "learning_spaces.wait_for_learning": lambda client, session, space: client.learning_spaces.wait_for_learning(
-        space, session_id=session
-    ),
-    "learning_spaces.list_sessions": lambda client, _, space: client.learning_spaces.list_sessions(space),
     "learning_spaces.include_skill": lambda client, _, space: client.learning_spaces.include_skill(
         space, skill_id=ANY
     ),

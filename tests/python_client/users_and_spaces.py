@@ -1,4 +1,4 @@
-"""Users, and learning spaces without learning."""
+"""Users, and learning spaces."""
 
 import uuid
 
@@ -110,3 +110,15 @@ def _(client: AcontextClient) -> None:
         lambda: client.learning_spaces.delete(space.id),
     ):
         refused(404, "learning_space_not_found", call)
+
+
+@check("learning_spaces.learn: a session is learnt from once, waited for, and listed")
+def _(client: AcontextClient) -> None:
+    space, session = client.learning_spaces.create(), client.sessions.create()
+    record = client.learning_spaces.learn(space.id, session_id=session.id)
+    same((record.learning_space_id, record.session_id, record.status), (space.id, session.id, "pending"))
+    refused(409, "session_in_space", lambda: client.learning_spaces.learn(space.id, session_id=session.id))
+    done = client.learning_spaces.wait_for_learning(space.id, session_id=session.id, timeout=30)
+    same((done.id, done.status), (record.id, "completed"))
+    same(client.learning_spaces.get_session(space.id, session_id=session.id), done)
+    same([one.id for one in client.learning_spaces.list_sessions(space.id)], [record.id])

@@ -1,7 +1,21 @@
 import { List, type Page } from './list.js'
 import type { CallOptions, CreateOptions } from './options.js'
 import type { Transport } from './transport.js'
-import type { LearningSpace, LearningSpacesQuery, NewLearningSpace } from './types.js'
+import type {
+  Feedback,
+  LearningSpace,
+  LearningSpacesQuery,
+  NewLearningSpace,
+  NewStatement,
+  SkillVersion,
+  SpaceContext,
+  SpaceContextQuery,
+  SpacePolicy,
+  SpaceSession,
+  Statement,
+  StatementChange,
+  StatementsQuery,
+} from './types.js'
 
 /** Learning spaces, of the project or of one of its users. */
 export class LearningSpaces {
@@ -45,5 +59,99 @@ export class LearningSpaces {
       { method: 'DELETE', path: ['learning_spaces', learning_space_id], done_when },
       options,
     )
+  }
+
+  /** Has a space learn from a session, also from what is appended later. `now`: the model takes its turn at once. */
+  learn(
+    learning_space_id: string,
+    session_id: string,
+    { now, ...options }: CallOptions & { now?: boolean } = {},
+  ): Promise<SpaceSession> {
+    const body = { session_id, ...(now && { now }) }
+    return this.#of('POST', learning_space_id, ['learn'], { body }, options)
+  }
+
+  /** All sessions that a space learns from. */
+  sessions(learning_space_id: string, options?: CallOptions): Promise<SpaceSession[]> {
+    return this.#of('GET', learning_space_id, ['sessions'], {}, options)
+  }
+
+  /** How far a space is with a session. */
+  session(learning_space_id: string, session_id: string, options?: CallOptions): Promise<SpaceSession> {
+    return this.#of('GET', learning_space_id, ['sessions', session_id], {}, options)
+  }
+
+  policy(learning_space_id: string, options?: CallOptions): Promise<SpacePolicy> {
+    return this.#of('GET', learning_space_id, ['policy'], {}, options)
+  }
+
+  setPolicy(learning_space_id: string, policy: SpacePolicy, options?: CallOptions): Promise<SpacePolicy> {
+    return this.#of('PUT', learning_space_id, ['policy'], { body: policy }, options)
+  }
+
+  /** What a space has learnt, each statement with the entries that it cites. */
+  statements(
+    learning_space_id: string,
+    query: StatementsQuery = {} as StatementsQuery,
+    options?: CallOptions,
+  ): List<Statement> {
+    return new List((cursor) =>
+      this.#of(
+        'GET',
+        learning_space_id,
+        ['statements'],
+        { query: cursor ? { ...query, cursor } : query },
+        options,
+      ),
+    )
+  }
+
+  /** Adds a statement of one's own, which is active at once. */
+  addStatement(
+    learning_space_id: string,
+    statement: NewStatement,
+    options?: CallOptions,
+  ): Promise<Statement> {
+    return this.#of('POST', learning_space_id, ['statements'], { body: statement }, options)
+  }
+
+  /** Approves, rejects or edits a statement. */
+  changeStatement(statement_id: string, change: StatementChange, options?: CallOptions): Promise<Statement> {
+    return this.#transport.call(
+      { method: 'PATCH', path: ['statements', statement_id], body: change },
+      options,
+    )
+  }
+
+  /** The active statements that fit the words of a task, rendered for a prompt. */
+  context(
+    learning_space_id: string,
+    query: SpaceContextQuery = {} as SpaceContextQuery,
+    options?: CallOptions,
+  ): Promise<SpaceContext> {
+    return this.#of('GET', learning_space_id, ['context'], { query }, options)
+  }
+
+  /** Says whether statements helped a session. */
+  async feedback(learning_space_id: string, feedback: Feedback, options?: CallOptions): Promise<void> {
+    await this.#of('POST', learning_space_id, ['feedback'], { body: feedback }, options)
+  }
+
+  /** What the skills of a space were, newest first. */
+  history(learning_space_id: string, options?: CallOptions): List<SkillVersion> {
+    return new List((cursor) =>
+      this.#of('GET', learning_space_id, ['history'], { query: cursor ? { cursor } : {} }, options),
+    )
+  }
+
+  #of<Answer>(
+    method: 'GET' | 'POST' | 'PUT',
+    learning_space_id: string,
+    path: string[],
+    request: { query?: object; body?: object },
+    options: CallOptions | undefined,
+  ): Promise<Answer> {
+    const whole = ['learning_spaces', learning_space_id, ...path]
+    return this.#transport.call<Answer>({ method, path: whole, ...request }, options)
   }
 }

@@ -429,6 +429,188 @@ export interface paths {
         patch: operations["mergeLearningSpaceMeta"];
         trace?: never;
     };
+    "/api/v1/learning_spaces/{learning_space_id}/learn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Learn from a session
+         * @description The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again.
+         */
+        post: operations["learnFromSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/learning_spaces/{learning_space_id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sessions of a learning space
+         * @description All of them, in the order in which they were given to the space.
+         */
+        get: operations["listSpaceSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/learning_spaces/{learning_space_id}/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read how far a learning space is with a session */
+        get: operations["getSpaceSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/learning_spaces/{learning_space_id}/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read how a learning space learns */
+        get: operations["getSpacePolicy"];
+        /**
+         * Set how a learning space learns
+         * @description Replaces the policy. Sessions of the space are read again under it as far as it matters.
+         */
+        put: operations["setSpacePolicy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/learning_spaces/{learning_space_id}/statements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the statements of a learning space
+         * @description In order of `created_at`, each with the entries that it cites.
+         */
+        get: operations["listStatements"];
+        put?: never;
+        /**
+         * Add a statement of your own
+         * @description It is active at once and pinned. The same statement again is not stored twice. By default a `fact` of the skill `general`.
+         */
+        post: operations["addStatement"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/statements/{statement_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Approve, reject or edit a statement
+         * @description Whatever a person changes is pinned: rules and models no longer reword it. A key without the scope `read` gets back what it sent.
+         */
+        patch: operations["changeStatement"];
+        trace?: never;
+    };
+    "/api/v1/learning_spaces/{learning_space_id}/feedback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say whether statements helped a session
+         * @description A session says it once of each statement; what it says later replaces that.
+         */
+        post: operations["addFeedback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/learning_spaces/{learning_space_id}/context": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the statements that fit a task
+         * @description Active statements only, rendered for a prompt, with their ids for feedback.
+         */
+        get: operations["getSpaceContext"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/learning_spaces/{learning_space_id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what a learning space's skills were
+         * @description Newest first: each change of a SKILL.md, by whom and why.
+         */
+        get: operations["getSpaceHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/blobs/{sha256}": {
         parameters: {
             query?: never;
@@ -968,6 +1150,143 @@ export interface components {
             /**
              * Format: date-time
              * @description When it was created.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            updated_at: string;
+        };
+        SpacePolicy: {
+            /** @description `suggest`: every statement waits for a person. `auto`: what a model proposes becomes active by itself if it passes all checks. `off`: nothing is learnt. */
+            mode: "off" | "suggest" | "auto";
+            /**
+             * @description Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash.
+             * @example /reward
+             */
+            reward?: string;
+            /**
+             * @description Where a session's configs have the task, by which runs are compared: names of keys, each after a slash.
+             * @example /reward
+             */
+            group?: string;
+            /** @description Most tokens of the model that the space may use in 24 hours. */
+            max_tokens_per_day?: number;
+        };
+        SkillVersion: {
+            /**
+             * Format: uuid
+             * @description This version.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            id: string;
+            /** @description The skill. */
+            skill: string;
+            /** @description Who changed it. */
+            author: "person" | "model" | "erasure";
+            /** @description What changed. */
+            reason: string;
+            statement_ids: string[];
+            text: string | null;
+            /**
+             * Format: date-time
+             * @description When.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            created_at: string;
+        };
+        SpaceSession: {
+            /**
+             * Format: uuid
+             * @description This record.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The learning space.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            learning_space_id: string;
+            /**
+             * Format: uuid
+             * @description The session that it learns from.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            session_id: string;
+            /** @description `pending`: rules have not read it to its end. `queued`: it waits for the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is, too. */
+            status: "pending" | "distilling" | "queued" | "skill_writing" | "completed" | "failed";
+            error: string | null;
+            /** @description Up to where the log was read by rules. */
+            learnt_seq: number;
+            /**
+             * Format: date-time
+             * @description When the session was given to the space.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When this record last changed.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            updated_at: string;
+        };
+        Statement: {
+            /**
+             * Format: uuid
+             * @description The statement.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description Its learning space.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            learning_space_id: string;
+            skill: string | null;
+            /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+            kind: "procedure" | "pitfall" | "fact" | "preference";
+            /** @description `proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that. */
+            state: "proposed" | "active" | "conflict" | "retired" | "revoked";
+            /** @description Who worded it first. */
+            author: "rule" | "model" | "person";
+            /** @description A person wrote, edited or approved it: nothing else rewords it. */
+            pinned: boolean;
+            /** @description The statement; empty if it was revoked. */
+            text: string;
+            /** @description Sessions that support it. */
+            supports: number;
+            /** @description Sessions that contradict it. */
+            contradicts: number;
+            /** @description Sessions that said whether it helped. */
+            used: number;
+            /** @description Those that it helped. */
+            helped: number;
+            /** @description Those that it did not help. */
+            harmed: number;
+            /** @description The entries that it rests on, at most 100. */
+            cites: {
+                /**
+                 * Format: uuid
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+                /** @description The entry in it. */
+                seq: number;
+                /** @description Words of that entry. */
+                quote: string;
+                /** @description `+`: it supports the statement; `-`: it contradicts it. */
+                polarity: "+" | "-";
+            }[];
+            /**
+             * Format: date-time
+             * @description When it was first stored.
              * @example 2026-11-21T09:30:00.123456Z
              */
             created_at: string;
@@ -6124,6 +6443,1660 @@ export interface operations {
             };
         };
     };
+    learnFromSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description A session of the project; for the space of a user, one of that user.
+                     * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                     */
+                    session_id: string;
+                    /** @description true: the model takes its turn at once, without waiting for an outcome or until the session was quiet for 10 minutes. */
+                    now?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The session in the space. */
+            201: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["SpaceSession"];
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It conflicts with the current state. */
+            409: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listSpaceSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["SpaceSession"][];
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getSpaceSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session in the space. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["SpaceSession"];
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getSpacePolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["SpacePolicy"];
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    setSpacePolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description `suggest`: every statement waits for a person. `auto`: what a model proposes becomes active by itself if it passes all checks. `off`: nothing is learnt. */
+                    mode: "off" | "suggest" | "auto";
+                    /**
+                     * @description Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash.
+                     * @example /reward
+                     */
+                    reward?: string;
+                    /**
+                     * @description Where a session's configs have the task, by which runs are compared: names of keys, each after a slash.
+                     * @example /reward
+                     */
+                    group?: string;
+                    /** @description Most tokens of the model that the space may use in 24 hours. */
+                    max_tokens_per_day?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The policy. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["SpacePolicy"];
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listStatements: {
+        parameters: {
+            query?: {
+                /** @description `proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that. */
+                state?: "proposed" | "active" | "conflict" | "retired" | "revoked";
+                /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+                kind?: "procedure" | "pitfall" | "fact" | "preference";
+                /**
+                 * @description The skill that it belongs to.
+                 * @example book-reservation
+                 */
+                skill?: string;
+                /** @description Most items per page. It may change between pages. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
+                cursor?: string;
+                /** @description true: newest first. false: oldest first. */
+                time_desc?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of statements. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: components["schemas"]["Statement"][];
+                            /** @description Whether another page follows. */
+                            has_more: boolean;
+                            /** @description The `cursor` of the next page; empty on the last page. */
+                            next_cursor: string;
+                        };
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    addStatement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description The statement, in a sentence or two.
+                     * @example Certificates cannot pay for a change of a reservation.
+                     */
+                    text: string;
+                    /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+                    kind?: "procedure" | "pitfall" | "fact" | "preference";
+                    /**
+                     * @description The skill that it belongs to.
+                     * @example book-reservation
+                     */
+                    skill?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The statement. */
+            201: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Statement"];
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changeStatement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The statement.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                statement_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "state": "active"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description `active` approves it; `retired` rejects it or takes it out. */
+                    state?: "active" | "retired";
+                    /**
+                     * @description The statement, in a sentence or two.
+                     * @example Certificates cannot pay for a change of a reservation.
+                     */
+                    text?: string;
+                    /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+                    kind?: "procedure" | "pitfall" | "fact" | "preference";
+                };
+            };
+        };
+        responses: {
+            /** @description The statement. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Statement"];
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It conflicts with the current state. */
+            409: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    addFeedback: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    statement_ids: string[];
+                    /**
+                     * Format: uuid
+                     * @description The session that used them.
+                     * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                     */
+                    session_id: string;
+                    /** @description Whether they helped. */
+                    helped: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description It was stored, for those of the statements that the space has. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        /** @description Nothing to return. */
+                        data: Record<string, never>;
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getSpaceContext: {
+        parameters: {
+            query?: {
+                /** @description Words of the task, such as what the user said first: statements that share them come first. Without it, those with most support do. */
+                q?: string;
+                /** @description Tokens of `text` at most. */
+                max_tokens?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The statements. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            /** @description For a prompt; empty if nothing fits. */
+                            text: string;
+                            /** @description About how many tokens `text` has. */
+                            tokens: number;
+                            /** @description The statements in `text`, in order. */
+                            ids: string[];
+                            items: {
+                                /**
+                                 * Format: uuid
+                                 * @description The statement.
+                                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                                 */
+                                id: string;
+                                skill: string;
+                                /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+                                kind: "procedure" | "pitfall" | "fact" | "preference";
+                                text: string;
+                                /** @description Sessions that support it. */
+                                supports: number;
+                            }[];
+                        };
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getSpaceHistory: {
+        parameters: {
+            query?: {
+                /** @description Most items per page. It may change between pages. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The learning space.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                learning_space_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of versions. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: components["schemas"]["SkillVersion"][];
+                            /** @description Whether another page follows. */
+                            has_more: boolean;
+                            /** @description The `cursor` of the next page; empty on the last page. */
+                            next_cursor: string;
+                        };
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     getBlob: {
         parameters: {
             query?: never;
@@ -6590,11 +8563,10 @@ export interface operations {
                         data: {
                             counts: {
                                 sessions_count: number;
+                                skills_count: number;
                                 learning_spaces_count: number;
                                 /** @enum {number} */
                                 disks_count: 0;
-                                /** @enum {number} */
-                                skills_count: 0;
                             };
                         };
                     };
@@ -6725,6 +8697,10 @@ export interface operations {
                             deleted: {
                                 sessions: number;
                                 entries: number;
+                                statement_cites: number;
+                                revoked_statements: number;
+                                statements: number;
+                                skills: number;
                                 learning_spaces: number;
                                 blobs: number;
                             };

@@ -32,6 +32,14 @@ type TokenCountsOf = paths[`${Api}/session/{session_id}/token_counts`]
 type Sessions = paths[`${Api}/session`]
 type OneSession = paths[`${Api}/session/{session_id}`]
 type LearningSpaces = paths[`${Api}/learning_spaces`]
+type SpacePath = `${Api}/learning_spaces/{learning_space_id}`
+type Learn = paths[`${SpacePath}/learn`]
+type PolicyOf = paths[`${SpacePath}/policy`]
+type Statements = paths[`${SpacePath}/statements`]
+type OneStatement = paths[`${Api}/statements/{statement_id}`]
+type SpaceContextOf = paths[`${SpacePath}/context`]
+type FeedbackOn = paths[`${SpacePath}/feedback`]
+type HistoryOf = paths[`${SpacePath}/history`]
 type Users = paths[`${Api}/user/ls`]
 type UserResourcesOf = paths[`${Api}/user/{identifier}/resources`]
 type OneUser = paths[`${Api}/user/{identifier}`]
@@ -71,6 +79,18 @@ export type ContextQuery = QueryOf<ContextOf['get']>
 export type LatestQuery = QueryOf<LatestOf['get']>
 export type TimelineQuery = QueryOf<Timeline['get']>
 export type LearningSpacesQuery = WithFilter<QueryOf<LearningSpaces['get']>, 'filter_by_meta'>
+export type SpacePolicy = Input<BodyOf<PolicyOf['put']>>
+export type SpaceSession = DataOf<Learn['post']>
+export type Statement = DataOf<OneStatement['patch']>
+export type NewStatement = Input<BodyOf<Statements['post']>>
+/** What a person changes: `state: 'active'` approves, `'retired'` rejects. */
+export type StatementChange = Input<BodyOf<OneStatement['patch']>>
+export type StatementsQuery = QueryOf<Statements['get']>
+export type SpaceContext = DataOf<SpaceContextOf['get']>
+export type SpaceContextQuery = QueryOf<SpaceContextOf['get']>
+export type Feedback = Input<BodyOf<FeedbackOn['post']>>
+export type SkillVersion = DataOf<HistoryOf['get']>['items'][number]
+
 export type UsersQuery = QueryOf<Users['get']>
 
 /** A page of messages; `items`, `ids` and `metas` are parallel. */

@@ -37,7 +37,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   users: ['lists', 'lifecycle', ...TOOLS],
   blobs: ['lists', 'lifecycle', ...TOOLS],
   sessions: ['changes', 'lists', 'lifecycle', 'log', 'projects', 'users', ...TOOLS],
-  learning: ['lists', 'lifecycle', 'log', 'users', ...TOOLS],
+  learning: ['changes', 'lists', 'lifecycle', 'log', 'users', ...TOOLS],
   console_api: ['lists', 'projects', 'users', ...TOOLS],
   doctor: TOOLS,
   metrics: ['changes', 'log', ...TOOLS],
@@ -73,6 +73,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   // The object that a module is. Its routes are loaded by import(), so that commands do without HTTP.
   module: [
     'blobs',
+    'changes',
     'http',
     'lifecycle',
     'learning',

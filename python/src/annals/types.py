@@ -91,6 +91,10 @@ class ErasedUser(TypedDict):
 class ErasedUserDeleted(TypedDict):
     sessions: int
     entries: int
+    statement_cites: int
+    revoked_statements: int
+    statements: int
+    skills: int
     learning_spaces: int
     blobs: int
 
@@ -104,6 +108,14 @@ class EventsQuery(TypedDict):
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
+
+
+class Feedback(TypedDict):
+    statement_ids: list[str]
+    session_id: str
+    """The session that used them."""
+    helped: bool
+    """Whether they helped."""
 
 
 class Fork(TypedDict):
@@ -266,6 +278,26 @@ class NewSession(TypedDict):
     use_uuid: NotRequired[str | None]
 
 
+class NewSpacePolicy(TypedDict):
+    mode: Literal["off", "suggest", "auto"]
+    """`suggest`: every statement waits for a person. `auto`: what a model proposes becomes active by itself if it passes all checks. `off`: nothing is learnt."""
+    reward: NotRequired[str]
+    """Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash."""
+    group: NotRequired[str]
+    """Where a session's configs have the task, by which runs are compared: names of keys, each after a slash."""
+    max_tokens_per_day: NotRequired[int]
+    """Most tokens of the model that the space may use in 24 hours."""
+
+
+class NewStatement(TypedDict):
+    text: str
+    """The statement, in a sentence or two."""
+    kind: NotRequired[Literal["procedure", "pitfall", "fact", "preference"]]
+    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+    skill: NotRequired[str]
+    """The skill that it belongs to."""
+
+
 class RetractedEntries(TypedDict):
     retraction: SessionEvent
     items: list[TimelineItem]
@@ -354,6 +386,154 @@ class SessionsQuery(TypedDict):
     """A session's id: only the sessions directly below it. `none`: only sessions without a parent."""
     order_by: NotRequired[Literal["created_at", "last_activity"] | None]
     """What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
+
+
+class SkillVersion(TypedDict):
+    id: str
+    """This version."""
+    skill: str
+    """The skill."""
+    author: Literal["person", "model", "erasure"]
+    """Who changed it."""
+    reason: str
+    """What changed."""
+    statement_ids: list[str]
+    text: str | None
+    created_at: str
+    """When."""
+
+
+class SpaceContext(TypedDict):
+    text: str
+    """For a prompt; empty if nothing fits."""
+    tokens: int
+    """About how many tokens `text` has."""
+    ids: list[str]
+    """The statements in `text`, in order."""
+    items: list[SpaceContextItem]
+
+
+class SpaceContextItem(TypedDict):
+    id: str
+    """The statement."""
+    skill: str
+    kind: Literal["procedure", "pitfall", "fact", "preference"]
+    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+    text: str
+    supports: int
+    """Sessions that support it."""
+
+
+class SpaceContextQuery(TypedDict):
+    q: NotRequired[str | None]
+    """Words of the task, such as what the user said first: statements that share them come first. Without it, those with most support do."""
+    max_tokens: NotRequired[int | None]
+    """Tokens of `text` at most."""
+
+
+class SpaceHistoryQuery(TypedDict):
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
+
+
+class SpacePolicy(TypedDict):
+    mode: Literal["off", "suggest", "auto"]
+    """`suggest`: every statement waits for a person. `auto`: what a model proposes becomes active by itself if it passes all checks. `off`: nothing is learnt."""
+    reward: NotRequired[str]
+    """Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash."""
+    group: NotRequired[str]
+    """Where a session's configs have the task, by which runs are compared: names of keys, each after a slash."""
+    max_tokens_per_day: NotRequired[int]
+    """Most tokens of the model that the space may use in 24 hours."""
+
+
+class SpaceSession(TypedDict):
+    id: str
+    """This record."""
+    learning_space_id: str
+    """The learning space."""
+    session_id: str
+    """The session that it learns from."""
+    status: Literal["pending", "distilling", "queued", "skill_writing", "completed", "failed"]
+    """`pending`: rules have not read it to its end. `queued`: it waits for the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is, too."""
+    error: str | None
+    learnt_seq: int
+    """Up to where the log was read by rules."""
+    created_at: str
+    """When the session was given to the space."""
+    updated_at: str
+    """When this record last changed."""
+
+
+class Statement(TypedDict):
+    id: str
+    """The statement."""
+    learning_space_id: str
+    """Its learning space."""
+    skill: str | None
+    kind: Literal["procedure", "pitfall", "fact", "preference"]
+    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+    state: Literal["proposed", "active", "conflict", "retired", "revoked"]
+    """`proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that."""
+    author: Literal["rule", "model", "person"]
+    """Who worded it first."""
+    pinned: bool
+    """A person wrote, edited or approved it: nothing else rewords it."""
+    text: str
+    """The statement; empty if it was revoked."""
+    supports: int
+    """Sessions that support it."""
+    contradicts: int
+    """Sessions that contradict it."""
+    used: int
+    """Sessions that said whether it helped."""
+    helped: int
+    """Those that it helped."""
+    harmed: int
+    """Those that it did not help."""
+    cites: list[StatementCites]
+    """The entries that it rests on, at most 100."""
+    created_at: str
+    """When it was first stored."""
+    updated_at: str
+    """When it last changed."""
+
+
+class StatementChange(TypedDict):
+    state: NotRequired[Literal["active", "retired"]]
+    """`active` approves it; `retired` rejects it or takes it out."""
+    text: NotRequired[str]
+    """The statement, in a sentence or two."""
+    kind: NotRequired[Literal["procedure", "pitfall", "fact", "preference"]]
+    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+
+
+class StatementCites(TypedDict):
+    session_id: str
+    """The session."""
+    seq: int
+    """The entry in it."""
+    quote: str
+    """Words of that entry."""
+    polarity: Literal["+", "-"]
+    """`+`: it supports the statement; `-`: it contradicts it."""
+
+
+class StatementsQuery(TypedDict):
+    state: NotRequired[Literal["proposed", "active", "conflict", "retired", "revoked"] | None]
+    """`proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that."""
+    kind: NotRequired[Literal["procedure", "pitfall", "fact", "preference"] | None]
+    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+    skill: NotRequired[str | None]
+    """The skill that it belongs to."""
     limit: NotRequired[int | None]
     """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]
@@ -505,9 +685,9 @@ class UserResources(TypedDict):
 
 class UserResourcesCounts(TypedDict):
     sessions_count: int
+    skills_count: int
     learning_spaces_count: int
     disks_count: int
-    skills_count: int
 
 
 class UsersQuery(TypedDict):

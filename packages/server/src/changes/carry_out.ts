@@ -67,8 +67,7 @@ async function carryOutSome(job: Job, session_ids: string[], lease: string): Pro
     const marks = [job.project_id, job.consumer.name, session_ids, lease]
     const held = await connection.query(FINISH_CHANGES.lock, marks)
     if (held.length === session_ids.length) {
-      await write?.(connection)
-      return finish(connection, job, work)
+      return finish(connection, job, work, (await write?.(connection)) ?? [])
     }
     // The lease has ended, or a session was deleted: what is still there is done again.
     const left = held.map((row) => row.session_id!)
@@ -78,7 +77,12 @@ async function carryOutSome(job: Job, session_ids: string[], lease: string): Pro
 }
 
 /** Moves the cursors, and clears the marks of sessions that were read to the head. Gives how many are left. */
-async function finish(connection: Queryable, job: Job, work: ChangedSessions): Promise<number> {
+async function finish(
+  connection: Queryable,
+  job: Job,
+  work: ChangedSessions,
+  unread: readonly string[],
+): Promise<number> {
   const { consumer, project_id } = job
   const { sessions, gone } = work
   const ids = sessions.map(({ session_id }) => session_id)
@@ -89,6 +93,7 @@ async function finish(connection: Queryable, job: Job, work: ChangedSessions): P
     await connection.query(FINISH_CHANGES.cursors, [...owned, ids, seqs])
   const unmoved = await connection.query(FINISH_CHANGES.unmoved, [project_id, ids, seqs, times])
   const done = new Set(unmoved.map(({ session_id }) => session_id!))
+  for (const id of unread) done.delete(id)
   const left = ids.filter((id) => !done.has(id))
   if (done.size + gone.length > 0)
     await connection.query(FINISH_CHANGES.clear, [...owned, [...done, ...gone]])

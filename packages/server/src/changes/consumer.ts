@@ -59,5 +59,5 @@ export interface Consumer {
   readonly erase: readonly Statement[]
 }
 
-/** Writes in the transaction that ends a piece of work. */
-export type Write = (connection: Queryable) => Promise<void>
+/** Writes in the transaction that ends a piece of work. Gives the sessions that it has not read to their heads, if any. */
+export type Write = (connection: Queryable) => Promise<readonly string[] | undefined> | Promise<void>

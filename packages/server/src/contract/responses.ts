@@ -23,6 +23,8 @@ const EXAMPLES: Record<ErrorName, string> = {
     'The quota max_sessions allows this project 1000 sessions. Nothing was stored: delete sessions, or ask the operator for a higher quota.',
   session_not_found: 'There is no such session in this project.',
   learning_space_not_found: 'There is no such learning space in this project.',
+  space_session_not_found: 'The learning space does not learn from this session.',
+  statement_not_found: 'There is no such statement in this project.',
   message_not_found: 'There is no such message in this session.',
   entry_not_found: '/ids/2 is not the id of an entry in this session.',
   blob_not_found: 'There is no such blob in this project.',
@@ -40,6 +42,11 @@ const EXAMPLES: Record<ErrorName, string> = {
     '/data/report refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/{sha256}.',
   session_exists:
     'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
+  session_in_space: 'The learning space already learns from this session.',
+  user_mismatch:
+    'The learning space belongs to a user, and learns only from sessions of that user; this session is not one of them. Use a space without a user, or one of the user of the session.',
+  statement_revoked:
+    'The statement was revoked, since what it was learnt from was deleted. It cannot be changed.',
   project_exists: 'There is already a project named "checkout".',
   payload_too_large: 'The body is larger than 1048576 bytes. Send less per request.',
   unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',

@@ -1,4 +1,6 @@
 import type { TSchema } from '#typebox'
+import type { Consumer } from '../changes/consumer.js'
+import type { Config } from '../configuration/config.js'
 import type { TableOwner } from '../lifecycle/table.js'
 import type { AppServer } from './app_server.js'
 import type { OperationLinks } from './openapi/openapi_links.js'
@@ -11,6 +13,8 @@ import type { AppParts } from './service_context.js'
 export interface Module extends TableOwner {
   /** Loads what answers its requests: commands that serve nothing do without. */
   routes?(): Promise<ModuleRoutes>
+  /** What looks at changed sessions for it. */
+  consumers?(config: Config): readonly Consumer[]
 }
 
 /** What a module adds to the HTTP side. */

@@ -1,11 +1,26 @@
 import type { Module } from '../http/module.js'
 import { CREATE_LEARNING_SPACE, MERGE_META, SPACE_LIST } from './learning_space_queries.js'
+import { LEARNING_TABLES } from './learning_tables.js'
+import { learnByRules } from './rules/learn_by_rules.js'
+import { LEARN_BY_RULES } from './rules/rule_queries.js'
+import { ATTACH_SESSION, SET_POLICY } from './sessions/space_session_queries.js'
+import { ADD_FEEDBACK, ADD_STATEMENT, ERASE_CITES } from './statements/statement_queries.js'
 
-/** Learning spaces: places for what is learnt, of a project or one of its users. */
+/** Learning spaces: they take in sessions of a project or of one of its users, and give back cited statements. */
 export const LEARNING_MODULE: Module = {
   name: 'learning',
   routes: async () => (await import('./all_learning_routes.js')).LEARNING_ROUTES,
-  functions: [CREATE_LEARNING_SPACE, MERGE_META],
+  consumers: () => [learnByRules(false)],
+  functions: [
+    ADD_FEEDBACK,
+    ADD_STATEMENT,
+    ATTACH_SESSION,
+    CREATE_LEARNING_SPACE,
+    ERASE_CITES,
+    LEARN_BY_RULES,
+    MERGE_META,
+    SET_POLICY,
+  ],
   tables: [
     {
       name: SPACE_LIST.table,
@@ -20,5 +35,6 @@ export const LEARNING_MODULE: Module = {
       unchanging: ['created_at', 'user'],
       checks: {},
     },
+    ...LEARNING_TABLES,
   ],
 }

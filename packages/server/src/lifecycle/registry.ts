@@ -27,10 +27,12 @@ function wrongIn(module: string, table: Table | HandledTable, tables: readonly T
   for (const answer of ['kind', 'key', 'columns', 'erased_with', 'counted', 'exported', 'checks'] as const)
     if (table[answer] === undefined) wrong.push(`${what} does not say its ${answer}.`)
   if (wrong.length > 0) return wrong
-  const { kind, key, columns, erased_with } = table
-  const owner = tables.find((other) => other.kind === erased_with)
-  if (!['user', 'project', 'any'].includes(erased_with) && !(owner && isOwner(owner)))
-    wrong.push(`${what} is erased with a ${erased_with}, of which there are none.`)
+  const { kind, key, columns, erased_with, also_erased_with } = table
+  for (const owner_kind of [erased_with, also_erased_with?.kind ?? 'any']) {
+    const owner = tables.find((other) => other.kind === owner_kind)
+    if (!['user', 'project', 'any'].includes(owner_kind) && !(owner && isOwner(owner)))
+      wrong.push(`${what} is erased with a ${owner_kind}, of which there are none.`)
+  }
   if (tables.some((other) => other !== table && other.kind === kind))
     wrong.push(`${what}: another table has ${kind}s.`)
   for (const name of [...key, ...(table.order ?? [])])

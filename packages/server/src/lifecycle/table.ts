@@ -30,6 +30,15 @@ export interface Table {
   readonly erased_with: string
   /** The column that holds the id of what the rows are erased with; by default `session_id` and the like. */
   readonly owner_column?: string
+  /**
+   * A second kind that takes the rows with it, by the column with its id. Exports and imports go by the first.
+   * `eraseSomeOf` is for this kind what that of `own` is for the first; `counts`: further names that a receipt has of it.
+   */
+  readonly also_erased_with?: {
+    readonly kind: string
+    readonly counts?: readonly string[]
+    readonly eraseSomeOf?: Dependents['eraseSome']
+  }
   /** Whether erasing a user counts these rows in its receipt, under the table's name. */
   readonly counted: boolean
   /** Whether exports have the rows. What is derived, or belongs to the installation, stays out. */

@@ -23,7 +23,6 @@ import { SharedPool } from '../postgres/shared_pool.js'
 import { UNMARKED_MS } from '../projects/tokens/key_look_ups.js'
 import { forgetOldKeys } from '../sessions/erase/forget_old_keys.js'
 import { applyRetention } from '../sessions/erase/retention.js'
-import { LAST_ACTIVITY } from '../sessions/last_activity.js'
 import { findTracing } from '../tracing/find_tracing.js'
 
 /** Share of the wait for the database after which one that does not answer counts as unavailable. */
@@ -174,9 +173,11 @@ export function startBackgroundWork(
   logger: Logger,
   metrics: Metrics,
   undo: Undo,
+  modules: readonly Module[],
 ): Changes {
   const settle_s = (UNMARKED_MS + config.statement_ms_max) / 1_000 + SETTLE_MARGIN_S
-  const changes = new Changes({ ...pools.changes, consumers: [LAST_ACTIVITY], logger, settle_s })
+  const consumers = modules.flatMap((module) => module.consumers?.(config) ?? [])
+  const changes = new Changes({ ...pools.changes, consumers, logger, settle_s })
   undo.push(() => changes.stop())
   watchChanges(metrics.registry, changes)
   const database = pools.requests.of('housekeeping')

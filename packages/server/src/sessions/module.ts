@@ -14,6 +14,7 @@ import { COPY_SHORT_SESSION } from './copy_queries.js'
 import { eraseAllRemains, eraseRemains, eraseSomeSessions } from './erase/erase_sessions.js'
 import { ERASE_SLICE_OF_ENTRIES } from './erase/erasure_queries.js'
 import { SET_EXPIRY } from './expiry_queries.js'
+import { LAST_ACTIVITY } from './last_activity.js'
 import { MAKE_COPIED_SESSION } from './long_copy_queries.js'
 import { CREATE_SESSION, MERGE_CONFIGS, REPLACE_CONFIGS } from './session_queries.js'
 import { exportSessionRows } from './transfer/export_pieces.js'
@@ -60,6 +61,7 @@ const WITH_THE_SESSION = 'With its session in all respects, by the functions of 
 export const SESSIONS_MODULE: Module = {
   name: 'sessions',
   routes: async () => (await import('./all_session_routes.js')).SESSION_ROUTES,
+  consumers: () => [LAST_ACTIVITY],
   functions: [
     APPEND_ATOMICALLY,
     APPEND_ENTRIES,

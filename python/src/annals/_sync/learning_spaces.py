@@ -1,10 +1,28 @@
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from typing import Unpack
 
 from .._call import Call
-from ..types import LearningSpace, LearningSpacesQuery, NewLearningSpace, Page
+from ..types import (
+    Feedback,
+    LearningSpace,
+    LearningSpacesQuery,
+    NewLearningSpace,
+    NewSpacePolicy,
+    NewStatement,
+    Page,
+    SkillVersion,
+    SpaceContext,
+    SpaceContextQuery,
+    SpaceHistoryQuery,
+    SpacePolicy,
+    SpaceSession,
+    Statement,
+    StatementChange,
+    StatementsQuery,
+)
 from .list import List
 from .transport import Transport
 
@@ -35,3 +53,52 @@ class LearningSpaces:
     def delete(self, learning_space_id: str) -> None:
         path = ("learning_spaces", learning_space_id)
         self._transport.call(Call("DELETE", path, done_when="learning_space_not_found"))
+
+    def learn(self, learning_space_id: str, session_id: str, *, now: bool = False) -> SpaceSession:
+        """Has a space learn from a session, also from what is appended later. `now`: without waiting for its turn."""
+        body = {"session_id": session_id, "now": True} if now else {"session_id": session_id}
+        return self._transport.call(Call("POST", _path(learning_space_id, "learn"), body=body))
+
+    def sessions(self, learning_space_id: str) -> builtins.list[SpaceSession]:
+        """All sessions that a space learns from."""
+        return self._transport.call(Call("GET", _path(learning_space_id, "sessions")))
+
+    def session(self, learning_space_id: str, session_id: str) -> SpaceSession:
+        """How far a space is with a session."""
+        return self._transport.call(Call("GET", _path(learning_space_id, "sessions", session_id)))
+
+    def policy(self, learning_space_id: str) -> SpacePolicy:
+        return self._transport.call(Call("GET", _path(learning_space_id, "policy")))
+
+    def set_policy(self, learning_space_id: str, **policy: Unpack[NewSpacePolicy]) -> SpacePolicy:
+        return self._transport.call(Call("PUT", _path(learning_space_id, "policy"), body=policy))
+
+    def statements(self, learning_space_id: str, **query: Unpack[StatementsQuery]) -> List[Statement, Page[Statement]]:
+        """What a space has learnt, each statement with the entries that it cites."""
+        return List(self._transport, _path(learning_space_id, "statements"), query)
+
+    def add_statement(self, learning_space_id: str, **statement: Unpack[NewStatement]) -> Statement:
+        """Adds a statement of one's own, which is active at once."""
+        return self._transport.call(Call("POST", _path(learning_space_id, "statements"), body=statement))
+
+    def change_statement(self, statement_id: str, **change: Unpack[StatementChange]) -> Statement:
+        """Approves (`state="active"`), rejects (`state="retired"`) or edits a statement."""
+        return self._transport.call(Call("PATCH", ("statements", statement_id), body=change))
+
+    def context(self, learning_space_id: str, **query: Unpack[SpaceContextQuery]) -> SpaceContext:
+        """The active statements that fit the words of a task, rendered for a prompt."""
+        return self._transport.call(Call("GET", _path(learning_space_id, "context"), query=query))
+
+    def feedback(self, learning_space_id: str, **feedback: Unpack[Feedback]) -> None:
+        """Says whether statements helped a session."""
+        self._transport.call(Call("POST", _path(learning_space_id, "feedback"), body=feedback))
+
+    def history(
+        self, learning_space_id: str, **query: Unpack[SpaceHistoryQuery]
+    ) -> List[SkillVersion, Page[SkillVersion]]:
+        """What the skills of a space were, newest first."""
+        return List(self._transport, _path(learning_space_id, "history"), query)
+
+
+def _path(learning_space_id: str, *more: str) -> tuple[str, ...]:
+    return ("learning_spaces", learning_space_id, *more)

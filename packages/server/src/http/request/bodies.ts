@@ -5,6 +5,12 @@ import { AnnalsError } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { memberTexts } from '../../json/slices.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from '../../learning/learning_space_schema.js'
+import { LearnBody, SpacePolicy } from '../../learning/sessions/space_session_schema.js'
+import {
+  AddStatementBody,
+  ChangeStatementBody,
+  FeedbackBody,
+} from '../../learning/statements/statement_schema.js'
 import type { AppendedEntry, SessionAppend } from '../../log/append/append_request.js'
 import { messageEntry, partsJson } from '../../log/append/message_entry.js'
 import { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../../log/entry_schema.js'
@@ -122,6 +128,11 @@ export const BODIES = {
   mergeMessageMeta: [PatchMetaBody, checkMeta],
   createLearningSpace: [CreateLearningSpaceBody, takeSpace],
   mergeLearningSpaceMeta: [PatchLearningSpaceBody, checkMeta],
+  learnFromSession: [LearnBody, takeWhole],
+  setSpacePolicy: [SpacePolicy, takeWhole],
+  addStatement: [AddStatementBody, takeWhole],
+  changeStatement: [ChangeStatementBody, takeWhole],
+  addFeedback: [FeedbackBody, takeWhole],
   createProject: [CreateProjectBody, takeWhole],
   changeProject: [ChangeProjectBody, takeWhole],
   createToken: [CreateTokenBody, takeWhole],

@@ -5,38 +5,24 @@ import { eraseRows } from './table_queries.js'
 /** Rows of one table that one statement erases at most: some ten milliseconds' work. */
 export const ROWS_AT_ONCE_MAX = 2_000
 
+/** Erases some rows of one table inside a transaction. */
+type EraseSlice = Dependents['eraseSome']
+
 /** The tables whose rows go with those of one kind, in the order in which they go. */
 export class DependentTables implements Dependents {
-  private readonly tables: ReadonlyArray<{
-    name: string
-    is_counted: boolean
-    erasure: ReturnType<typeof eraseRows>
-    own: Table['own']
-  }>
+  private readonly slices: readonly EraseSlice[]
 
-  constructor(tables: readonly Table[]) {
-    this.tables = tables.map((table) => ({
-      name: table.name,
-      is_counted: table.counted,
-      erasure: eraseRows(table),
-      own: table.own,
-    }))
+  constructor(tables: readonly Table[], kind: string) {
+    this.slices = tables.map((table) => sliceOf(table, kind))
   }
 
   async eraseSome(connection: Queryable, project_id: string, owner_ids: string[]) {
     const counts: Counts = {}
     let has_all = true
-    for (const { name, is_counted, erasure, own } of this.tables) {
-      if (own?.eraseSomeOf) {
-        const step = await own.eraseSomeOf(connection, project_id, owner_ids)
-        addCounts(counts, step.counts)
-        has_all &&= step.has_all
-        continue
-      }
-      const [row] = await connection.query(erasure.of_owners, [project_id, owner_ids, ROWS_AT_ONCE_MAX])
-      const gone = Number(row!.gone)
-      if (is_counted) counts[name] = gone
-      if (gone === ROWS_AT_ONCE_MAX) has_all = false
+    for (const slice of this.slices) {
+      const step = await slice(connection, project_id, owner_ids)
+      addCounts(counts, step.counts)
+      has_all &&= step.has_all
     }
     return { counts, has_all }
   }
@@ -55,4 +41,16 @@ export class DependentTables implements Dependents {
 /** Adds to counts what others say. */
 export function addCounts(counts: Counts, others: Counts): void {
   for (const [name, count] of Object.entries(others)) counts[name] = (counts[name] ?? 0) + count
+}
+
+function sliceOf(table: Table, kind: string): EraseSlice {
+  const is_second = table.also_erased_with?.kind === kind
+  const own = is_second ? table.also_erased_with?.eraseSomeOf : table.own?.eraseSomeOf
+  if (own) return own
+  const { of_owners } = eraseRows(table, is_second ? `${kind}_id` : undefined)
+  return async (connection, project_id, owner_ids) => {
+    const [row] = await connection.query(of_owners, [project_id, owner_ids, ROWS_AT_ONCE_MAX])
+    const gone = Number(row!.gone)
+    return { counts: table.counted ? { [table.name]: gone } : {}, has_all: gone < ROWS_AT_ONCE_MAX }
+  }
 }

@@ -40,13 +40,15 @@ export class Erasure {
     this.tables = tables.toReversed()
     for (const table of this.tables.filter(isOwner)) {
       const dependents = this.tables.filter(
-        ({ erased_with }) => erased_with === table.kind || erased_with === 'any',
+        ({ erased_with, also_erased_with }) =>
+          [table.kind, 'any'].includes(erased_with) || also_erased_with?.kind === table.kind,
       )
       const erasure = eraseOwners(table)
-      this.owners.set(table.kind, { table, erasure, dependents: new DependentTables(dependents) })
+      this.owners.set(table.kind, { table, erasure, dependents: new DependentTables(dependents, table.kind) })
     }
     this.rowsOfUser = new DependentTables(
       this.tables.filter((table) => table.erased_with === 'user' && !isOwner(table)),
+      'user',
     )
   }
 
@@ -57,8 +59,8 @@ export class Erasure {
 
   /** The names that a receipt of a user's erasure has. */
   receiptNames(): string[] {
-    return this.tables.flatMap(({ name, counted, own }) =>
-      counted ? [name, ...(own?.further_counts ?? [])] : [],
+    return this.tables.flatMap(({ name, counted, own, also_erased_with }) =>
+      counted ? [name, ...(own?.further_counts ?? []), ...(also_erased_with?.counts ?? [])] : [],
     )
   }
 

@@ -6,7 +6,10 @@ import { orderOf, ownerColumn, type Table } from '../table.js'
  * Erasing rows of a table in slices. These are found by ctid, which needs no index but the one that finds the owner.
  * Nobody changes the rows meanwhile: their owner is deleted already, or locked.
  */
-export function eraseRows(table: Table): { of_owners: Statement; of_project: Statement } {
+export function eraseRows(
+  table: Table,
+  further_owner?: string,
+): { of_owners: Statement; of_project: Statement } {
   const { name, key } = table
   const slice = (suffix: string, condition: string) =>
     prepared(
@@ -21,7 +24,10 @@ SELECT count(*) AS gone FROM gone`,
     )
   return {
     /** Row: gone. Parameters: $1 project, $2 owners, $3 how many at most. */
-    of_owners: slice('of_owners', `AND o.${ownerColumn(table)} = ANY ($2::uuid[]) LIMIT $3`),
+    of_owners: slice(
+      further_owner === undefined ? 'of_owners' : `of_${further_owner}s`,
+      `AND o.${further_owner ?? ownerColumn(table)} = ANY ($2::uuid[]) LIMIT $3`,
+    ),
     /** Row: gone. Parameters: $1 project, $2 how many at most. */
     of_project: slice('of_project', `ORDER BY ${key.map((column) => `o.${column}`).join(', ')} LIMIT $2`),
   }

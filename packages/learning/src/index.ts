@@ -1,0 +1,5 @@
+export { errorTemplate } from './error_template.js'
+export { type ErrorFinding, findErrors, type Quote, type RuleFindings } from './find_errors.js'
+export { LexicalIndex, wordsOf } from './lexical_index.js'
+export { KINDS, type RenderedStatement, renderContext, renderSkill, type StatementKind } from './render.js'
+export { oneLine, skillName } from './text.js'

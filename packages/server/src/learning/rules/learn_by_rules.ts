@@ -1,0 +1,136 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { findErrors, oneLine, type RuleFindings, skillName } from '@annals/learning'
+import type { LogEntry } from '@annals/messages/session'
+import type { Consumer } from '../../changes/consumer.js'
+import { newId } from '../../ids.js'
+import type { Queryable, Row } from '../../postgres/database.js'
+import { LEARNING_CONSUMER } from '../sessions/space_session_queries.js'
+import { LEARN_BY_RULES, LOCK_LEARNING_SPACES, READ_ENTRIES_FOR_RULES } from './rule_queries.js'
+
+/** A piece of a log that rules read at once: a few milliseconds' work. */
+const PIECE = { entries: 500, bytes: 256 * 1024 }
+
+/** A session, and where each of the spaces that learn from it stands. */
+interface Learner {
+  session_id: string
+  spaces: { id: string; learnt_seq: number; outcome: string | null }[]
+  last_seq: number
+}
+
+/**
+ * Reads the sessions that spaces learn from, as they grow, and stores what rules find. It has no cursor but that of
+ * each space, and writes a finding once however often it reads it.
+ */
+export function learnByRules(has_model: boolean): Consumer {
+  return {
+    name: LEARNING_CONSUMER,
+    sessions_max: 20,
+    readsEntries: false,
+    isBehind: `EXISTS (SELECT FROM space_sessions x
+      WHERE x.project_id = $1 AND x.session_id = h.session_id AND (x.learnt_seq < h.last_seq OR x.status = 'pending'))`,
+    erase: [],
+    consume: async ({ project_id, sessions, signal }) => {
+      const ids = sessions.map(({ session_id }) => session_id)
+      return async (connection) => {
+        const unread: string[] = []
+        for (const learner of learnersOf(await connection.query(LOCK_LEARNING_SPACES, [project_id, ids]))) {
+          signal.throwIfAborted()
+          if (!(await learn(connection, project_id, learner, has_model))) unread.push(learner.session_id)
+        }
+        return unread
+      }
+    },
+  }
+}
+
+function learnersOf(rows: Row[]): Iterable<Learner> {
+  const learners = new Map<string, Learner>()
+  for (const { session_id, learning_space_id, learnt_seq, last_seq, outcome } of rows) {
+    const learner = learners.get(session_id!) ?? {
+      session_id: session_id!,
+      spaces: [],
+      last_seq: Number(last_seq),
+    }
+    learner.spaces.push({ id: learning_space_id!, learnt_seq: Number(learnt_seq), outcome: outcome! })
+    learners.set(session_id!, learner)
+  }
+  return learners.values()
+}
+
+/** Reads the next piece of a session. Gives whether that was all. */
+async function learn(
+  connection: Queryable,
+  project_id: string,
+  { session_id, spaces, last_seq }: Learner,
+  has_model: boolean,
+): Promise<boolean> {
+  const known_seq = Math.min(...spaces.map(({ learnt_seq }) => learnt_seq))
+  const piece = [project_id, session_id, known_seq, PIECE.entries, PIECE.bytes]
+  const rows = await connection.query(READ_ENTRIES_FOR_RULES, piece)
+  const seq = Math.max(Number(rows.at(-1)?.seq ?? 0), known_seq)
+  const is_whole = seq >= last_seq
+  const { errors, tools, outcome } = findErrors(logEntries(rows), known_seq)
+  await breathe()
+  const findings = JSON.stringify(storedText(errors.map(findingOf)))
+  for (const space of spaces) {
+    const told = space.outcome === null ? outcome : { ...JSON.parse(space.outcome), ...outcome }
+    await connection.query(LEARN_BY_RULES.statement, [
+      project_id,
+      space.id,
+      session_id,
+      seq,
+      is_whole,
+      findings,
+      JSON.stringify(tools),
+      told === undefined ? null : JSON.stringify(outcomeOf(told)),
+      has_model,
+    ])
+  }
+  return is_whole
+}
+
+function* logEntries(rows: Row[]): Generator<LogEntry> {
+  for (const { seq, id, kind, type, role, format, created_at, data } of rows) {
+    if (data === null) continue
+    const place = { seq: Number(seq), created_at: created_at! }
+    const value = JSON.parse(data!)
+    if (kind === 'event') yield { kind, ...place, type: type!, data: value }
+    else
+      yield {
+        kind: 'message',
+        ...place,
+        id: id!,
+        parent_id: null,
+        role: role!,
+        format: format as never,
+        blob: value,
+      }
+  }
+}
+
+function findingOf({ tool, ...finding }: RuleFindings['errors'][number]) {
+  const skill = skillName(tool)
+  const description = `What recorded sessions have shown about the tool ${oneLine(tool)}. Use it before calling the tool, and when a call fails.`
+  return { ...finding, id: newId(), skill_id: newId(), skill, description }
+}
+
+/** Slicing may part the two halves of a character, which the database does not take. */
+function storedText<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value), (_, member) =>
+    typeof member === 'string' ? member.toWellFormed() : member,
+  )
+}
+
+const LABEL_MAX = 200
+
+/** Of an outcome, what is understood: a finite reward, a label and a group. */
+function outcomeOf({ reward, label, group }: Record<string, unknown>) {
+  const given = typeof reward === 'boolean' ? Number(reward) : reward
+  const text = (value: unknown) =>
+    ['string', 'number'].includes(typeof value) ? String(value).slice(0, LABEL_MAX).toWellFormed() : undefined
+  return {
+    ...(typeof given === 'number' && Number.isFinite(given) && { reward: given }),
+    ...(text(label) !== undefined && { label: text(label) }),
+    ...(text(group) !== undefined && { group: text(group) }),
+  }
+}

@@ -1,0 +1,105 @@
+import { useConsumer } from '../../changes/project_consumers.js'
+import { AnnalsError, notFound } from '../../errors.js'
+import { newId } from '../../ids.js'
+import type { Database, Queryable } from '../../postgres/database.js'
+import {
+  ATTACH_SESSION,
+  LEARNING_CONSUMER,
+  LIST_SPACE_SESSIONS,
+  READ_POLICY,
+  READ_SPACE_SESSION,
+  SET_POLICY,
+} from './space_session_queries.js'
+
+const ROWS_AT_ONCE = 500
+
+/** Refusals of ATTACH_SESSION. */
+const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
+  no_space: () => notFound('learning_space'),
+  no_session: () => notFound('session'),
+  other_user: () =>
+    new AnnalsError(
+      'user_mismatch',
+      'The learning space belongs to a user, and learns only from sessions of that user; this session is not one of them. Use a space without a user, or one of the user of the session.',
+    ),
+  known: () => new AnnalsError('session_in_space', 'The learning space already learns from this session.'),
+}
+
+/**
+ * Has a space learn from a session. Gives the record as JSON.
+ * @throws AnnalsError learning_space_not_found, session_not_found, user_mismatch, session_in_space
+ */
+export async function attachSession(
+  database: Database,
+  project_id: string,
+  space_id: string,
+  { session_id, now = false }: { session_id: string; now?: boolean },
+): Promise<string> {
+  await useConsumer(database, project_id, LEARNING_CONSUMER)
+  const [row] = await database.query(ATTACH_SESSION.statement, [
+    project_id,
+    space_id,
+    session_id,
+    newId(),
+    now,
+  ])
+  const answer = row!.answer!
+  throwIf(REFUSALS[answer])
+  return answer
+}
+
+function throwIf(refusal: (() => AnnalsError) | undefined): void {
+  if (refusal) throw refusal()
+}
+
+/** @throws AnnalsError learning_space_not_found, space_session_not_found */
+export async function readSpaceSession(
+  database: Queryable,
+  project_id: string,
+  space_id: string,
+  session_id: string,
+): Promise<string> {
+  const [row] = await database.query(READ_SPACE_SESSION, [project_id, space_id, session_id])
+  if (row) return row.json!
+  await readPolicy(database, project_id, space_id)
+  throw notFound('space_session')
+}
+
+/** All sessions of a space as a JSON array, in pieces. @throws AnnalsError learning_space_not_found */
+export async function* listSpaceSessions(
+  database: Queryable,
+  project_id: string,
+  space_id: string,
+): AsyncGenerator<string> {
+  await readPolicy(database, project_id, space_id)
+  yield '['
+  let after = { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+  for (let separator = ''; ; separator = ',') {
+    const page = [project_id, space_id, after.created_at, after.id, ROWS_AT_ONCE]
+    const rows = (await database.query(LIST_SPACE_SESSIONS, page)) as unknown as (typeof after & {
+      json: string
+    })[]
+    if (rows.length > 0) yield separator + rows.map(({ json }) => json).join(',')
+    if (rows.length < ROWS_AT_ONCE) break
+    after = rows.at(-1)!
+  }
+  yield ']'
+}
+
+/** The policy of a space as JSON; the default one if none was set. @throws AnnalsError learning_space_not_found */
+export async function readPolicy(database: Queryable, project_id: string, space_id: string): Promise<string> {
+  const [row] = await database.query(READ_POLICY, [project_id, space_id])
+  if (!row) throw notFound('learning_space')
+  return row.json!
+}
+
+/** @throws AnnalsError learning_space_not_found */
+export async function setPolicy(
+  database: Queryable,
+  project_id: string,
+  space_id: string,
+  policy: string,
+): Promise<void> {
+  const [row] = await database.query(SET_POLICY.statement, [project_id, space_id, policy])
+  if (row!.answer === null) throw notFound('learning_space')
+}

@@ -1,0 +1,250 @@
+import {
+  directionOf,
+  type ListPosition,
+  type ListStatement,
+  listParameters,
+  listStatement,
+} from '../../lists/keyset_queries.js'
+import { timestamps } from '../../lists/resource_json.js'
+import type { Parameter } from '../../postgres/database.js'
+import { prepared } from '../../postgres/statement.js'
+import { storedFunction } from '../../postgres/stored_function.js'
+
+/** Citations that a statement is shown with. */
+export const CITES_SHOWN_MAX = 100
+/** Statements of a space: more would be read by nobody. What rules and models find beyond is dropped. */
+export const STATEMENTS_MAX = 2_000
+/** Versions of its skills that a space keeps. */
+const VERSIONS_MAX = 200
+
+function citesJson(statement: string, cites_max: number): string {
+  return `(SELECT coalesce(json_agg(json_build_object('session_id', c.session_id, 'seq', c.seq, 'quote', c.quote, 'polarity', c.polarity)
+    ORDER BY c.session_id, c.seq), '[]')
+  FROM (SELECT o.* FROM statement_cites o WHERE o.project_id = $1 AND o.statement_id = ${statement}.id
+    ORDER BY o.session_id, o.seq LIMIT ${cites_max}) c)`
+}
+
+function statementJson(statement: string): string {
+  const feedback = (helped: string) =>
+    `(SELECT count(*) FROM statement_feedback f WHERE f.project_id = $1 AND f.statement_id = ${statement}.id${helped})`
+  return `json_build_object('id', ${statement}.id, 'learning_space_id', ${statement}.learning_space_id,
+    'skill', (SELECT k.name FROM skills k WHERE k.project_id = $1 AND k.id = ${statement}.skill_id),
+    'kind', ${statement}.statement_kind, 'state', ${statement}.state, 'author', ${statement}.author, 'pinned', ${statement}.pinned,
+    'text', ${statement}.text, 'supports', ${statement}.supports, 'contradicts', ${statement}.contradicts,
+    'used', ${feedback('')}, 'helped', ${feedback(' AND f.helped')}, 'harmed', ${feedback(' AND NOT f.helped')},
+    'cites', ${citesJson(statement, CITES_SHOWN_MAX)}, ${timestamps(statement)})::text`
+}
+
+/** Which statements of a space a list shows. */
+export interface StatementFilter {
+  project_id: string
+  learning_space_id: string
+  state?: string | undefined
+  kind?: string | undefined
+  skill?: string | undefined
+}
+
+/** A page of a space's statements. */
+export function listStatements(filter: StatementFilter, position: ListPosition): ListStatement {
+  const { project_id, learning_space_id, state, kind, skill } = filter
+  const more: Parameter[] = [learning_space_id, state ?? null, kind ?? null, skill ?? null]
+  return {
+    statement: listStatement({
+      name: 'list_statements',
+      table: 'statements',
+      condition: `t.learning_space_id = $5 AND ($6::text IS NULL OR t.state = $6) AND ($7::text IS NULL OR t.statement_kind = $7)
+    AND ($8::text IS NULL OR t.skill_id = (SELECT k.id FROM skills k WHERE k.project_id = $1 AND k.learning_space_id = $5 AND k.name = $8))`,
+      json: statementJson('t'),
+      direction: directionOf(position),
+    }),
+    parameters: [...listParameters(project_id, position), ...more],
+  }
+}
+
+/** Parameters: $1 project, $2 statement. */
+export const READ_STATEMENT = prepared(
+  'read_statement',
+  `SELECT ${statementJson('s')} AS json FROM statements s WHERE s.project_id = $1 AND s.id = $2`,
+)
+
+/** Steps of a stored function that set `skill` to the id of the space's skill of this name, which is made under `new_id` if new. */
+export function findOrCreateSkill(name: string, description: string, new_id: string): string {
+  return `
+  SELECT k.id INTO skill FROM skills k WHERE k.project_id = p_project AND k.learning_space_id = p_space AND k.name = ${name};
+  IF skill IS NULL THEN
+    INSERT INTO skills AS k (project_id, id, user_id, learning_space_id, name, description, source, created_at, updated_at)
+    SELECT p_project, ${new_id}, l.user_id, p_space, ${name}, ${description}, 'learnt', now(), now()
+    FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space
+    ON CONFLICT (project_id, learning_space_id, name) WHERE learning_space_id IS NOT NULL DO NOTHING;
+    SELECT k.id INTO skill FROM skills k WHERE k.project_id = p_project AND k.learning_space_id = p_space AND k.name = ${name};
+  END IF;`
+}
+
+/**
+ * A person's own statement: active and pinned. The same words again are the same statement. Answer: its id; null if
+ * there is no such space; empty if the space is full.
+ */
+export const ADD_STATEMENT = storedFunction(
+  'add_statement',
+  {
+    p_project: 'uuid',
+    p_space: 'uuid',
+    p_id: 'uuid',
+    p_skill_id: 'uuid',
+    p_skill: 'text',
+    p_description: 'text',
+    p_kind: 'text',
+    p_text: 'text',
+  },
+  `DECLARE
+  skill uuid;
+  known uuid;
+  digest text := encode(sha256(convert_to(concat_ws(E'\\n', 'person', p_skill, p_kind, p_text), 'UTF8')), 'hex');
+BEGIN
+  PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR NO KEY UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  SELECT s.id INTO known FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.rule_key = digest;
+  IF FOUND THEN
+    RETURN known;
+  END IF;
+  IF (SELECT count(*) FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space) >= ${STATEMENTS_MAX} THEN
+    RETURN '';
+  END IF;${findOrCreateSkill('p_skill', 'p_description', 'p_skill_id')}
+  INSERT INTO statements AS s (project_id, learning_space_id, id, skill_id, rule_key, statement_kind, state, author, pinned, text, supports, contradicts, created_at, updated_at)
+  VALUES (p_project, p_space, p_id, skill, digest, p_kind, 'active', 'person', true, p_text, 0, 0, now(), now());
+  RETURN p_id;
+END`,
+)
+
+/** What a person's change of a statement does, in one transaction. Parameters of each: $1 project. */
+export const CHANGE_STATEMENT = {
+  /** $2 statement. Row: learning_space_id, skill_id, state. */
+  lock: prepared(
+    'lock_statement',
+    'SELECT s.learning_space_id, s.skill_id, s.state FROM statements s WHERE s.project_id = $1 AND s.id = $2 FOR UPDATE',
+  ),
+  /** $2 statement, $3 state, $4 text, $5 kind: each null where it stays. */
+  update: prepared(
+    'update_statement',
+    `UPDATE statements AS s SET state = coalesce($3::text, s.state), text = coalesce($4::text, s.text),
+  statement_kind = coalesce($5::text, s.statement_kind), pinned = true, updated_at = greatest(now(), s.updated_at)
+WHERE s.project_id = $1 AND s.id = $2`,
+  ),
+  /** The statements that SKILL.md shows. $2 skill. Rows: id, kind, text, cites. */
+  active: prepared(
+    'read_active_statements_of_skill',
+    `SELECT s.id, s.statement_kind AS kind, s.text, ${citesJson('s', 5)} AS cites FROM statements s
+WHERE s.project_id = $1 AND s.learning_space_id = (SELECT k.learning_space_id FROM skills k WHERE k.project_id = $1 AND k.id = $2)
+  AND s.skill_id = $2 AND s.state = 'active' ORDER BY s.supports DESC, s.id`,
+  ),
+  /** $2 skill. Row: name, description. */
+  skill: prepared(
+    'read_skill_head',
+    'SELECT k.name, k.description, k.source FROM skills k WHERE k.project_id = $1 AND k.id = $2',
+  ),
+  /** $2 space, $3 version, $4 skill, $5 author, $6 reason, $7 statements, $8 text. */
+  add_version: prepared(
+    'add_skill_version',
+    `INSERT INTO skill_versions AS v (project_id, learning_space_id, id, skill_id, author, reason, statements, text, created_at)
+SELECT $1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::text, $7::jsonb, $8::text, now()`,
+  ),
+  /** $2 space. */
+  drop_old_versions: prepared(
+    'drop_old_skill_versions',
+    `DELETE FROM skill_versions AS v WHERE v.project_id = $1 AND v.id = ANY (ARRAY(
+  SELECT o.id FROM skill_versions o WHERE o.project_id = $1 AND o.learning_space_id = $2
+  ORDER BY o.created_at DESC, o.id DESC OFFSET ${VERSIONS_MAX}))`,
+  ),
+} as const
+
+/** Active statements of a space, those with most support first. Parameters: $1 project, $2 space, $3 how many. */
+export const READ_ACTIVE_STATEMENTS = prepared(
+  'read_active_statements',
+  `SELECT s.id, s.statement_kind AS kind, s.text, s.supports, k.name AS skill
+FROM statements s JOIN skills k ON k.project_id = $1 AND k.id = s.skill_id
+WHERE s.project_id = $1 AND s.learning_space_id = $2 AND s.state = 'active' ORDER BY s.supports DESC, s.id LIMIT $3`,
+)
+
+/**
+ * What a session says of statements that it used. Answer: how many of them the space has; null if there is no such
+ * session in the project.
+ */
+export const ADD_FEEDBACK = storedFunction(
+  'add_statement_feedback',
+  { p_project: 'uuid', p_space: 'uuid', p_session: 'uuid', p_statements: 'uuid[]', p_helped: 'boolean' },
+  `DECLARE
+  known bigint;
+BEGIN
+  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR KEY SHARE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  INSERT INTO statement_feedback AS f (project_id, learning_space_id, statement_id, session_id, helped, created_at)
+  SELECT p_project, p_space, s.id, p_session, p_helped, now()
+  FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.id = ANY (p_statements) AND s.state <> 'revoked'
+  ORDER BY s.id
+  ON CONFLICT (project_id, statement_id, session_id) DO UPDATE SET helped = excluded.helped;
+  GET DIAGNOSTICS known = ROW_COUNT;
+  RETURN known;
+END`,
+)
+
+/**
+ * Deletes up to so many citations of sessions that go, and what rests on them: a statement that was worded from one of
+ * them or has no support left loses its words, as do the versions of skills that it was in. Answer: citations,
+ * statements.
+ */
+export const ERASE_CITES = storedFunction(
+  'erase_statement_cites',
+  { p_project: 'uuid', p_sessions: 'uuid[]', p_rows_max: 'bigint' },
+  `DECLARE
+  cites bigint;
+  touched uuid[];
+  origins uuid[];
+  revoked uuid[];
+BEGIN
+  WITH gone AS (
+    DELETE FROM statement_cites AS c WHERE c.project_id = p_project AND c.ctid = ANY (ARRAY(
+      SELECT o.ctid FROM statement_cites o WHERE o.project_id = p_project AND o.session_id = ANY (p_sessions) LIMIT p_rows_max))
+    RETURNING c.statement_id, c.is_origin
+  )
+  SELECT count(*), coalesce(array_agg(DISTINCT g.statement_id), '{}'), coalesce(array_agg(DISTINCT g.statement_id) FILTER (WHERE g.is_origin), '{}')
+  INTO cites, touched, origins FROM gone g;
+  IF cites = 0 THEN
+    RETURN '0,0';
+  END IF;
+  PERFORM FROM statements s WHERE s.project_id = p_project AND s.id = ANY (touched) ORDER BY s.id FOR UPDATE;
+  UPDATE statements AS s SET supports = n.supports, contradicts = n.contradicts, updated_at = greatest(now(), s.updated_at)
+  FROM (
+    SELECT t.id, count(DISTINCT c.session_id) FILTER (WHERE c.polarity = '+') AS supports,
+      count(DISTINCT c.session_id) FILTER (WHERE c.polarity = '-') AS contradicts
+    FROM unnest(touched) AS t (id) LEFT JOIN statement_cites c ON c.project_id = p_project AND c.statement_id = t.id
+    GROUP BY t.id
+  ) n WHERE s.project_id = p_project AND s.id = n.id;
+  SELECT coalesce(array_agg(s.id), '{}') INTO revoked FROM statements s
+  WHERE s.project_id = p_project AND s.id = ANY (touched) AND s.author <> 'person' AND s.state <> 'revoked'
+    AND (s.supports = 0 OR s.id = ANY (origins) AND NOT s.pinned OR s.state = 'active' AND NOT s.pinned AND s.supports < 2);
+  IF cardinality(revoked) > 0 THEN
+    UPDATE skill_versions AS v SET text = NULL, statements = '{}', reason = 'A session that it was learnt from was deleted.', author = 'erasure'
+    WHERE v.project_id = p_project AND v.statements ?| revoked::text[]
+      AND v.learning_space_id IN (SELECT s.learning_space_id FROM statements s WHERE s.project_id = p_project AND s.id = ANY (revoked));
+    UPDATE statements AS s SET state = 'revoked', text = '', marker = NULL, pinned = false
+    WHERE s.project_id = p_project AND s.id = ANY (revoked);
+  END IF;
+  RETURN concat(cites, ',', cardinality(revoked));
+END`,
+)
+
+/** Versions of a space's skills, newest first. Parameters: $1 project, $2 space, $3 created_at and $4 id to begin behind, $5 how many. */
+export const LIST_VERSIONS = prepared(
+  'list_skill_versions',
+  `SELECT json_build_object('id', v.id, 'skill', (SELECT k.name FROM skills k WHERE k.project_id = $1 AND k.id = v.skill_id),
+    'author', v.author, 'reason', v.reason, 'statement_ids', ARRAY(SELECT jsonb_object_keys(v.statements)), 'text', v.text,
+    'created_at', to_char(v.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text AS json,
+  v.created_at::text AS created_at, v.id
+FROM skill_versions v
+WHERE v.project_id = $1 AND v.learning_space_id = $2 AND (v.created_at, v.id) < ($3::timestamptz, $4::uuid)
+ORDER BY v.created_at DESC, v.id DESC LIMIT $5`,
+)

@@ -1,0 +1,148 @@
+import { KINDS } from '@annals/learning'
+import Type, { type Static } from '#typebox'
+import { Nullable, pageQuery, Strict, Timestamp, Uuid } from '../../contract/schema.js'
+import { IDS_MAX } from '../../limits.js'
+
+export const STATEMENT_LENGTH_MAX = 2_000
+export const SKILL_NAME = '^[a-z0-9]+(-[a-z0-9]+)*$'
+const STATES = ['proposed', 'active', 'conflict', 'retired', 'revoked'] as const
+
+const oneOf = <Value extends string>(values: readonly Value[], description: string) =>
+  Type.Unsafe<Value>(
+    Type.Union(
+      values.map((value) => Type.Literal(value)),
+      { description },
+    ),
+  )
+const Kind = oneOf(KINDS, 'What it says: what to do, what to avoid, how things are, or what somebody wants.')
+const State = oneOf(
+  STATES,
+  '`proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that.',
+)
+const SkillName = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: SKILL_NAME,
+  description: 'The skill that it belongs to.',
+  examples: ['book-reservation'],
+})
+const Text = Type.String({
+  minLength: 1,
+  maxLength: STATEMENT_LENGTH_MAX,
+  pattern: '\\S',
+  description: 'The statement, in a sentence or two.',
+  examples: ['Certificates cannot pay for a change of a reservation.'],
+})
+const Count = (description: string) => Type.Integer({ minimum: 0, description })
+
+const Cite = Type.Object({
+  session_id: Uuid('The session.'),
+  seq: Type.Integer({ minimum: 1, description: 'The entry in it.' }),
+  quote: Type.String({ description: 'Words of that entry.' }),
+  polarity: oneOf(['+', '-'], '`+`: it supports the statement; `-`: it contradicts it.'),
+})
+
+export const Statement = Type.Object(
+  {
+    id: Uuid('The statement.'),
+    learning_space_id: Uuid('Its learning space.'),
+    skill: Nullable(Type.String({ description: 'The skill that it belongs to.' })),
+    kind: Kind,
+    state: State,
+    author: oneOf(['rule', 'model', 'person'], 'Who worded it first.'),
+    pinned: Type.Boolean({ description: 'A person wrote, edited or approved it: nothing else rewords it.' }),
+    text: Type.String({ description: 'The statement; empty if it was revoked.' }),
+    supports: Count('Sessions that support it.'),
+    contradicts: Count('Sessions that contradict it.'),
+    used: Count('Sessions that said whether it helped.'),
+    helped: Count('Those that it helped.'),
+    harmed: Count('Those that it did not help.'),
+    cites: Type.Array(Cite, { description: 'The entries that it rests on, at most 100.' }),
+    created_at: Timestamp('When it was first stored.'),
+    updated_at: Timestamp('When it last changed.'),
+  },
+  { $id: 'Statement' },
+)
+
+export const ListStatementsQuery = Strict({
+  state: Type.Optional(State),
+  kind: Type.Optional(Kind),
+  skill: Type.Optional(SkillName),
+  ...pageQuery(),
+})
+
+export const AddStatementBody = Strict({
+  text: Text,
+  kind: Type.Optional(Kind),
+  skill: Type.Optional(SkillName),
+})
+export type AddStatementBody = Static<typeof AddStatementBody>
+
+export const StatementParams = Strict({ statement_id: Uuid('The statement.') })
+
+export const ChangeStatementBody = Strict(
+  {
+    state: Type.Optional(
+      oneOf(['active', 'retired'], '`active` approves it; `retired` rejects it or takes it out.'),
+    ),
+    text: Type.Optional(Text),
+    kind: Type.Optional(Kind),
+  },
+  { examples: [{ state: 'active' }] },
+)
+export type ChangeStatementBody = Static<typeof ChangeStatementBody>
+
+export const SpaceContextQuery = Strict({
+  q: Type.Optional(
+    Type.String({
+      maxLength: 4_000,
+      description:
+        'Words of the task, such as what the user said first: statements that share them come first. Without it, those with most support do.',
+    }),
+  ),
+  max_tokens: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100_000, default: 1_000, description: 'Tokens of `text` at most.' }),
+  ),
+})
+
+export const SpaceContext = Type.Object({
+  text: Type.String({ description: 'For a prompt; empty if nothing fits.' }),
+  tokens: Type.Integer({ minimum: 0, description: 'About how many tokens `text` has.' }),
+  ids: Type.Array(Type.String({ format: 'uuid' }), { description: 'The statements in `text`, in order.' }),
+  items: Type.Array(
+    Type.Object({
+      id: Uuid('The statement.'),
+      skill: Type.String(),
+      kind: Kind,
+      text: Type.String(),
+      supports: Count('Sessions that support it.'),
+    }),
+  ),
+})
+
+export const FeedbackBody = Strict({
+  statement_ids: Type.Array(Uuid('A statement of the space that the session used.'), {
+    minItems: 1,
+    maxItems: IDS_MAX,
+  }),
+  session_id: Uuid('The session that used them.'),
+  helped: Type.Boolean({ description: 'Whether they helped.' }),
+})
+export type FeedbackBody = Static<typeof FeedbackBody>
+
+export const SkillVersion = Type.Object(
+  {
+    id: Uuid('This version.'),
+    skill: Type.String({ description: 'The skill.' }),
+    author: oneOf(['person', 'model', 'erasure'], 'Who changed it.'),
+    reason: Type.String({ description: 'What changed.' }),
+    statement_ids: Type.Array(Type.String({ format: 'uuid' })),
+    text: Nullable(
+      Type.String({ description: 'SKILL.md as it was; null if something in it was revoked since.' }),
+    ),
+    created_at: Timestamp('When.'),
+  },
+  { $id: 'SkillVersion' },
+)
+
+export const HistoryQuery = Strict({ limit: pageQuery().limit, cursor: pageQuery().cursor })

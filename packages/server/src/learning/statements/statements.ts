@@ -1,0 +1,189 @@
+import { LexicalIndex, oneLine, renderContext, renderSkill, type StatementKind } from '@annals/learning'
+import { AnnalsError, notFound } from '../../errors.js'
+import { newId } from '../../ids.js'
+import type { ListPosition } from '../../lists/keyset_queries.js'
+import type { Listed } from '../../lists/listed.js'
+import type { Database, Queryable, Row } from '../../postgres/database.js'
+import { readPolicy } from '../sessions/space_sessions.js'
+import {
+  ADD_FEEDBACK,
+  ADD_STATEMENT,
+  CHANGE_STATEMENT,
+  ERASE_CITES,
+  LIST_VERSIONS,
+  listStatements,
+  READ_ACTIVE_STATEMENTS,
+  READ_STATEMENT,
+  STATEMENTS_MAX,
+  type StatementFilter,
+} from './statement_queries.js'
+
+/** Active statements that a context chooses from: those with most support. */
+const CONSIDERED_MAX = 300
+const NEWEST = { created_at: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
+/** Citations that one statement erases. */
+const CITES_AT_ONCE_MAX = 1_000
+const SKILL_DEFAULT = 'general'
+
+/** A statement as JSON. @throws AnnalsError statement_not_found */
+export async function readStatement(database: Queryable, project_id: string, id: string): Promise<string> {
+  const [row] = await database.query(READ_STATEMENT, [project_id, id])
+  if (!row) throw notFound('statement')
+  return row.json!
+}
+
+/** A page of a space's statements. @throws AnnalsError learning_space_not_found */
+export async function findStatements(database: Queryable, filter: StatementFilter, position: ListPosition) {
+  await readPolicy(database, filter.project_id, filter.learning_space_id)
+  const { statement, parameters } = listStatements(filter, position)
+  return (await database.query(statement, parameters)) as unknown as Listed[]
+}
+
+/** A page of what a space's skills were, newest first. @throws AnnalsError learning_space_not_found */
+export async function findVersions(
+  database: Queryable,
+  project_id: string,
+  space_id: string,
+  { after = NEWEST, limit }: Pick<ListPosition, 'limit'> & { after: ListPosition['after'] },
+) {
+  await readPolicy(database, project_id, space_id)
+  const page = [project_id, space_id, after.created_at, after.id, limit + 1]
+  return (await database.query(LIST_VERSIONS, page)) as unknown as Listed[]
+}
+
+/** Adds a person's own statement. Gives it as JSON. @throws AnnalsError learning_space_not_found, quota_exceeded */
+export async function addStatement(
+  database: Database,
+  project_id: string,
+  space_id: string,
+  { text, kind = 'fact', skill = SKILL_DEFAULT }: { text: string; kind?: StatementKind; skill?: string },
+): Promise<string> {
+  const description = `What was learnt about ${skill}. Use it for tasks of that kind.`
+  const statement = [project_id, space_id, newId(), newId(), skill, description, kind, text]
+  const id = await database.transaction(async (connection) => {
+    const [row] = await connection.query(ADD_STATEMENT.statement, statement)
+    const answer = row!.answer ?? null
+    if (answer === statement[2]) await addVersion(connection, project_id, answer!, 'person', 'Added.')
+    return answer
+  })
+  if (id === null) throw notFound('learning_space')
+  if (id === '')
+    throw new AnnalsError(
+      'quota_exceeded',
+      `A learning space has at most ${STATEMENTS_MAX} statements. Nothing was stored; use another space.`,
+    )
+  return readStatement(database, project_id, id)
+}
+
+/** A person's change of a statement. Gives it as JSON. @throws AnnalsError statement_not_found, statement_revoked */
+export async function changeStatement(
+  database: Database,
+  project_id: string,
+  id: string,
+  { state, text, kind }: { state?: 'active' | 'retired'; text?: string; kind?: StatementKind },
+): Promise<string> {
+  await database.transaction(async (connection) => {
+    const [before] = await connection.query(CHANGE_STATEMENT.lock, [project_id, id])
+    if (!before) throw notFound('statement')
+    if (state === undefined && text === undefined && kind === undefined)
+      throw new AnnalsError('invalid_request', 'The body must have at least one of state, text and kind.')
+    if (before.state === 'revoked')
+      throw new AnnalsError(
+        'statement_revoked',
+        'The statement was revoked, since what it was learnt from was deleted. It cannot be changed.',
+      )
+    await connection.query(CHANGE_STATEMENT.update, [
+      project_id,
+      id,
+      state ?? null,
+      text ?? null,
+      kind ?? null,
+    ])
+    const is_shown = before.state === 'active' || state === 'active'
+    const reason = state === 'active' ? 'Approved.' : state === 'retired' ? 'Retired.' : 'Edited.'
+    if (is_shown) await addVersion(connection, project_id, id, 'person', reason)
+  })
+  return readStatement(database, project_id, id)
+}
+
+/** Keeps what SKILL.md of a statement's skill is now. */
+export async function addVersion(
+  connection: Queryable,
+  project_id: string,
+  statement_id: string,
+  author: string,
+  reason: string,
+): Promise<void> {
+  const [row] = await connection.query(CHANGE_STATEMENT.lock, [project_id, statement_id])
+  const { skill_id, learning_space_id } = row!
+  const { text, ids } = await renderLearntSkill(connection, project_id, skill_id!)
+  const statements = JSON.stringify(Object.fromEntries(ids.map((id) => [id, true])))
+  const version = [learning_space_id!, newId(), skill_id!, author, reason, statements, text]
+  await connection.query(CHANGE_STATEMENT.add_version, [project_id, ...version])
+  await connection.query(CHANGE_STATEMENT.drop_old_versions, [project_id, learning_space_id!])
+}
+
+/** SKILL.md of a learnt skill, from its active statements, and their ids. */
+export async function renderLearntSkill(connection: Queryable, project_id: string, skill_id: string) {
+  const [skill] = await connection.query(CHANGE_STATEMENT.skill, [project_id, skill_id])
+  const rows = await connection.query(CHANGE_STATEMENT.active, [project_id, skill_id])
+  const statements = rows.map(({ id, kind, text, cites }) => ({
+    id: id!,
+    kind: kind as StatementKind,
+    text: text!,
+    cites: JSON.parse(cites!) as { session_id: string; seq: number }[],
+  }))
+  const head = { name: skill!.name!, description: skill!.description! }
+  return { text: renderSkill(head, statements), ids: statements.map(({ id }) => id) }
+}
+
+/** The active statements of a space that fit the words and the tokens. @throws AnnalsError learning_space_not_found */
+export async function readSpaceContext(
+  database: Queryable,
+  project_id: string,
+  space_id: string,
+  { q = '', max_tokens = 1_000 }: { q?: string; max_tokens?: number },
+) {
+  const found = await database.query(READ_ACTIVE_STATEMENTS, [project_id, space_id, CONSIDERED_MAX])
+  if (found.length === 0) await readPolicy(database, project_id, space_id)
+  const statements = found.map(itemOf)
+  const index = new LexicalIndex<(typeof statements)[number]>()
+  for (const statement of statements) index.add(statement, `${statement.skill} ${statement.text}`)
+  // Without words that any of them has, the best supported are the best guess.
+  const fitting = index.find(q, CONSIDERED_MAX)
+  const { text, tokens, shown } = renderContext(fitting.length > 0 ? fitting : statements, max_tokens)
+  return { text, tokens, ids: shown.map(({ id }) => id), items: shown }
+}
+
+function itemOf({ id, skill, kind, text, supports }: Row) {
+  return {
+    id: id!,
+    skill: skill!,
+    kind: kind as StatementKind,
+    text: oneLine(text!),
+    supports: Number(supports),
+  }
+}
+
+/** @throws AnnalsError learning_space_not_found, session_not_found, statement_not_found */
+export async function addFeedback(
+  database: Queryable,
+  project_id: string,
+  space_id: string,
+  { statement_ids, session_id, helped }: { statement_ids: string[]; session_id: string; helped: boolean },
+): Promise<void> {
+  await readPolicy(database, project_id, space_id)
+  const ids = [...new Set(statement_ids.map((id) => id.toLowerCase()))]
+  const feedback = [project_id, space_id, session_id, ids, helped]
+  const [row] = await database.query(ADD_FEEDBACK.statement, feedback)
+  if (row!.answer === null) throw notFound('session')
+  if (row!.answer === '0') throw notFound('statement')
+}
+
+/** Erases some citations of sessions that go, with the statements and versions that rest on them. */
+export async function eraseCites(connection: Queryable, project_id: string, session_ids: string[]) {
+  const [row] = await connection.query(ERASE_CITES.statement, [project_id, session_ids, CITES_AT_ONCE_MAX])
+  const [cites, revoked] = row!.answer!.split(',').map(Number) as [number, number]
+  const counts = { statement_cites: cites, revoked_statements: revoked }
+  return { counts, has_all: cites < CITES_AT_ONCE_MAX }
+}
