@@ -24,6 +24,10 @@ it.each([
   ['claude_import.ts', CLAUDE_IMPORT],
   ['langgraph_resume.ts', LANGGRAPH_RESUME],
   ['mcp_failure.ts', 'book_seat {"seat":"14C"} returned: Error: seat 14C is taken\n'],
+  [
+    'openai_agents_resume.ts',
+    'The first process ended by SIGKILL.\nSeat 14C is yours. (message, function_call, function_call_result, message)\n',
+  ],
 ])(
   'examples/agents/%s runs offline, and prints what it found',
   async (name, printed) => {

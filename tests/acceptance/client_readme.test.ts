@@ -9,6 +9,7 @@ it.each([
   { path: 'packages/adapters/claude-agent-sdk/README.md', lines_min: 3 },
   { path: 'packages/adapters/langgraph/README.md', lines_min: 3 },
   { path: 'packages/adapters/mcp/README.md', lines_min: 2 },
+  { path: 'packages/adapters/openai-agents/README.md', lines_min: 2 },
 ])(
   'the program of $path compiles, runs and prints what it says',
   async ({ path, lines_min }) => {

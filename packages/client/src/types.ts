@@ -56,8 +56,10 @@ export type NewEntry = Input<BodyOf<Entries['post']>['entries'][number]>
 export type SessionAppend = Omit<Input<BodyOf<EntriesOfSessions['post']>['appends'][number]>, 'entries'> & {
   entries: NewEntry[]
 }
-/** Which entries to retract: exactly one of `ids`, `after_seq` and `last`. */
-export type Retraction = Input<BodyOf<Retractions['post']>>
+/** Which entries to retract: exactly one of `ids`, `after_seq` and `last`; and what to append in their place. */
+export type Retraction = Omit<Input<BodyOf<Retractions['post']>>, 'entries'> & {
+  entries?: NewEntry[] | undefined
+}
 export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>
 
 /** What a fork gets: by default, the whole log, the user and the configs of its original. */

@@ -1,0 +1,235 @@
+import { createHash, randomUUID } from 'node:crypto'
+import {
+  appendToKeyed,
+  createdOnFirstUse,
+  cutIntoBatches,
+  escapeJson,
+  idempotencyKey,
+  type KeyedNewSession,
+  stableId,
+  UnstorableEntries,
+  unescapeJson,
+} from '@annals/adapter-kit'
+import { type Annals, AnnalsError, type JsonObject, type NewEntry, type TimelineItem } from '@annals/client'
+import {
+  type AgentInputItem,
+  type SessionHistoryRewriteArgs,
+  type SessionHistoryRewriteAwareSession,
+  type SessionHistoryTransaction,
+  type SessionHistoryTransactionArgs,
+  type SessionHistoryTransactionAwareSession,
+  UserError,
+} from '@openai/agents-core'
+import { isSame, itemOf, responsesItemOf } from './responses_items.js'
+
+/** Most messages of one page, and most that one request retracts. */
+const MESSAGES_MAX = 1_000
+/** The event that says that an operation was applied; its key is made of the operation's id. */
+const OPERATION_TYPE = 'openai_agents.operation'
+/** Others who write to the session make a change start over; each time, one of them has made progress. */
+const ATTEMPTS_MAX = 50
+
+export interface AnnalsSessionOptions {
+  annals: Annals
+  /** The SDK's id for the conversation; any string. The session's own id is made of it. */
+  sessionId: string
+  /** Whose session it is: its data goes when the user is erased. */
+  user?: string | undefined
+  /** What the session is created with, beside its `openai_agents_session`. */
+  configs?: object | undefined
+  /** The limit of a body as the service is set, in bytes; default 1 MiB. */
+  body_bytes_max?: number | undefined
+}
+
+/** What to append, and how many of the newest messages it replaces. */
+interface Change {
+  replaced: number
+  /** All of them are replaced, so that one request can take more of them. */
+  is_all?: boolean
+  entries: NewEntry[]
+}
+
+/** A conversation of the OpenAI Agents SDK that is kept in Annals: its items are messages of the format `responses`. */
+export class AnnalsSession
+  implements SessionHistoryRewriteAwareSession, SessionHistoryTransactionAwareSession
+{
+  /** The id of the session in Annals. */
+  readonly id: string
+  readonly #options: AnnalsSessionOptions
+  readonly #session: KeyedNewSession
+
+  constructor(options: AnnalsSessionOptions) {
+    const { sessionId, user, configs } = options
+    this.#options = options
+    this.id = stableId('openai-agents', sessionId)
+    this.#session = { use_uuid: this.id, user, configs: { ...configs, openai_agents_session: sessionId } }
+  }
+
+  async getSessionId(): Promise<string> {
+    return this.#options.sessionId
+  }
+
+  /** The conversation's items, or the newest `limit` of them, in their order. */
+  async getItems(limit?: number): Promise<AgentInputItem[]> {
+    if (limit !== undefined && limit <= 0) return []
+    const is_newest = limit !== undefined
+    const query = { format: 'responses' as const, limit: Math.min(limit ?? MESSAGES_MAX, MESSAGES_MAX) }
+    let items: JsonObject[] = []
+    try {
+      // A page is in order, also where the pages go back in time.
+      for await (const page of this.#sessions.messages(this.id, { ...query, time_desc: is_newest }).pages()) {
+        items = is_newest ? [...page.items, ...items] : [...items, ...page.items]
+        if (items.length >= (limit ?? Number.POSITIVE_INFINITY)) break
+      }
+    } catch (error) {
+      if (!isError(error, 'session_not_found')) throw error
+    }
+    if (is_newest) items = items.slice(-limit)
+    return items.map((item) => itemOf(unescapeJson(item)))
+  }
+
+  async addItems(items: AgentInputItem[]): Promise<void> {
+    if (items.length === 0) return
+    const { annals, body_bytes_max } = this.#options
+    const idempotency_key = randomUUID()
+    await appendToKeyed(annals, this.#session, items.map(entryOf), { idempotency_key, body_bytes_max })
+  }
+
+  /** Takes the newest item; no two callers get the same one. */
+  async popItem(): Promise<AgentInputItem | undefined> {
+    const [item] = await this.#retractLast(1, 'message')
+    return item?.kind === 'message' ? itemOf(unescapeJson(item.blob)) : undefined
+  }
+
+  /** Takes all items out of the conversation; its log keeps them. */
+  async clearSession(): Promise<void> {
+    while ((await this.#retractLast(MESSAGES_MAX)).length === MESSAGES_MAX);
+  }
+
+  /** Replaces a stored call, such as one whose arguments a person has changed. */
+  async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
+    await this.#change(async () => {
+      const items = await this.getItems()
+      const changed = mutations.reduce(replaceCall, items)
+      const same = items.findIndex((item, index) => !isSame(item, changed[index]))
+      if (same === -1) return undefined
+      return { replaced: items.length - same, entries: changed.slice(same).map(entryOf) }
+    })
+  }
+
+  /**
+   * Appends items or replaces the newest ones, once for one `operationId`, whatever breaks in between.
+   * @throws UserError if the suffix does not match, or the operation was applied with another transaction
+   */
+  async applyHistoryTransaction({ operationId, transaction }: SessionHistoryTransactionArgs): Promise<void> {
+    if (typeof operationId !== 'string' || !operationId.trim())
+      throw new UserError('Session history transaction operationId must be a non-empty string.')
+    const key = `operation:${idempotencyKey(operationId)}`
+    const digest = digestOf(transaction)
+    await this.#change(async () => {
+      const applied = await this.#appliedDigest(key)
+      if (applied === digest) return undefined
+      if (applied !== undefined)
+        throw new UserError('Session history operation was already applied with a different transaction.')
+      const data = { operation_id: operationId, digest }
+      const operation = { kind: 'event' as const, type: OPERATION_TYPE, key, data }
+      if (transaction.type === 'append_items')
+        return { replaced: 0, entries: [operation, ...transaction.items.map(entryOf)] }
+      const { expectedSuffix, replacement } = transaction
+      if (!isSame(await this.getItems(expectedSuffix.length), expectedSuffix))
+        throw new UserError('Session history suffix no longer matches the transaction precondition.')
+      return { replaced: expectedSuffix.length, entries: [operation, ...replacement.map(entryOf)] }
+    })
+  }
+
+  /** Replaces the conversation by a compaction and what it keeps. */
+  async replaceHistoryWithCompaction(items: AgentInputItem[]): Promise<void> {
+    await this.#change(async () => {
+      const { length } = await this.getItems()
+      return { replaced: length, is_all: true, entries: items.map(entryOf) }
+    })
+  }
+
+  get #sessions(): Annals['sessions'] {
+    return this.#options.annals.sessions
+  }
+
+  /** The newest so many entries that were not retracted, which nobody else gets. */
+  async #retractLast(last: number, kind?: 'message'): Promise<TimelineItem[]> {
+    try {
+      return (await this.#sessions.retract(this.id, { last, kind })).items
+    } catch (error) {
+      if (isError(error, 'session_not_found')) return []
+      throw error
+    }
+  }
+
+  /** Makes a change that was planned from what the session says, unless somebody wrote in between: then it is planned anew. */
+  async #change(plan: () => Promise<Change | undefined>): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const if_match = await this.#lastSeq()
+      const change = await plan()
+      if (change === undefined) return
+      try {
+        return await this.#carryOut(change, if_match)
+      } catch (error) {
+        if (!isError(error, 'seq_conflict') || attempt === ATTEMPTS_MAX) throw error
+      }
+    }
+  }
+
+  async #carryOut({ replaced, is_all = false, entries: given }: Change, if_match: number): Promise<void> {
+    const entries = given.map(escapeJson)
+    const is_many = replaced > MESSAGES_MAX
+    if ((is_many && !is_all) || cutIntoBatches(entries, this.#options.body_bytes_max).length > 1)
+      throw new UnstorableEntries(
+        `${entries.length} entries in place of ${replaced} are more than one request carries: at most ${MESSAGES_MAX} each.`,
+      )
+    if (replaced === 0 && entries.length === 0) return
+    if (replaced === 0) await this.#sessions.appendBatch(this.id, entries, { if_match })
+    else {
+      const which = is_many ? { after_seq: 0 } : { last: replaced, kind: 'message' as const }
+      const replacement = entries.length > 0 ? { entries } : {}
+      await this.#sessions.retract(this.id, { ...which, ...replacement }, { if_match })
+    }
+  }
+
+  /** The last seq of the session, which is created if it is not there. */
+  async #lastSeq(): Promise<number> {
+    const newest = this.#sessions.timeline(this.id, { time_desc: true, limit: 1 })
+    const page = await createdOnFirstUse(this.#options.annals, this.#session, () => newest.page())
+    return page.items[0]?.seq ?? 0
+  }
+
+  async #appliedDigest(key: string): Promise<unknown> {
+    const [entry] = (await this.#sessions.latest(this.id, { key }).page()).items
+    return entry?.kind === 'event' ? entry.data.digest : undefined
+  }
+}
+
+function entryOf(item: AgentInputItem): NewEntry {
+  return { kind: 'message', format: 'responses', blob: responsesItemOf(item) }
+}
+
+/** The first of the calls with this id becomes the replacement, and any further one goes. */
+function replaceCall(
+  items: AgentInputItem[],
+  { callId, replacement }: SessionHistoryRewriteArgs['mutations'][number],
+): AgentInputItem[] {
+  const isCall = (item: AgentInputItem) => item.type === 'function_call' && item.callId === callId
+  const first = items.findIndex(isCall)
+  return items.flatMap((item, index) => (isCall(item) ? (index === first ? [replacement] : []) : [item]))
+}
+
+/** Of what a transaction says, whatever the order of its keys. */
+function digestOf(transaction: SessionHistoryTransaction): string {
+  const sorted = (_key: string, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value
+  return createHash('sha256').update(JSON.stringify(transaction, sorted)).digest('hex')
+}
+
+function isError(error: unknown, name: string): boolean {
+  return error instanceof AnnalsError && error.error === name
+}
