@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
+import { newSessionLog, sessionLog } from '../harness/session_log.ts'
 
 const service = useService()
 let api: ApiClient
@@ -12,14 +13,14 @@ beforeAll(async () => {
   stranger = await service.newClient()
 })
 
-const heads = async (client: ApiClient, ids: string) =>
-  expectOk(
-    await client.request<{ items: Array<{ session_id: string; last_seq: number }> }>(
-      'GET',
-      '/console/data/heads',
-      { query: { ids } },
-    ),
-  ).items
+interface Figures {
+  session_id: string
+  [name: string]: unknown
+}
+
+const figures = async (client: ApiClient, ids: string) =>
+  expectOk(await client.request<{ items: Figures[] }>('GET', '/console/data/figures', { query: { ids } }))
+    .items
 
 describe('the page of the console', () => {
   it.each(['/console', '/console/sessions', '/console/sessions/any?seq=3'])(
@@ -55,24 +56,74 @@ describe('the page of the console', () => {
 })
 
 describe('what the console reads beside the API', () => {
-  it('has how many entries sessions have, and what their users are called', async () => {
+  it('has the figures of sessions: title, entries, tokens, duration, calls and failures', async () => {
     const { id, user_id } = expectOk(await api.createSession({ user: 'ada' }), 201)
-    expectOk(await api.appendEvent(id, { type: 'note', data: {} }))
-    expect(await heads(api, id)).toEqual([{ session_id: id, last_seq: 1, total_tokens: 0 }])
+    const log = sessionLog(api, id)
+    const calls = ['a', 'b'].map((name) => ({
+      id: name,
+      type: 'function',
+      function: { name, arguments: '{}' },
+    }))
+    expectOk(await log.add({ role: 'system', content: 'Be brief.' }), 201)
+    expectOk(await log.add({ role: 'user', content: '  Which  seats\nare free? ' }), 201)
+    expectOk(await log.add({ role: 'assistant', content: null, tool_calls: calls }), 201)
+    expectOk(await log.addEvent('tool_call', { id: 'a', name: 'a' }))
+    expectOk(await log.add({ role: 'tool', tool_call_id: 'a', content: 'Error: none' }), 201)
+    expectOk(await log.add({ role: 'tool', tool_call_id: 'b', content: '12 C' }), 201)
+    const { total_tokens } = expectOk(await log.tokens())
+    const named = expectOk(await api.createSession({ configs: { title: 'Night run' } }), 201).id
+    const untitled = expectOk(await api.createSession({ configs: { title: { not: 'text' } } }), 201).id
+    const found = new Map(
+      (await figures(api, [id, named, untitled].join())).map((one) => [one.session_id, one]),
+    )
+    const counted = { last_seq: 6, total_tokens, calls: 2, failures: 1, is_whole: true }
+    expect(found.get(id)).toMatchObject({ title: 'Which seats are free?', ...counted })
+    expect(found.get(id)!.duration_ms).toBeGreaterThan(0)
+    const none = { last_seq: 0, total_tokens: 0, duration_ms: 0, calls: 0, failures: 0, is_whole: true }
+    expect(found.get(named)).toEqual({ session_id: named, title: 'Night run', ...none })
+    expect(found.get(untitled)).toEqual({ session_id: untitled, title: null, ...none })
     const query = { ids: user_id! }
     expect(expectOk(await api.request('GET', '/console/data/identifiers', { query }))).toEqual({
       items: [{ id: user_id, identifier: 'ada' }],
     })
   })
 
+  it('reads only the beginning of a long session, and says so', async () => {
+    const log = await newSessionLog(api)
+    const event = { kind: 'event', type: 'tool_call', data: { name: 'f', arguments: { n: 1 } } }
+    expectOk(await log.batch(Array.from({ length: 250 }, () => event)), 201)
+    const [long] = await figures(api, log.id)
+    expect(long).toMatchObject({ last_seq: 250, calls: 200, is_whole: false })
+    const large = await newSessionLog(api)
+    for (let n = 0; n < 3; n++)
+      expectOk(await large.addEvent('tool_call', { name: 'f', text: 'x'.repeat(60_000) }))
+    expect((await figures(api, large.id))[0]).toMatchObject({ last_seq: 3, calls: 2, is_whole: false })
+  })
+
+  it('has a cursor with which the list of sessions begins at a time, in either order', async () => {
+    const fresh = await service.newClient()
+    const made = []
+    for (let n = 0; n < 4; n++) made.push(expectOk(await fresh.createSession({ user: 'ada' }), 201))
+    const at = made[2]!.created_at
+    const from = async (query: Record<string, string>) => {
+      const { cursor } = expectOk(
+        await fresh.request<{ cursor: string }>('GET', '/console/data/start', { query: { ...query, at } }),
+      )
+      return expectOk(await fresh.listSessions({ ...query, cursor })).items.map(({ id }) => id)
+    }
+    const ids = made.map(({ id }) => id)
+    expect(await from({ time_desc: 'false' })).toEqual(ids.slice(2))
+    expect(await from({ time_desc: 'true', user: 'ada' })).toEqual([ids[1], ids[0]])
+  })
+
   it('shows nothing of another project, and nothing without a key', async () => {
     const { id, user_id } = expectOk(await api.createSession({ user: 'grace' }), 201)
-    expect(await heads(stranger, id)).toEqual([])
+    expect(await figures(stranger, id)).toEqual([])
     const query = { ids: user_id! }
     expect(expectOk(await stranger.request('GET', '/console/data/identifiers', { query }))).toEqual({
       items: [],
     })
-    for (const path of ['heads', 'identifiers', 'over_time'])
+    for (const path of ['figures', 'identifiers', 'over_time', 'start'])
       expectError(await service.rawClient().request('GET', `/console/data/${path}`), 401, 'unauthorized')
   })
 
@@ -86,11 +137,10 @@ describe('what the console reads beside the API', () => {
       expectOk(await fresh.createSession({ user, configs: { n } }), 201)
     const count = async (query: Record<string, string>) =>
       expectOk(
-        await fresh.request<{ sessions: number; columns: Array<{ sessions: number }> }>(
-          'GET',
-          '/console/data/over_time',
-          { query },
-        ),
+        await fresh.request<{
+          sessions: number
+          columns: Array<{ sessions: number; by: Record<string, number> }>
+        }>('GET', '/console/data/over_time', { query }),
       )
     const all = await count({})
     expect(all.sessions).toBe(3)
@@ -99,14 +149,25 @@ describe('what the console reads beside the API', () => {
     expect((await count({ filter_by_configs: '{"n":2}' })).sessions).toBe(2)
     expect((await count({ user: 'bob', filter_by_configs: '{"n":1}' })).sessions).toBe(0)
     expect(await count({ user: 'nobody' })).toMatchObject({ sessions: 0, columns: [] })
+    const by_n = (await count({ by: '["n"]' })).columns.map(({ by }) => by)
+    expect(by_n.reduce((sum, by) => sum + (by['2'] ?? 0), 0)).toBe(2)
+    expect((await count({ from: '2999-01-01T00:00:00Z' })).sessions).toBe(0)
+    expect((await count({ to: '2999-01-01T00:00:00Z', from: '2000-01-01T00:00:00Z' })).sessions).toBe(3)
   })
 
   it.each([
-    ['heads', { ids: 'no-id' }],
-    ['heads', { ids: Array(201).fill('01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d').join(',') }],
+    ['figures', { ids: 'no-id' }],
+    ['figures', { ids: Array(51).fill('01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d').join(',') }],
     ['identifiers', {}],
     ['over_time', { filter_by_configs: '[]' }],
     ['over_time', { users: 'ada' }],
+    ['over_time', { by: 'outcome' }],
+    ['over_time', { by: '[1]' }],
+    ['over_time', { by: '["\\u0000"]' }],
+    ['over_time', { from: 'yesterday' }],
+    ['over_time', { to: '2026-02-30T00:00:00Z' }],
+    ['start', { at: '2026-13-01T00:00:00Z', time_desc: 'true' }],
+    ['start', { at: '2026-01-01T00:00:00Z' }],
   ])('refuses %s with %o', async (path, query) => {
     expectError(
       await api.request('GET', `/console/data/${path}`, { query: query as Record<string, string> }),

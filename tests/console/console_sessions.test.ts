@@ -50,7 +50,7 @@ describe('a session of the console', () => {
     const headers = { ...consoleHeaders(session.cookie, project.id), ...change }
     const sent = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined))
     expect(await statusOf(sent as Record<string, string>)).toBe(401)
-    expect(await statusOf(sent as Record<string, string>, '/console/data/heads?ids=x')).toBe(401)
+    expect(await statusOf(sent as Record<string, string>, '/console/data/figures?ids=x')).toBe(401)
   })
 
   it('is not accepted under the name of another project, nor beside another one of its name', async () => {

@@ -38,12 +38,12 @@ const MAY_IMPORT: Record<string, string[]> = {
   blobs: ['lists', 'lifecycle', ...TOOLS],
   sessions: ['changes', 'lists', 'lifecycle', 'log', 'projects', 'users', ...TOOLS],
   learning: ['changes', 'lists', 'lifecycle', 'log', 'users', ...TOOLS],
-  console_api: ['lists', 'projects', 'users', ...TOOLS],
+  console_api: ['lists', 'projects', 'sessions', 'users', ...TOOLS],
   doctor: TOOLS,
   metrics: ['changes', 'log', ...TOOLS],
   tracing: ['log', ...BASICS],
   // Routes that every service has, beside those of the modules.
-  fixed_routes: ['http', 'schema', 'console_api', 'metrics', 'log', 'projects', ...TOOLS],
+  fixed_routes: ['http', 'schema', 'console_api', 'metrics', 'log', 'projects', 'sessions', ...TOOLS],
   http: [
     'blobs',
     'changes',

@@ -19,6 +19,8 @@ interface TableParts<Row> {
   label: string
   className: string
   columns: string[]
+  /** Their widths, as a grid takes them; without, the style sheet has them. */
+  widths?: string
   rows: Row[]
   /** Must be the same function at each render. */
   keyOf: (row: Row) => string
@@ -33,8 +35,20 @@ interface TableParts<Row> {
 
 /** A table of any length: only visible rows are rendered, and the next page is requested near the end. */
 export function VirtualTable<Row>(props: TableParts<Row>) {
-  const { label, className, columns, rows, keyOf, linkOf, renderRow, has_more, is_reading, failure, onMore } =
-    props
+  const {
+    label,
+    className,
+    columns,
+    widths,
+    rows,
+    keyOf,
+    linkOf,
+    renderRow,
+    has_more,
+    is_reading,
+    failure,
+    onMore,
+  } = props
   const scroller = useRef<HTMLDivElement>(null)
   const [current, setCurrent] = useState(-1)
   // The same function for the same rows: a new one would recompute the positions of all rows.
@@ -86,6 +100,7 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
     >
       <div
         className={`table ${className}`}
+        style={widths === undefined ? {} : ({ '--columns': widths } as CSSProperties)}
         role="table"
         aria-label={label}
         aria-rowcount={has_more ? -1 : rows.length + 1}
@@ -93,7 +108,7 @@ export function VirtualTable<Row>(props: TableParts<Row>) {
         <div role="rowgroup" className="table-head">
           <div role="row" className="table-row">
             {columns.map((column) => (
-              <div key={column} role="columnheader">
+              <div key={column} role="columnheader" data-column={column}>
                 {column}
               </div>
             ))}
@@ -145,7 +160,7 @@ function keptPlace(): number {
 
 /** A click beside the row's link, on a time or between chips, opens it too, unless the element has its own action. */
 function openRow({ target, currentTarget }: MouseEvent<HTMLElement>) {
-  if ((target as Element).closest('a, button')) return
+  if ((target as Element).closest('a, button, label, input')) return
   // Selecting text is meant for copying.
   if (getSelection()?.isCollapsed === false) return
   currentTarget.querySelector<HTMLElement>('.row-link')?.click()

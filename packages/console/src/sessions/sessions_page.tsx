@@ -4,10 +4,10 @@ import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
+import { type Column, ColumnsMenu, useColumns } from './columns.tsx'
 import {
   type Condition,
   conditionsOf,
-  type Filter,
   hasCondition,
   readFilter,
   withCondition,
@@ -16,9 +16,12 @@ import {
 import { EmptyProject } from './empty_project.tsx'
 import { Facets } from './facets.tsx'
 import { FilterBar } from './filter_bar.tsx'
+import { outcomeOf } from './outcome.ts'
 import { OverTimeChart } from './over_time_chart.tsx'
+import { SavedViews } from './saved_views.tsx'
 import { type SessionsView, useNewest, useReadAnew, useSessions } from './sessions_query.ts'
 import { SessionsTable } from './sessions_table.tsx'
+import { isLimited, readTimeRange, TimeRangeField } from './time_range.tsx'
 import { useKnownUsers } from './user_field.tsx'
 
 const ALIKE_MAX = 8
@@ -32,16 +35,21 @@ export function SessionsPage() {
       user: query.get('user') ?? undefined,
       filter: readFilter(query.get('filter')),
       oldest_first: query.get('order') === 'oldest',
+      range: readTimeRange(query),
     }),
     [query],
   )
-  const show = (change: Partial<SessionsView>) => navigate(pathOf({ ...view, ...change }))
+  const columns_text = query.get('columns')
+  const columns = useColumns(columns_text)
+  const show = (change: Partial<SessionsView> & { columns?: string | undefined }) =>
+    navigate(pathOf({ ...view, columns: columns_text ?? undefined, ...change }))
   const sessions = useSessions(view)
   const readAnew = useReadAnew(view)
   const pages = useMemo(() => sessions.data?.pages.map(({ items }) => items) ?? [], [sessions.data])
   const rows = useMemo(() => pages.flat(), [pages])
   const newest = useNewest(view)
-  const is_filtered = view.user !== undefined || conditionsOf(view.filter).length > 0
+  const is_filtered = view.user !== undefined || conditionsOf(view.filter).length > 0 || isLimited(view.range)
+  const outcome_path = useMemo(() => outcomePathOf(rows), [rows])
   const has_new =
     !view.oldest_first && newest.data && rows[0] && newest.data !== rows[0].id && !sessions.isFetching
   const toggle = (condition: Condition) =>
@@ -55,6 +63,9 @@ export function SessionsPage() {
     <div className="page is-list">
       <div className="page-head">
         <h1>Sessions</h1>
+        <SavedViews path={pathOf({ ...view, columns: columns_text ?? undefined })} />
+        <ColumnsMenu columns={columns} onChange={(chosen) => show({ columns: chosen?.join() })} />
+        <TimeRangeField range={view.range} onChange={(range) => show({ range })} />
         <OrderSwitch view={view} onChange={(oldest_first) => show({ oldest_first })} />
         {has_new && (
           <button type="button" className="button is-primary is-small" onClick={() => void readAnew()}>
@@ -62,16 +73,16 @@ export function SessionsPage() {
           </button>
         )}
       </div>
-      <OverTimeChart view={view} />
+      <OverTimeChart view={view} path={outcome_path} />
       {(rows.length > 0 || is_filtered || sessions.isPending || sessions.isPlaceholderData) && (
         <FilterBar view={view} rows={rows} onChange={show} />
       )}
       <Facets rows={rows} view={view} has_more={sessions.hasNextPage} onToggle={toggle} />
       <SessionsList
-        {...{ rows, pages, view, toggle, is_filtered }}
+        {...{ rows, pages, view, columns, toggle, is_filtered }}
         state={sessions}
         onUser={(user) => show({ user: view.user === user ? undefined : user })}
-        onClear={() => show({ user: undefined, filter: {} })}
+        onClear={() => show({ user: undefined, filter: {}, range: {} })}
       />
     </div>
   )
@@ -82,12 +93,13 @@ function SessionsList(props: {
   pages: Session[][]
   state: ReturnType<typeof useSessions>
   view: SessionsView
+  columns: Column[]
   is_filtered: boolean
   toggle: (condition: Condition) => void
   onUser: (user: string) => void
   onClear: () => void
 }) {
-  const { rows, pages, state, view, is_filtered, toggle, onUser, onClear } = props
+  const { rows, pages, state, view, columns, is_filtered, toggle, onUser, onClear } = props
   const { isPlaceholderData: is_before } = state
   const shown = useRef('')
   if (!is_before) shown.current = pathOf(view)
@@ -103,6 +115,7 @@ function SessionsList(props: {
       key={shown.current}
       rows={rows}
       pages={pages}
+      columns={columns}
       has_more={state.hasNextPage && !is_before}
       is_reading={state.isFetchingNextPage}
       onMore={() => void state.fetchNextPage()}
@@ -161,19 +174,25 @@ function OrderSwitch({ view, onChange }: { view: SessionsView; onChange: (oldest
   )
 }
 
+/** Where the first of the rows that tells its outcome has it in configs. */
+function outcomePathOf(rows: Session[]): string[] | undefined {
+  for (const { configs } of rows.slice(0, 100)) {
+    const outcome = outcomeOf(configs)
+    if (outcome) return outcome.path
+  }
+  return undefined
+}
+
 /** The address of a view. */
-export function pathOf({
-  user,
-  filter,
-  oldest_first,
-}: {
-  user?: string | undefined
-  filter?: Filter
-  oldest_first?: boolean
-}): string {
+export function pathOf(view: Partial<SessionsView> & { columns?: string | undefined }): string {
+  const { user, filter, oldest_first, range, columns } = view
   return withQuery('/sessions', {
     user,
     filter: filter && Object.keys(filter).length > 0 ? JSON.stringify(filter) : undefined,
     order: oldest_first ? 'oldest' : undefined,
+    last: range?.last,
+    from: range?.from,
+    to: range?.to,
+    columns,
   })
 }

@@ -1,14 +1,14 @@
 import type { Session } from '@annals/client'
-import { memo } from 'react'
+import { memo, type ReactNode } from 'react'
 import { Link } from '../address/link.tsx'
 import { shortText } from '../json/exact_json.ts'
-import { countText, Timestamp } from '../parts/timestamp.tsx'
+import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
+import { COLUMNS, type Column } from './columns.tsx'
 import { type Condition, conditionsOf, type Filter, pathText } from './conditions.ts'
 import { outcomeOf } from './outcome.ts'
-import { useFacts } from './sessions_query.ts'
+import { type SessionFacts, useFacts } from './sessions_query.ts'
 
-const COLUMNS = ['Outcome', 'User', 'Session', 'Configs', 'Entries', 'Created', 'Last activity']
 const CHIPS_MAX = 8
 const idOf = ({ id }: { id: string }) => id
 
@@ -17,21 +17,25 @@ export function SessionsTable(props: {
   rows: Session[]
   /** The same in pages; all but the last have the same length. */
   pages: Session[][]
+  columns: Column[]
   has_more: boolean
   is_reading: boolean
   failure: unknown
   onMore: () => void
   onUser: (user: string) => void
   onCondition: (condition: Condition) => void
+  /** What comes before a row's cells, such as a box to select it. */
+  mark?: (session: Session) => ReactNode
 }) {
-  const { rows, pages, onUser, onCondition, ...rest } = props
+  const { rows, pages, columns, onUser, onCondition, mark, ...rest } = props
   const per_page = pages[0]?.length || 1
   return (
     <VirtualTable
       {...rest}
       label="Sessions"
       className="sessions-table"
-      columns={COLUMNS}
+      columns={columns.map((column) => COLUMNS[column].name)}
+      widths={columns.map((column) => COLUMNS[column].width).join(' ')}
       rows={rows}
       keyOf={idOf}
       linkOf={({ id }) => `/sessions/${id}`}
@@ -39,82 +43,157 @@ export function SessionsTable(props: {
         <SessionCells
           session={session}
           page={pages[Math.floor(index / per_page)]!}
-          {...{ onUser, onCondition }}
+          mark={mark?.(session)}
+          {...{ columns, onUser, onCondition }}
         />
       )}
     />
   )
 }
 
-const SessionCells = memo(function SessionCells(props: {
+interface CellsParts {
   session: Session
   page: Session[]
+  columns: Column[]
+  mark: ReactNode
   onUser: (user: string) => void
   onCondition: (condition: Condition) => void
-}) {
-  const { session, page, onUser, onCondition } = props
-  const { user, entries } = useFacts(session, page)
+}
+
+const SessionCells = memo(function SessionCells({ session, page, columns, mark, ...actions }: CellsParts) {
+  const facts = useFacts(session, page)
+  return columns.map((column) => {
+    switch (column) {
+      case 'outcome':
+        return <OutcomeCell key={column} session={session} {...actions} />
+      case 'title':
+        return <TitleCell key={column} session={session} facts={facts} mark={mark} />
+      case 'user':
+        return <UserCell key={column} session={session} facts={facts} {...actions} />
+      case 'configs':
+        return <ConfigsCell key={column} session={session} {...actions} />
+      case 'created':
+        return (
+          <div key={column} role="cell" className="cell-time is-created">
+            <Timestamp at={session.created_at} />
+          </div>
+        )
+      case 'activity':
+        return (
+          <div key={column} role="cell" className="cell-time is-activity">
+            <Timestamp at={session.updated_at} />
+          </div>
+        )
+      default:
+        return <FigureCell key={column} column={column} figures={facts.figures} />
+    }
+  })
+})
+
+function OutcomeCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onCondition'>) {
   const outcome = outcomeOf(session.configs)
+  return (
+    <div role="cell" className="cell-outcome">
+      {outcome && (
+        <button
+          type="button"
+          className={`outcome is-${outcome.verdict}`}
+          title={`Only sessions with ${pathText(outcome.path)}=${shortText(outcome.value)}`}
+          onClick={() => onCondition(outcome)}
+        >
+          {outcome.verdict}
+        </button>
+      )}
+    </div>
+  )
+}
+
+function TitleCell({ session, facts, mark }: { session: Session; facts: SessionFacts; mark: ReactNode }) {
+  const { id } = session
+  const title = facts.figures?.title
+  return (
+    <div role="cell" className="cell-id">
+      {mark}
+      <Link to={`/sessions/${id}`} className="row-link" title={title ? `${title}\n${id}` : id}>
+        <span className="visually-hidden">Session </span>
+        {title ?? (
+          <span className="mono">
+            {id.slice(0, 4)}…{id.slice(-8)}
+          </span>
+        )}
+      </Link>
+    </div>
+  )
+}
+
+function UserCell(props: { session: Session; facts: SessionFacts; onUser: (user: string) => void }) {
+  const { session, facts, onUser } = props
+  const { user } = facts
+  return (
+    <div role="cell" className="cell-user">
+      {user === undefined ? (
+        <span className="faint">{session.user_id ? '…' : 'no user'}</span>
+      ) : (
+        <button
+          type="button"
+          className="plain"
+          title={`Only sessions of ${user}`}
+          onClick={() => onUser(user)}
+        >
+          {user}
+        </button>
+      )}
+    </div>
+  )
+}
+
+function ConfigsCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onCondition'>) {
   const conditions = conditionsOf(session.configs as Filter)
   return (
-    <>
-      <div role="cell" className="cell-outcome">
-        {outcome && (
-          <button
-            type="button"
-            className={`outcome is-${outcome.verdict}`}
-            title={`Only sessions with ${pathText(outcome.path)}=${shortText(outcome.value)}`}
-            onClick={() => onCondition(outcome)}
-          >
-            {outcome.verdict}
-          </button>
-        )}
-      </div>
-      <div role="cell" className="cell-user">
-        {user === undefined ? (
-          <span className="faint">{session.user_id ? '…' : 'no user'}</span>
-        ) : (
-          <button
-            type="button"
-            className="plain"
-            title={`Only sessions of ${user}`}
-            onClick={() => onUser(user)}
-          >
-            {user}
-          </button>
-        )}
-      </div>
-      <div role="cell" className="cell-id">
-        <Link to={`/sessions/${session.id}`} className="row-link mono" title={session.id}>
-          <span className="visually-hidden">Session </span>
-          {session.id.slice(0, 4)}…{session.id.slice(-8)}
-        </Link>
-      </div>
-      <div role="cell" className="cell-configs">
-        {conditions.slice(0, CHIPS_MAX).map(({ path, value }) => (
-          <button
-            key={pathText(path)}
-            type="button"
-            className="chip"
-            title={`Only sessions with ${pathText(path)}=${shortText(value)}`}
-            onClick={() => onCondition({ path, value })}
-          >
-            <span className="chip-key">{pathText(path)}</span>{' '}
-            {Array.isArray(value) ? `[${value.length}]` : shortText(value)}
-          </button>
-        ))}
-        {conditions.length > CHIPS_MAX && <span className="faint">+{conditions.length - CHIPS_MAX}</span>}
-      </div>
-      <div role="cell" className="cell-number mono">
-        {entries === undefined ? <span className="faint">…</span> : countText(entries)}
-        <span className="only-narrow"> entries</span>
-      </div>
-      <div role="cell" className="cell-time">
-        <Timestamp at={session.created_at} />
-      </div>
-      <div role="cell" className="cell-time is-activity">
-        <Timestamp at={session.updated_at} />
-      </div>
-    </>
+    <div role="cell" className="cell-configs">
+      {conditions.slice(0, CHIPS_MAX).map(({ path, value }) => (
+        <button
+          key={pathText(path)}
+          type="button"
+          className="chip"
+          title={`Only sessions with ${pathText(path)}=${shortText(value)}`}
+          onClick={() => onCondition({ path, value })}
+        >
+          <span className="chip-key">{pathText(path)}</span>{' '}
+          {Array.isArray(value) ? `[${value.length}]` : shortText(value)}
+        </button>
+      ))}
+      {conditions.length > CHIPS_MAX && <span className="faint">+{conditions.length - CHIPS_MAX}</span>}
+    </div>
   )
-})
+}
+
+type FigureColumn = 'entries' | 'duration' | 'tokens' | 'calls' | 'failures'
+
+function FigureCell({ column, figures }: { column: FigureColumn; figures: SessionFacts['figures'] }) {
+  const is_bad = column === 'failures' && figures !== undefined && figures.failures > 0
+  return (
+    <div role="cell" className={`cell-number mono is-${column} ${is_bad ? 'is-bad' : ''}`}>
+      {figures === undefined ? <span className="faint">…</span> : figureText(column, figures)}
+      {column === 'entries' && <span className="only-narrow"> entries</span>}
+    </div>
+  )
+}
+
+function figureText(column: FigureColumn, figures: NonNullable<SessionFacts['figures']>): string {
+  const { last_seq, total_tokens, duration_ms, calls, failures, is_whole } = figures
+  // Only the beginning of a long session is read for these.
+  const least = is_whole ? '' : '≥ '
+  switch (column) {
+    case 'entries':
+      return countText(last_seq)
+    case 'duration':
+      return duration_ms > 0 ? durationText(duration_ms) : '–'
+    case 'tokens':
+      return countText(total_tokens)
+    case 'calls':
+      return `${least}${countText(calls)}`
+    case 'failures':
+      return failures === 0 && is_whole ? '–' : `${least}${countText(failures)}`
+  }
+}

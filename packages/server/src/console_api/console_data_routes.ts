@@ -2,18 +2,36 @@ import Type from '#typebox'
 import { Strict, UserIdentifier } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
+import { cursorsOfList, writeListCursor } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { parseId } from '../ids.js'
 import { PAGE_LIMIT_MAX } from '../limits.js'
-import { countOverTime, readHeads, readIdentifiers } from './console_figures.js'
+import { SESSIONS } from '../sessions/session_queries.js'
+import { countOverTime, readIdentifiers } from './console_figures.js'
+import { FIGURE_BYTES_MAX } from './figure_queries.js'
+import { readFigures } from './session_figures.js'
 
 const IdsQuery = Strict({ ids: Type.String({ minLength: 1 }) })
 
-const OverTimeQuery = Strict({
+const Time = Type.String({ format: 'date-time' })
+const RangeQuery = {
   user: Type.Optional(UserIdentifier),
   filter_by_configs: Type.Optional(Type.String()),
+}
+const OverTimeQuery = Strict({
+  ...RangeQuery,
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
+  by: Type.Optional(Type.String()),
 })
+const StartQuery = Strict({ ...RangeQuery, time_desc: Type.Boolean(), at: Time })
+
+const NIL_ID = '00000000-0000-0000-0000-000000000000'
+/** Bytes of JSON that the figures of some sessions take at once, as text and as values. */
+const FIGURES_BYTES = 16 * FIGURE_BYTES_MAX
+const FIGURES_MAX = 50
+const NAMES_MAX = 4
 
 // A read-only key may see all of it.
 const READ = { config: { scope: 'read' } } as const
@@ -23,12 +41,22 @@ const READ = { config: { scope: 'read' } } as const
  * the console, its only caller.
  */
 export function consoleDataRoutes(app: AppServer): void {
-  app.get('/heads', { ...READ, schema: { hide: true, querystring: IdsQuery } }, async (request, reply) =>
-    answer(
+  app.get('/figures', { ...READ, schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
+    const ids = parseIds(request.query.ids, FIGURES_MAX)
+    await request.memory.hold(FIGURES_BYTES)
+    return answer(
       reply,
-      itemsOf(await readHeads(request.database, request.project_id, parseIds(request.query.ids))),
-    ),
-  )
+      JSON.stringify({ items: await readFigures(request.database, request.project_id, ids) }),
+    )
+  })
+
+  // Where the list of sessions goes on from a time, in its order.
+  app.get('/start', { ...READ, schema: { hide: true, querystring: StartQuery } }, async (request, reply) => {
+    const { at, filter_by_configs, ...query } = request.query
+    const document = parseFilter('filter_by_configs', filter_by_configs)
+    const cursors = cursorsOfList(request.project_id, SESSIONS, query, document)
+    return answer(reply, JSON.stringify({ cursor: writeListCursor(cursors, { created_at: at, id: NIL_ID }) }))
+  })
 
   app.get(
     '/identifiers',
@@ -36,7 +64,13 @@ export function consoleDataRoutes(app: AppServer): void {
     async (request, reply) =>
       answer(
         reply,
-        itemsOf(await readIdentifiers(request.database, request.project_id, parseIds(request.query.ids))),
+        itemsOf(
+          await readIdentifiers(
+            request.database,
+            request.project_id,
+            parseIds(request.query.ids, PAGE_LIMIT_MAX),
+          ),
+        ),
       ),
   )
 
@@ -44,23 +78,21 @@ export function consoleDataRoutes(app: AppServer): void {
     '/over_time',
     { ...READ, schema: { hide: true, querystring: OverTimeQuery } },
     async (request, reply) => {
-      const { user, filter_by_configs } = request.query
+      const { filter_by_configs, by, ...range } = request.query
       const configs = parseFilter('filter_by_configs', filter_by_configs)
-      return answer(
-        reply,
-        await countOverTime(request.database, { project_id: request.project_id, user, configs }),
-      )
+      const counted = { ...range, project_id: request.project_id, configs, by: parseNames(by) }
+      return answer(reply, await countOverTime(request.database, counted))
     },
   )
 }
 
 /** @throws AnnalsError invalid_request */
-function parseIds(text: string): string[] {
+function parseIds(text: string, most: number): string[] {
   const ids = text.split(',').map(parseId)
-  if (ids.length > PAGE_LIMIT_MAX || ids.includes(undefined)) {
+  if (ids.length > most || ids.includes(undefined)) {
     throw new AnnalsError(
       'invalid_request',
-      `Query parameter ids must be 1 to ${PAGE_LIMIT_MAX} UUIDs with commas between them.`,
+      `Query parameter ids must be 1 to ${most} UUIDs with commas between them.`,
     )
   }
   return ids as string[]
@@ -68,4 +100,19 @@ function parseIds(text: string): string[] {
 
 function itemsOf(items: string[]): string {
   return `{"items":[${items.join(',')}]}`
+}
+
+/** The path of a member of configs: a JSON array of names. @throws AnnalsError invalid_request */
+function parseNames(text: string | undefined): string[] | undefined {
+  if (text === undefined) return undefined
+  try {
+    const names: unknown = JSON.parse(text)
+    const is_path =
+      Array.isArray(names) && names.length <= NAMES_MAX && names.every((name) => typeof name === 'string')
+    if (is_path && !/\0|\p{Surrogate}/u.test(names.join())) return names as string[]
+  } catch {}
+  throw new AnnalsError(
+    'invalid_request',
+    `Query parameter by must be a JSON array of up to ${NAMES_MAX} names.`,
+  )
 }

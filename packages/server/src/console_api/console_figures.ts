@@ -1,17 +1,8 @@
 import type { Queryable } from '../postgres/database.js'
 import { findOwner } from '../users/users.js'
-import { COUNT_ENTRIES, countSessionsOverTime, NAME_USERS } from './console_queries.js'
+import { type CountedSessions, countSessionsOverTime, NAME_USERS } from './console_queries.js'
 
 const NO_SESSIONS = '{"seconds":60,"sessions":0,"columns":[]}'
-
-/** The last seqs of these sessions, as JSON texts. Unknown ids are left out. */
-export async function readHeads(
-  database: Queryable,
-  project_id: string,
-  session_ids: string[],
-): Promise<string[]> {
-  return (await database.query(COUNT_ENTRIES, [project_id, session_ids])).map((row) => row.json!)
-}
 
 /** The identifiers of these users, as JSON texts. Unknown ids are left out. */
 export async function readIdentifiers(
@@ -25,7 +16,7 @@ export async function readIdentifiers(
 /** The newest sessions counted by creation time, as JSON text. */
 export async function countOverTime(
   database: Queryable,
-  filter: { project_id: string; user?: string | undefined; configs?: string | undefined },
+  filter: Omit<CountedSessions, 'user_id'> & { user?: string | undefined },
 ): Promise<string> {
   const user = await findOwner(database, filter)
   if (user === 'nobody') return NO_SESSIONS

@@ -6,13 +6,6 @@ import { planned, prepared } from '../postgres/statement.js'
 /** Most sessions that the chart counts: this limits its cost, whatever the filter. */
 export const SESSIONS_COUNTED_MAX = 20_000
 
-/** The last seqs of sessions. Parameters: $1 project, $2 session ids. */
-export const COUNT_ENTRIES = prepared(
-  'count_entries',
-  `SELECT json_build_object('session_id', h.session_id, 'last_seq', h.last_seq, 'total_tokens', h.total_tokens)::text AS json
-FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
-)
-
 /** Identifiers of users. Parameters: $1 project, $2 user ids. */
 export const NAME_USERS = prepared(
   'name_users',
@@ -24,22 +17,35 @@ FROM users u WHERE u.project_id = $1 AND u.id = ANY ($2::uuid[])`,
 const WIDTHS = [1, 5, 15, 60, 300, 900, 3_600, 10_800, 43_200, 86_400, 604_800, 2_592_000, 31_536_000]
 const COLUMNS_MAX = 72
 
-/**
- * Counts the newest sessions of a project, or of one user, by creation time, in columns of equal width. Only these
- * are compared with `configs`, so a filter that matches nothing costs no more than one that matches all. One row:
- * json.
- */
-export function countSessionsOverTime(filter: {
+/** Distinct values that are counted apart; the others are counted together. */
+const VALUES_MAX = 20
+
+/** Which sessions the chart counts. Times in RFC 3339; `by` is the path of a member of configs. */
+export interface CountedSessions {
   project_id: string
   user_id?: string | undefined
   configs?: string | undefined
-}): ListStatement {
-  const user: Sql = filter.user_id === undefined ? empty : sql`AND s.user_id = ${filter.user_id}`
-  const matches: Sql = filter.configs === undefined ? empty : sql`WHERE n.configs @> ${filter.configs}::jsonb`
+  from?: string | undefined
+  to?: string | undefined
+  by?: string[] | undefined
+}
+
+/**
+ * Counts the newest sessions of a project, or of one user, by creation time, in columns of equal width, and by a value
+ * of configs. Only these are compared with `configs`, so a filter that matches nothing costs no more than one that
+ * matches all. One row: json.
+ */
+export function countSessionsOverTime(filter: CountedSessions): ListStatement {
+  const { user_id, configs, from, to, by = [] } = filter
+  const user: Sql = user_id === undefined ? empty : sql`AND s.user_id = ${user_id}`
+  const after: Sql = from === undefined ? empty : sql`AND s.created_at >= ${from}::timestamptz`
+  const before: Sql = to === undefined ? empty : sql`AND s.created_at < ${to}::timestamptz`
+  const matches: Sql = configs === undefined ? empty : sql`WHERE n.configs @> ${configs}::jsonb`
+  const value: Sql = by.length === 0 ? sql`NULL::text` : sql`left((n.configs #> ${by}::text[])::text, 100)`
   const query = sql`
 WITH counted AS MATERIALIZED (
-  SELECT n.created_at FROM (
-    SELECT s.created_at, s.configs FROM sessions s WHERE s.project_id = ${filter.project_id} ${user}
+  SELECT n.created_at, ${value} AS value FROM (
+    SELECT s.created_at, s.configs FROM sessions s WHERE s.project_id = ${filter.project_id} ${user} ${after} ${before}
     ORDER BY s.created_at DESC, s.id DESC LIMIT ${SESSIONS_COUNTED_MAX}
   ) n ${matches}
 ), extent AS (
@@ -48,12 +54,19 @@ WITH counted AS MATERIALIZED (
   SELECT coalesce(min(w), ${raw(String(WIDTHS.at(-1)))}) AS seconds
   FROM extent e, unnest(${raw(`'{${WIDTHS.join(',')}}'`)}::bigint[]) AS w
   WHERE w * ${raw(String(COLUMNS_MAX))} >= extract(epoch FROM e.newest - e.oldest)
+), common AS (
+  SELECT c.value FROM counted c WHERE c.value IS NOT NULL
+  GROUP BY c.value ORDER BY count(*) DESC, c.value LIMIT ${raw(String(VALUES_MAX))}
+), parts AS (
+  SELECT date_bin(make_interval(secs => w.seconds), c.created_at, '2001-01-01 00:00:00+00') AS start,
+    coalesce(m.value, '') AS value, count(*) AS sessions
+  FROM counted c CROSS JOIN width w LEFT JOIN common m ON m.value = c.value GROUP BY 1, 2
 ), columns AS (
-  SELECT date_bin(make_interval(secs => w.seconds), c.created_at, '2001-01-01 00:00:00+00') AS start, count(*) AS sessions
-  FROM counted c, width w GROUP BY 1
+  SELECT p.start, sum(p.sessions) AS sessions, json_object_agg(p.value, p.sessions) AS by FROM parts p GROUP BY 1
 )
 SELECT json_build_object('seconds', w.seconds, 'sessions', e.sessions, 'columns', coalesce(
-  (SELECT json_agg(json_build_object('start', ${raw(timestampText('k.start'))}, 'sessions', k.sessions) ORDER BY k.start)
+  (SELECT json_agg(json_build_object('start', ${raw(timestampText('k.start'))}, 'sessions', k.sessions, 'by', k.by)
+     ORDER BY k.start)
    FROM columns k), '[]'))::text AS json
 FROM width w, extent e`
   return {

@@ -22,6 +22,30 @@ export function readListCursor(
   return { created_at: created_at!, id: id! }
 }
 
+/** A cursor to the rows behind a position in a list. */
+export function writeListCursor(
+  cursors: Cursors,
+  { created_at, id }: { created_at: string; id: string },
+): string {
+  return cursors.write(`${created_at}${SEPARATOR}${id}`)
+}
+
+/** The cursors of a list that may be filtered. */
+export function cursorsOfList(
+  project_id: string,
+  list: FilteredList,
+  {
+    user,
+    parent,
+    time_desc = false,
+  }: { user?: string | undefined; parent?: string | undefined; time_desc?: boolean | undefined },
+  document: string | undefined,
+): Cursors {
+  // Cursors from before there were parents stay valid.
+  const parents = parent === undefined ? [] : [parent]
+  return new Cursors(list.order?.name ?? list.list.table, project_id, time_desc, user, document, ...parents)
+}
+
 /** The seqs that a page of a log is of, and up to where its reader has seen the log. */
 export interface PageRange {
   range: { above_seq: number; below_seq: number }
@@ -56,8 +80,7 @@ export async function answerList(
   const rows = await find()
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
-  const next_cursor =
-    rows.length > limit && last ? cursors.write(`${last.created_at}${SEPARATOR}${last.id}`) : ''
+  const next_cursor = rows.length > limit && last ? writeListCursor(cursors, last) : ''
   const items = shown.map((row) => row.json)
   const end = `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}"}`
   const length = items.reduce((sum, { length }) => sum + length, 0)
@@ -76,9 +99,7 @@ export function answerFilteredList(
   const { user, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = query
   const { database, project_id } = request
   const parent = query.parent?.toLowerCase()
-  // Cursors from before there were parents stay valid.
-  const query_of_cursor = [project_id, time_desc, user, document, ...(parent === undefined ? [] : [parent])]
-  const cursors = new Cursors(list.order?.name ?? list.list.table, ...query_of_cursor)
+  const cursors = cursorsOfList(project_id, list, { user, parent, time_desc }, document)
   const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
   const { statement, parameters } = filteredList(list, { project_id, user, document, parent }, position)
   const find = async () => (await database.query(statement, parameters)) as unknown as Listed[]

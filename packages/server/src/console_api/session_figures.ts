@@ -1,0 +1,77 @@
+import { setImmediate } from 'node:timers/promises'
+import { type LogEntry, SessionReader, type ToolCall } from '@annals/messages/session'
+import type { Queryable, Row } from '../postgres/database.js'
+import { READ_FIGURES } from './figure_queries.js'
+
+/** Sessions whose beginnings one statement reads. */
+const SESSIONS_AT_ONCE = 4
+const TITLE_LENGTH_MAX = 160
+
+/** What the list of sessions shows of one, beyond the API's fields. */
+interface SessionFigures {
+  session_id: string
+  /** configs.title, or what a user said first. */
+  title: string | null
+  last_seq: number
+  total_tokens: number
+  /** From the first entry to the last. */
+  duration_ms: number
+  calls: number
+  failures: number
+  /** Whether calls and failures are of the whole session; otherwise of its beginning. */
+  is_whole: boolean
+}
+
+/**
+ * Figures of sessions, read from what is stored: nothing is kept for them, so appends pay nothing. Of a long session
+ * only the beginning is read (see `READ_FIGURES`), a few sessions at a time, each in a turn of the event loop of its
+ * own. Unknown ids are left out.
+ */
+export async function readFigures(
+  database: Queryable,
+  project_id: string,
+  session_ids: readonly string[],
+): Promise<SessionFigures[]> {
+  const figures: SessionFigures[] = []
+  for (let from = 0; from < session_ids.length; from += SESSIONS_AT_ONCE) {
+    const asked = session_ids.slice(from, from + SESSIONS_AT_ONCE)
+    for (const row of await database.query(READ_FIGURES, [project_id, asked])) {
+      figures.push(figuresOf(row))
+      await setImmediate()
+    }
+  }
+  return figures
+}
+
+function figuresOf(row: Row): SessionFigures {
+  const entries = JSON.parse(row.entries!) as Array<LogEntry & { data: unknown }>
+  const reader = new SessionReader()
+  let title = row.title
+  const calls: ToolCall[] = []
+  for (const entry of entries) {
+    const { speaker, kind, blocks } = reader.read(
+      entry.kind === 'message' ? { ...entry, blob: entry.data } : entry,
+    )
+    for (const block of blocks) {
+      if (block.kind === 'call' && !block.is_repeat) calls.push(block.call)
+      if (block.kind === 'text' && kind === 'message' && speaker === 'user')
+        title ??= block.text.trim() || null
+    }
+  }
+  const last_seq = Number(row.last_seq)
+  return {
+    session_id: row.session_id!,
+    title:
+      title
+        ?.slice(0, 4 * TITLE_LENGTH_MAX)
+        .replaceAll(/\s+/g, ' ')
+        .slice(0, TITLE_LENGTH_MAX) ?? null,
+    last_seq,
+    total_tokens: Number(row.total_tokens),
+    duration_ms: Number(row.duration_ms),
+    calls: calls.length,
+    // A result comes after its call, so this is known only now.
+    failures: calls.filter(({ verdict }) => verdict === 'failed').length,
+    is_whole: entries.length === last_seq,
+  }
+}
