@@ -142,12 +142,45 @@ def _(client: AcontextClient) -> None:
     same((read.items, read.events), ([], [event]))
 
 
-@check("sessions.get_messages: edit strategies and asset URLs are 400 and name the parameter, never ignored")
+@check("sessions.get_messages: edit strategies clear and leave out, up to the pin, and change nothing that is stored")
 def _(client: AcontextClient) -> None:
-    session, ids = session_of(client, 1)
+    session, ids = session_of(client, 4)
+    arguments = '{"city":"Oslo"}'
+    call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": arguments}}
+    store = client.sessions.store_message
+    ids.append(store(session, blob={"role": "assistant", "content": None, "tool_calls": [call]}).id)
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "A long report about the weather in Oslo."}
+    ids.append(store(session, blob=result).id)
+    ids.append(store(session, blob=said("Thanks")).id)
+    whole = client.sessions.get_messages(session, format="openai")
+    cleared = client.sessions.get_messages(
+        session,
+        format="openai",
+        edit_strategies=[
+            {"type": "remove_tool_result", "params": {"keep_recent_n_tool_results": 0}},
+            {"type": "remove_tool_call_params", "params": {"keep_recent_n_tool_calls": 0}},
+        ],
+    )
+    same((cleared.ids, cleared.edit_at_message_id), (ids, ids[-1]))
+    same(cleared.items[5]["content"], "Done")
+    same(cleared.items[4]["tool_calls"][0]["function"]["arguments"], "{}")
+    assert cleared.this_time_tokens < whole.this_time_tokens, cleared.this_time_tokens
+    limit = [{"type": "token_limit", "params": {"limit_tokens": 1}}]
+    pinned = client.sessions.get_messages(
+        session, edit_strategies=limit, pin_editing_strategies_at_message=ids[1]
+    )
+    same((pinned.ids, pinned.edit_at_message_id), (ids[1:], ids[1]))
+    same(client.sessions.get_messages(session, edit_strategies=limit).ids, ids[-1:])
+    middle = [{"type": "middle_out", "params": {"token_reduce_to": whole.this_time_tokens - 1}}]
+    same(len(client.sessions.get_messages(session, edit_strategies=middle).ids), len(ids) - 1)
+    same(client.sessions.get_messages(session, format="openai").items, whole.items)
+
+
+@check("sessions.get_messages: unknown edit strategies and asset URLs are 400 and name the parameter, never ignored")
+def _(client: AcontextClient) -> None:
+    session, _ids = session_of(client, 1)
     for query in (
-        {"edit_strategies": [{"type": "token_limit", "params": {"limit_tokens": 10}}]},
-        {"pin_editing_strategies_at_message": ids[0]},
+        {"edit_strategies": [{"type": "forget", "params": {}}]},
         {"with_asset_public_url": True},
     ):
         refusal = refused(400, "invalid_request", lambda: client.sessions.get_messages(session, **query))

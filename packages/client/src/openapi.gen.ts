@@ -3343,6 +3343,16 @@ export interface operations {
                 cursor?: string;
                 /** @description true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest. */
                 time_desc?: boolean;
+                /**
+                 * @description A JSON array, URL-encoded, of `{ "type", "params" }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle.
+                 * @example [{"type":"token_limit","params":{"limit_tokens":8000}}]
+                 */
+                edit_strategies?: string;
+                /**
+                 * @description The last message that `edit_strategies` are applied to; those behind it are shown as they are.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                pin_editing_strategies_at_message?: string;
                 /** @description true: also the events between the messages of the page. */
                 with_events?: boolean;
             };
@@ -3383,9 +3393,9 @@ export interface operations {
                             }[];
                             has_more: boolean;
                             next_cursor: string;
-                            /** @description The id of the page's last message; empty on a page without messages. */
+                            /** @description `pin_editing_strategies_at_message`, if it was sent; otherwise the id of the page's last message, empty on a page without messages. */
                             edit_at_message_id: string;
-                            /** @description Tokens of the page (o200k_base). */
+                            /** @description Tokens of the page as it is shown (o200k_base); an estimate where it is edited. */
                             this_time_tokens: number;
                             events?: components["schemas"]["SessionEvent"][];
                         };

@@ -200,9 +200,9 @@ class MessagePage(TypedDict):
     has_more: bool
     next_cursor: str
     edit_at_message_id: str
-    """The id of the page's last message; empty on a page without messages."""
+    """`pin_editing_strategies_at_message`, if it was sent; otherwise the id of the page's last message, empty on a page without messages."""
     this_time_tokens: int
-    """Tokens of the page (o200k_base)."""
+    """Tokens of the page as it is shown (o200k_base); an estimate where it is edited."""
     events: NotRequired[list[SessionEvent]]
 
 
@@ -215,6 +215,10 @@ class MessagesQuery(TypedDict):
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest."""
+    edit_strategies: NotRequired[Mapping[str, object] | None]
+    """A JSON array, URL-encoded, of `{ 'type', 'params' }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle."""
+    pin_editing_strategies_at_message: NotRequired[str | None]
+    """The last message that `edit_strategies` are applied to; those behind it are shown as they are."""
     with_events: NotRequired[bool | None]
     """true: also the events between the messages of the page."""
 

@@ -1,5 +1,6 @@
 export { type ContextMessage, contextMessage, type StoredSeq } from './context_message.js'
 export { editBlob, type MessageEdit } from './edit_blob.js'
+export { EditedMessages, type EditStrategy } from './edit_messages.js'
 export {
   type ContextCut,
   type ContextPlan,

@@ -1,4 +1,4 @@
-import { estimateTokens } from '../token_estimate.js'
+import { ClearedMessages } from './cleared_messages.js'
 import type { ContextMessage } from './context_message.js'
 import type { MessageEdit } from './edit_blob.js'
 import { linkResults, type ResultLink } from './link_results.js'
@@ -88,44 +88,22 @@ function isExcluded(name: string | null, { tools_excluded }: ContextRules): bool
   return name !== null && tools_excluded.has(name)
 }
 
-interface Cleared {
-  edits: Map<number, MessageEdit>
-  /** Tokens of each message of the window, as it is shown. */
-  tokens: number[]
-}
-
 function clear(
   messages: readonly ContextMessage[],
   links: ResultLink[],
   rules: ContextRules,
   cleared_through_seq: number,
-): Cleared {
-  const edits = new Map<number, MessageEdit>()
-  const tokens = messages.map((message) => message.tokens)
-  const editOf = ({ seq, results, calls }: ContextMessage) => {
-    const edit = edits.get(seq) ?? { results: results.map(() => null), inputs: calls.map(() => false) }
-    edits.set(seq, edit)
-    return edit
-  }
-  const drop = (index: number, length: number, added = 0) => {
-    const message = messages[index]!
-    const share = message.length === 0 ? 0 : Math.floor((message.tokens * length) / message.length)
-    tokens[index] = Math.max(0, tokens[index]! - share + added)
-  }
+): ClearedMessages {
+  const cleared = new ClearedMessages(messages)
   for (const { result, nth, call, nthCall, name } of links) {
-    const message = messages[result]!
-    if (message.seq > cleared_through_seq || isExcluded(name, rules)) continue
-    const { length } = message.results[nth]!
-    const text = placeholder(message.seq, length)
-    if (length > text.length) {
-      editOf(message).results[nth] = text
-      drop(result, length, estimateTokens(text))
-    }
-    if (!rules.inputs_cleared || call < 0) continue
-    editOf(messages[call]!).inputs[nthCall] = true
-    drop(call, messages[call]!.calls[nthCall]!.length)
+    const { seq, results } = messages[result]!
+    if (seq > cleared_through_seq || isExcluded(name, rules)) continue
+    const { length } = results[nth]!
+    const text = placeholder(seq, length)
+    if (length > text.length) cleared.clearResult(result, nth, text)
+    if (rules.inputs_cleared && call >= 0) cleared.clearInput(call, nthCall)
   }
-  return { edits, tokens }
+  return cleared
 }
 
 /** What stands for a result that was cleared. */
@@ -140,7 +118,7 @@ class Costs {
 
   constructor(
     private readonly window: ContextWindow,
-    private readonly cleared: Cleared,
+    private readonly cleared: ClearedMessages,
   ) {
     const { messages, instruction_tokens } = window
     const { tokens } = cleared

@@ -1,11 +1,15 @@
 import type { MessageFormat } from '@annals/messages'
+import type { EditStrategy } from '@annals/messages/context'
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
 import { NoQuery } from '../contract/schema.js'
+import { notFound } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
+import { logReadBytes } from '../http/admission/request_memory.js'
 import { answer } from '../http/answer/answer.js'
-import { answerChunks } from '../http/answer/answer_chunks.js'
+import { answerChunks, sendChunks } from '../http/answer/answer_chunks.js'
 import { withBlobBytes } from '../http/answer/blob_bytes.js'
+import { EDITED_BYTES_MAX, type Editing } from '../http/answer/message_edits.js'
 import { messagePage } from '../http/answer/message_page.js'
 import { mayRead, sentField } from '../http/answer/only_sent.js'
 import { readPageRange } from '../http/answer/page_answer.js'
@@ -14,13 +18,17 @@ import type { AppServer } from '../http/app_server.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
 import { checkMeta, takeMessage } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
+import { parseParameter } from '../http/request/json_parameters.js'
 import { releaseBody } from '../http/request/read_body.js'
 import { takeBody } from '../http/request/taken_body.js'
+import { bodyValidator } from '../http/request/validate.js'
 import type { AppParts } from '../http/service_context.js'
 import type { WorkThread } from '../http/work_thread/work_thread.js'
+import type { Queryable } from '../postgres/database.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import type { AppendAnswer } from './append/append_request.js'
 import { contextRoutes } from './context_routes.js'
+import { EditStrategies } from './edit_strategy_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import {
   AddMessageBody,
@@ -33,8 +41,10 @@ import {
 } from './message_schema.js'
 import { countSessionTokens, mergeMessageMeta } from './read/messages.js'
 import { LogReader } from './read/read_log.js'
+import { findIds } from './read/read_places.js'
 
 const TAGS = { tags: ['Messages'] }
+const checkStrategies = bodyValidator(EditStrategies)
 
 /** Messages of a session: add, list in any format, give what a model needs next, patch meta, count tokens. */
 export function messageRoutes(app: AppServer, parts: AppParts): void {
@@ -114,15 +124,25 @@ function listRoute(app: AppServer, { thread }: AppParts): void {
         response: responses({
           description: 'A page of messages, or all of them.',
           data: MessagePage,
-          errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
+          errors: ['invalid_cursor', 'session_not_found', 'message_not_found', 'seq_ahead'],
         }),
       },
     },
     async (request, reply) => {
       const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
+      const { edit_strategies, pin_editing_strategies_at_message: pin } = request.query
       const { project_id } = request
       const { session_id } = request.params
-      const cursors = new Cursors('messages', project_id, session_id, time_desc, format, with_events)
+      const edited = edit_strategies === undefined && pin === undefined ? [] : [edit_strategies, pin]
+      const cursors = new Cursors(
+        'messages',
+        project_id,
+        session_id,
+        time_desc,
+        format,
+        with_events,
+        ...edited,
+      )
       const { range, seen_seq } = readPageRange(cursors, request.query)
       const session = { project_id, session_id }
       const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
@@ -132,12 +152,34 @@ function listRoute(app: AppServer, { thread }: AppParts): void {
         time_desc,
         with_events,
         range,
+        editing: await readEditing(request.database, session, edit_strategies, pin),
         format: format as MessageFormat,
       }
-      const chunks = messagePage({ log, thread }, page, cursors)
-      return answerChunks(reply, withBlobBytes(request.database, project_id, chunks))
+      if (page.editing) await request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX)
+      const items = messagePage({ log, thread }, page, cursors)
+      const chunks = withBlobBytes(request.database, project_id, items)
+      return page.editing ? sendChunks(reply, chunks) : answerChunks(reply, chunks)
     },
   )
+}
+
+/** @throws AnnalsError invalid_request, session_not_found, message_not_found */
+async function readEditing(
+  database: Queryable,
+  session: { project_id: string; session_id: string },
+  edit_strategies: string | undefined,
+  pin_id: string | undefined,
+): Promise<Editing | undefined> {
+  if (edit_strategies === undefined && pin_id === undefined) return undefined
+  const strategies = parseParameter(
+    'edit_strategies',
+    edit_strategies ?? '[]',
+    checkStrategies,
+  ) as EditStrategy[]
+  if (pin_id === undefined) return { strategies, pin_id, pin_seq: undefined }
+  const [pin] = await findIds(database, session, [pin_id])
+  if (pin?.type !== null) throw notFound('message')
+  return { strategies, pin_id, pin_seq: pin.seq }
 }
 
 function metaAndTokenRoutes(app: AppServer): void {

@@ -82,6 +82,17 @@ export const ListMessagesQuery = Strict({
         'true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest.',
     }),
   ),
+  edit_strategies: Type.Optional(
+    Type.String({
+      contentMediaType: 'application/json',
+      description:
+        'A JSON array, URL-encoded, of `{ "type", "params" }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle.',
+      examples: ['[{"type":"token_limit","params":{"limit_tokens":8000}}]'],
+    }),
+  ),
+  pin_editing_strategies_at_message: Type.Optional(
+    Uuid('The last message that `edit_strategies` are applied to; those behind it are shown as they are.'),
+  ),
   with_events: Type.Optional(
     Type.Boolean({
       default: false,
@@ -98,9 +109,13 @@ export const MessagePage = Type.Object({
   has_more: Type.Boolean(),
   next_cursor: Type.String(),
   edit_at_message_id: Type.String({
-    description: "The id of the page's last message; empty on a page without messages.",
+    description:
+      "`pin_editing_strategies_at_message`, if it was sent; otherwise the id of the page's last message, empty on a page without messages.",
   }),
-  this_time_tokens: Type.Integer({ minimum: 0, description: 'Tokens of the page (o200k_base).' }),
+  this_time_tokens: Type.Integer({
+    minimum: 0,
+    description: 'Tokens of the page as it is shown (o200k_base); an estimate where it is edited.',
+  }),
   events: Type.Optional(Type.Array(Type.Ref('SessionEvent'))),
 })
 

@@ -13,7 +13,7 @@ import { LogReader, type ReadEntry, UNLIMITED } from '../../log/read/read_log.js
 import type { Queryable } from '../../postgres/database.js'
 import { TEXT_FACTOR } from '../admission/request_memory.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
-import { contextTurns, type ShownMessage } from './message_turns.js'
+import { contextTurns, type ShownMessage, storedSeq } from './message_turns.js'
 import { contextMessages } from './page_renderer.js'
 
 /** What a context is made of at most, before it is cut: the rest of the session is taken to be longer than allowed. */
@@ -146,14 +146,7 @@ export class ContextReader {
     const { memory, thread, read_bytes } = this.parts
     for (const { json } of entries) this.bytes += json.length
     await memory.hold(read_bytes + TEXT_FACTOR * this.bytes)
-    const stored = entries.map(({ id, parent_id, format, json, seq, tokens }) => ({
-      id: id!,
-      parent_id: parent_id ?? null,
-      format: format as MessageFormat,
-      blob: json,
-      seq,
-      tokens: tokens!,
-    }))
+    const stored = entries.map(storedSeq)
     const known = await contextMessages(thread, this.session.project_id, stored)
     for (const { calls, results } of known) this.uses += calls.length + results.length
     return known.map((message, i) => ({ ...message, stored: stored[i]! }))

@@ -15,6 +15,7 @@ export async function* messagePage(
 ): AsyncGenerator<string> {
   const renderer = new PageRenderer(thread, request.project_id, request.format)
   const page = new MessageWalk(log, request, renderer)
+  await page.plan(thread)
   yield '{"items":['
   try {
     yield* page.items()
@@ -26,10 +27,11 @@ export async function* messagePage(
   yield '],"metas":['
   yield* page.metas()
   const { next_seq, tokens, last_id } = page
+  const edit_at = request.editing?.pin_id ?? last_id
   // Both bounds are exclusive: the next page begins with the message that this one left out.
   const next_cursor =
     next_seq === undefined ? '' : cursors.write(String(request.time_desc ? next_seq + 1 : next_seq - 1))
-  yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","edit_at_message_id":"${last_id}","this_time_tokens":${tokens}`
+  yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","edit_at_message_id":"${edit_at}","this_time_tokens":${tokens}`
   if (request.with_events) {
     yield ',"events":['
     yield* joined(page.walk('event', { kind: 'event', ...page.ownBounds() }), ({ json }) => json)

@@ -1,5 +1,5 @@
 import type { MessageFormat, StoredText } from '@annals/messages'
-import type { ContextMessage, MessageEdit } from '@annals/messages/context'
+import type { ContextMessage, MessageEdit, StoredSeq } from '@annals/messages/context'
 import type { ReadEntry } from '../../log/read/read_log.js'
 
 /** Messages of a turn that are joined at most: as many tools as OpenAI lets a model call at once. */
@@ -63,11 +63,24 @@ export class MessageTurns<Message extends TurnMessage = ReadEntry> {
   }
 }
 
-/** The messages of a turn, oldest first, as the one message that the renderer takes. */
-export function storedTurn(turn: ReadEntry[]): StoredText {
+/** What messages are shown without, and how many calls each has, by seq. */
+export interface TurnEdits {
+  edits: ReadonlyMap<number, MessageEdit>
+  calls: ReadonlyMap<number, number>
+}
+
+/** The messages of a turn, oldest first, as the one message that the renderer takes, with what each is shown without. */
+export function storedTurn(turn: ReadEntry[], edits?: TurnEdits): StoredText {
   const [{ id, parent_id, format, whole }] = turn as [ReadEntry]
   const stored = { id: id!, parent_id: parent_id ?? null, format: format as MessageFormat }
-  return { ...stored, blob: blobOf(turn), ...(whole !== undefined && { whole }) }
+  const edit = edits && editOfTurn(turn, edits.edits, ({ seq }) => edits.calls.get(seq) ?? 0)
+  return { ...stored, blob: blobOf(turn), ...(whole !== undefined && { whole }), ...(edit && { edit }) }
+}
+
+/** A message as a plan takes it. */
+export function storedSeq({ id, parent_id, format, json, seq, tokens }: ReadEntry): StoredSeq & StoredText {
+  const place = { id: id!, parent_id: parent_id ?? null }
+  return { ...place, format: format as MessageFormat, blob: json, seq, tokens: tokens! }
 }
 
 /** A message of a context, and what it is shown without. */
@@ -89,18 +102,26 @@ export function contextTurns(
   return [...turns.add(parts), ...turns.end()].map((turn) => {
     const [{ known }] = turn as [(typeof turn)[number]]
     const { id, parent_id, format } = known.stored
-    const edit = turn.length === 1 ? edits.get(known.seq) : editOfTurn(turn, edits)
+    const edit = editOfTurn(
+      turn.map((one) => one.known),
+      edits,
+      ({ calls }) => calls.length,
+    )
     return { id, parent_id, format, blob: blobOf(turn), ...(edit && { edit }) }
   })
 }
 
-/** A turn holds calls and no results. */
-function editOfTurn(
-  turn: { known: ShownMessage }[],
+/** A turn of several messages holds calls and no results. */
+function editOfTurn<Message extends { seq: number }>(
+  turn: Message[],
   edits: ReadonlyMap<number, MessageEdit>,
+  callsOf: (message: Message) => number,
 ): MessageEdit | undefined {
-  if (!turn.some(({ known }) => edits.has(known.seq))) return undefined
-  const inputs = turn.flatMap(({ known }) => edits.get(known.seq)?.inputs ?? known.calls.map(() => false))
+  if (turn.length === 1) return edits.get(turn[0]!.seq)
+  if (!turn.some(({ seq }) => edits.has(seq))) return undefined
+  const inputs = turn.flatMap(
+    (message) => edits.get(message.seq)?.inputs ?? Array<boolean>(callsOf(message)).fill(false),
+  )
   return { results: [], inputs }
 }
 

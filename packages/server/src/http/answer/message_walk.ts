@@ -1,6 +1,8 @@
 import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
 import { type LogReader, type ReadEntry, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
 import type { EntryView } from '../../log/read/read_queries.js'
+import type { WorkThread } from '../work_thread/work_thread.js'
+import { type Editing, editsOf, type PageEdits } from './message_edits.js'
 import { MessageTurns, storedTurn } from './message_turns.js'
 import type { PageRenderer } from './page_renderer.js'
 
@@ -13,6 +15,7 @@ export interface MessagePageRequest {
   /** Pages go from the newest messages to the oldest; each page itself reads oldest to newest. */
   time_desc: boolean
   with_events: boolean
+  editing: Editing | undefined
   range: { above_seq: number; below_seq: number }
 }
 
@@ -44,6 +47,7 @@ export class MessageWalk {
   private separator = ''
   /** Of pages that go backward: the newest message of the next page; 0 where there is none. */
   private oldest_seq: number | undefined
+  private edits: PageEdits | undefined
 
   constructor(
     private readonly log: LogReader,
@@ -56,8 +60,25 @@ export class MessageWalk {
     return this.log.read(view, { time_desc: false, limit: UNLIMITED, ...this.request.range, ...page })
   }
 
+  /** Plans how the messages are edited, if at all: it comes before the items. @throws AnnalsError invalid_request */
+  async plan(thread: WorkThread): Promise<void> {
+    const { editing, project_id } = this.request
+    if (editing) this.edits = await editsOf(this.turns(), thread, project_id, editing)
+  }
+
   async *items(): AsyncGenerator<string> {
-    for await (const turns of this.turns()) yield* this.write(turns)
+    for await (const turns of this.turns()) yield* this.write(this.withoutDropped(turns))
+  }
+
+  private withoutDropped(turns: ReadEntry[][]): ReadEntry[][] {
+    const { dropped } = this.edits ?? {}
+    if (!dropped || dropped.size === 0) return turns
+    const isShown = ({ seq }: ReadEntry) => {
+      if (!dropped.has(seq)) return true
+      this.severalItems.set(seq, 0)
+      return false
+    }
+    return turns.map((turn) => turn.filter(isShown)).filter((turn) => turn.length > 0)
   }
 
   /** The page's messages, oldest first, as the turns that become items; they tell where the next page begins. */
@@ -139,7 +160,7 @@ export class MessageWalk {
 
   private note(message: ReadEntry, items: number): void {
     const { seq, id, meta, tokens } = message
-    this.tokens += tokens!
+    this.tokens += this.edits?.tokens.get(seq) ?? tokens!
     this.last_id = id!
     this.keptLength += meta!.length
     if (items !== 1) this.severalItems.set(seq, items)
@@ -170,7 +191,8 @@ export class MessageWalk {
   private async render(turns: ReadEntry[][]): Promise<string[][]> {
     const { format } = this.request
     // The neutral form shows a message with all of its fields, so it is written anew.
-    const isAsStored = (message: ReadEntry) => message.format === format && !mayReferToBlobs(message.json)
+    const isAsStored = ({ format: own, json, seq }: ReadEntry) =>
+      own === format && !mayReferToBlobs(json) && !this.edits?.edits.has(seq)
     if (format !== 'acontext' && turns.every((turn) => turn.every(isAsStored))) {
       this.following = false
       return turns.map((turn) => turn.map(({ json }) => json))
@@ -183,7 +205,7 @@ export class MessageWalk {
       }
     }
     this.following = true
-    return this.renderer.render(turns.map(storedTurn))
+    return this.renderer.render(turns.map((turn) => storedTurn(turn, this.edits)))
   }
 
   private get view(): EntryView {

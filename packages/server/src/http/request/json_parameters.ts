@@ -10,21 +10,33 @@ import { OBJECT_BYTES_MAX } from '../../limits.js'
  */
 export function parseFilter(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
-  const json = readJson(text)
-  if (isRefusal(json)) {
-    const reason = json.refused === 'not_json' ? json.reason : `at ${json.pointer || '/'} ${json.reason}`
-    throw new AnnalsError(
-      'invalid_request',
-      `Query parameter ${name} must be a JSON object, URL-encoded: ${reason}.`,
-    )
-  }
-  if (!isJsonObject(json.value)) {
+  const value = readParameter(name, text, 'a JSON object')
+  if (!isJsonObject(value)) {
     throw new AnnalsError(
       'invalid_request',
       `Query parameter ${name} must be a JSON object such as {"agent":"gpt-4o"}.`,
     )
   }
-  return Object.keys(json.value).length === 0 ? undefined : text
+  return Object.keys(value).length === 0 ? undefined : text
+}
+
+/** Reads a value of a schema from the query string. @throws AnnalsError invalid_request */
+export function parseParameter(
+  name: string,
+  text: string,
+  validate: (value: unknown) => { error?: AnnalsError },
+): unknown {
+  const value = readParameter(name, text, 'JSON')
+  const { error } = validate(value)
+  if (error) throw new AnnalsError('invalid_request', `Query parameter ${name}: ${error.message}`)
+  return value
+}
+
+function readParameter(name: string, text: string, what: string): unknown {
+  const json = readJson(text)
+  if (!isRefusal(json)) return json.value
+  const reason = json.refused === 'not_json' ? json.reason : `at ${json.pointer || '/'} ${json.reason}`
+  throw new AnnalsError('invalid_request', `Query parameter ${name} must be ${what}, URL-encoded: ${reason}.`)
 }
 
 /**

@@ -1,0 +1,70 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { type ContextMessage, EditedMessages, type EditStrategy } from '@annals/messages/context'
+import { AnnalsError } from '../../errors.js'
+import type { ReadEntry } from '../../log/read/read_log.js'
+import type { WorkThread } from '../work_thread/work_thread.js'
+import { storedSeq, type TurnEdits } from './message_turns.js'
+import { contextMessages } from './page_renderer.js'
+
+/** What is edited at once: what is known of each is kept in memory, and a plan looks at each on the event loop. */
+const MESSAGES_MAX = 20_000
+const TOOL_USES_MAX = 10_000
+/** Bytes of memory that this takes at most. */
+export const EDITED_BYTES_MAX = 12 * 1024 * 1024
+
+/** How the messages of a page are edited. */
+export interface Editing {
+  strategies: readonly EditStrategy[]
+  /** The last message that is edited; undefined: all are. */
+  pin_id: string | undefined
+  pin_seq: number | undefined
+}
+
+/** What a page is shown without, by seq. */
+export interface PageEdits extends TurnEdits {
+  dropped: ReadonlySet<number>
+  /** Of each message, as it is shown. */
+  tokens: ReadonlyMap<number, number>
+}
+
+/**
+ * Plans how the messages of a page are edited. Each strategy has a turn of the event loop.
+ * @throws AnnalsError invalid_request if the page has too many of them
+ */
+export async function editsOf(
+  turns: AsyncGenerator<ReadEntry[][]>,
+  thread: WorkThread,
+  project_id: string,
+  { strategies, pin_seq = Number.POSITIVE_INFINITY }: Editing,
+): Promise<PageEdits> {
+  const messages: ContextMessage[] = []
+  let uses = 0
+  for await (const piece of turns) {
+    for (const message of await contextMessages(thread, project_id, piece.flat().map(storedSeq))) {
+      messages.push(message)
+      uses += message.calls.length + message.results.length
+    }
+    if (messages.length > MESSAGES_MAX || uses > TOOL_USES_MAX) throw tooMany()
+  }
+  await turn()
+  const after = messages.findIndex(({ seq }) => seq > pin_seq)
+  const edited = new EditedMessages(messages, after < 0 ? messages.length : after)
+  for (const strategy of strategies) {
+    await turn()
+    edited.apply(strategy)
+  }
+  const { edits, tokens } = edited.cleared
+  return {
+    dropped: edited.dropped,
+    edits,
+    tokens: new Map(messages.map(({ seq }, index) => [seq, tokens[index]!])),
+    calls: new Map(messages.map(({ seq, calls }) => [seq, calls.length])),
+  }
+}
+
+function tooMany(): AnnalsError {
+  return new AnnalsError(
+    'invalid_request',
+    `Query parameter edit_strategies edits at most ${MESSAGES_MAX} messages, and ${TOOL_USES_MAX} tool calls and results, at once. Send a limit, or use GET /session/{id}/context.`,
+  )
+}
