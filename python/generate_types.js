@@ -68,6 +68,8 @@ const NAMES = {
   'addFeedback.body': 'Feedback',
   'getSpaceHistory.query': 'SpaceHistoryQuery',
   'setSpacePolicy.body': 'NewSpacePolicy',
+  'search.query': 'SearchQuery',
+  'search.data': 'FoundPage',
 }
 
 const PREAMBLE = `\

@@ -32,6 +32,8 @@ const READS_ALL: Record<string, string> = {
   erase_users_of_owners: 'before PostgreSQL 18 reads the users of a project',
   erase_activity_terms_of_owners: 'before PostgreSQL 18 reads the order of a project, where it has one',
   measure_project_export: 'counts what an export of a whole project will hold',
+  make_first_segments: 'divides a project into segments, once, when it begins to search',
+  count_sessions_to_index: 'counts the sessions of a project, while they are being indexed',
   verify_sessions: 'reads a range of ids, which is known when it is planned for its parameters',
 }
 for (const table of TENANT_TABLES.filter((name) => !['entries', 'change_cursors'].includes(name)))

@@ -1,9 +1,10 @@
 import { Blobs } from './blobs.js'
 import { LearningSpaces } from './learning_spaces.js'
+import { List } from './list.js'
 import type { AnnalsOptions, CallOptions } from './options.js'
 import { Sessions } from './sessions.js'
 import { Transport } from './transport.js'
-import type { Usage } from './types.js'
+import type { FoundEntry, FoundPage, SearchQuery, Usage } from './types.js'
 import { Users } from './users.js'
 
 /** One project of one Annals service. Keeps no connection open, so there is nothing to close. */
@@ -26,6 +27,19 @@ export class Annals {
   /** Resolves if the service answers and accepts the token. */
   async ping(options?: CallOptions): Promise<void> {
     await this.#transport.call({ method: 'GET', path: ['ping'] }, options)
+  }
+
+  /**
+   * Entries of all sessions that match `q`, the newest first: `words`, `"words in this order"`, `-without`, `begin*`.
+   * @throws AnnalsError search_off, until the project's operator switches it on
+   */
+  search(q: string, query: SearchQuery = {}, options?: CallOptions): List<FoundEntry, FoundPage> {
+    return new List((cursor) =>
+      this.#transport.call<FoundPage>(
+        { method: 'GET', path: ['search'], query: { ...query, q, ...(cursor && { cursor }) } },
+        options,
+      ),
+    )
   }
 
   /** The project's usage, beside its quotas. */

@@ -21,6 +21,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search the entries of all sessions
+         * @description Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data: of each entry the first 64 KiB of text. Entries that were retracted or deleted are not found. An entry is found a second or two after it was stored. Search is off until the project's operator switches it on.
+         */
+        get: operations["search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -816,6 +836,53 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        FoundEntry: {
+            /**
+             * Format: uuid
+             * @description The session whose log has the entry.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            session_id: string;
+            /**
+             * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
+             * @example 7
+             */
+            seq: number;
+            kind: "message" | "event";
+            /**
+             * @description The kind of event, named by the caller.
+             * @example tool_call
+             */
+            type?: string;
+            /**
+             * @description Of a message: who says it.
+             * @example assistant
+             */
+            role?: string;
+            /**
+             * Format: date-time
+             * @description When it was stored.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            created_at: string;
+            snippet: {
+                /**
+                 * @description Up to 200 characters of the entry's text, around what was found.
+                 * @example …your refund failed, because the card has expired
+                 */
+                text: string;
+                /**
+                 * @description Where in it what was looked for begins and ends, in UTF-16 code units.
+                 * @example [
+                 *       [
+                 *         6,
+                 *         12
+                 *       ]
+                 *     ]
+                 */
+                hits: number[][];
+            };
+        };
         Session: {
             /**
              * Format: uuid
@@ -1358,6 +1425,7 @@ export interface components {
             max_bytes: number | null;
             max_blob_bytes: number | null;
             max_tails: number | null;
+            search: boolean | null;
         };
         Token: {
             /**
@@ -1503,6 +1571,185 @@ export interface operations {
             };
             /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    search: {
+        parameters: {
+            query: {
+                /**
+                 * @description What an entry must have: `words`, `"words in this order"`, `-without`, `begin*`; up to 32 words. Case does not matter. What has signs in it, such as `get_user`, is looked for as if it stood in quotes.
+                 * @example refund -paid
+                 */
+                q: string;
+                /**
+                 * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
+                 * @example omar_davis_3817
+                 */
+                user?: string;
+                /**
+                 * @description A JSON object, URL-encoded. Only entries of sessions whose `configs` contain it, as in the list of sessions.
+                 * @example {"agent":"gpt-4o"}
+                 */
+                filter_by_configs?: string;
+                /**
+                 * @description Only entries of this session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id?: string;
+                /** @description Only entries of this kind. */
+                kind?: "message" | "event";
+                /**
+                 * @description Only events of this type.
+                 * @example tool_call
+                 */
+                type?: string;
+                /**
+                 * @description Only messages with this role.
+                 * @example assistant
+                 */
+                role?: string;
+                /**
+                 * @description Only entries that were stored at this time or later.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                from?: string;
+                /**
+                 * @description Only entries that were stored at this time or earlier.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                to?: string;
+                /** @description The newest entries first; or, of the newest 200 that match, those first that match best. */
+                order?: "newest" | "relevance";
+                /** @description Most items per page. It may change between pages. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: components["schemas"]["FoundEntry"][];
+                            /** @description Whether another page follows. Where little is found, a page may be short, or empty, though more follows. */
+                            has_more: boolean;
+                            /** @description The `cursor` of the next page; empty on the last page. */
+                            next_cursor: string;
+                            indexed_through: string | null;
+                            indexing: {
+                                sessions_done: number;
+                                sessions: number;
+                            } | null;
+                        };
+                    };
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It conflicts with the current state. */
+            409: {
                 headers: {
                     /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;
@@ -9045,6 +9292,7 @@ export interface operations {
                     max_bytes?: number | null;
                     max_blob_bytes?: number | null;
                     max_tails?: number | null;
+                    search?: boolean | null;
                 };
             };
         };
@@ -9336,6 +9584,7 @@ export interface operations {
                     max_bytes?: number | null;
                     max_blob_bytes?: number | null;
                     max_tails?: number | null;
+                    search?: boolean | null;
                 };
             };
         };

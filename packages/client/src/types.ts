@@ -13,6 +13,8 @@ export type LearningSpace = Schemas['LearningSpace']
 export type User = Schemas['User']
 /** Bytes that the project has. */
 export type Blob = Schemas['Blob']
+/** An entry that a search found. */
+export type FoundEntry = Schemas['FoundEntry']
 /** A project's usage; `max` is null if there is no quota. */
 export type Usage = Schemas['Usage']
 
@@ -29,6 +31,7 @@ type Retractions = paths[`${Api}/session/{session_id}/retractions`]
 type MessageMetaOf = paths[`${Api}/session/{session_id}/messages/{message_id}/meta`]
 type ContextOf = paths[`${Api}/session/{session_id}/context`]
 type TokenCountsOf = paths[`${Api}/session/{session_id}/token_counts`]
+type SearchOf = paths[`${Api}/search`]
 type Sessions = paths[`${Api}/session`]
 type OneSession = paths[`${Api}/session/{session_id}`]
 type LearningSpaces = paths[`${Api}/learning_spaces`]
@@ -75,6 +78,7 @@ export type UserResources = DataOf<UserResourcesOf['get']>
 export type ErasedUser = DataOf<OneUser['delete']>
 
 export type SessionsQuery = WithFilter<QueryOf<Sessions['get']>, 'filter_by_configs'>
+export type SearchQuery = Omit<WithFilter<QueryOf<SearchOf['get']>, 'filter_by_configs'>, 'q'>
 export type EventsQuery = QueryOf<Events['get']>
 export type MessagesQuery = QueryOf<Messages['get']>
 export type ContextQuery = QueryOf<ContextOf['get']>
@@ -94,6 +98,9 @@ export type Feedback = Input<BodyOf<FeedbackOn['post']>>
 export type SkillVersion = DataOf<HistoryOf['get']>['items'][number]
 
 export type UsersQuery = QueryOf<Users['get']>
+
+/** A page of a search, and how far the index is. */
+export type FoundPage = DataOf<SearchOf['get']>
 
 /** A page of messages; `items`, `ids` and `metas` are parallel. */
 export type MessagePage<Item = JsonObject> = Omit<DataOf<Messages['get']>, 'items'> & { items: Item[] }

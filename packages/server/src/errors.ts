@@ -33,6 +33,7 @@ const CATALOGUE = {
   user_mismatch: { status: 409 },
   statement_revoked: { status: 409 },
   project_exists: { status: 409 },
+  search_off: { status: 409 },
   payload_too_large: { status: 413 },
   unsupported_media_type: { status: 415 },
   range_not_satisfiable: { status: 416 },

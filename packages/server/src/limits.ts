@@ -10,6 +10,8 @@ export const ATOMIC_SESSIONS_MAX = 20
 export const USER_IDENTIFIER_LENGTH_MAX = 256
 export const EVENT_TYPE_LENGTH_MAX = 256
 export const ENTRY_KEY_LENGTH_MAX = 255
+/** Characters of a search. */
+export const SEARCH_QUERY_LENGTH_MAX = 1_024
 /** Most entries that one request names by their ids. */
 export const IDS_MAX = 200
 /** Most of the newest entries, and most entries behind a seq, that one request retracts. */

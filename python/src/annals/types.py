@@ -125,6 +125,45 @@ class Fork(TypedDict):
     use_uuid: NotRequired[str | None]
 
 
+class FoundEntry(TypedDict):
+    session_id: str
+    """The session whose log has the entry."""
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    kind: Literal["message", "event"]
+    type: NotRequired[str]
+    """The kind of event, named by the caller."""
+    role: NotRequired[str]
+    """Of a message: who says it."""
+    created_at: str
+    """When it was stored."""
+    snippet: FoundEntrySnippet
+
+
+class FoundEntrySnippet(TypedDict):
+    text: str
+    """Up to 200 characters of the entry's text, around what was found."""
+    hits: list[list[int]]
+    """Where in it what was looked for begins and ends, in UTF-16 code units."""
+
+
+class FoundPage(TypedDict):
+    items: list[FoundEntry]
+    has_more: bool
+    """Whether another page follows. Where little is found, a page may be short, or empty, though more follows."""
+    next_cursor: str
+    """The `cursor` of the next page; empty on the last page."""
+    indexed_through: str | None
+    indexing: FoundPageIndexing | None
+
+
+class FoundPageIndexing(TypedDict):
+    """How far it is with that; null when it is done."""
+
+    sessions_done: int
+    sessions: int
+
+
 class LatestQuery(TypedDict):
     key: NotRequired[str | None]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
@@ -323,6 +362,33 @@ class Retraction(TypedDict):
     """With `last`: only events of this type."""
     entries: NotRequired[list[NewEntry]]
     """Appended behind the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing."""
+
+
+class SearchQuery(TypedDict):
+    q: NotRequired[str | None]
+    """What an entry must have: `words`, `'words in this order'`, `-without`, `begin*`; up to 32 words. Case does not matter. What has signs in it, such as `get_user`, is looked for as if it stood in quotes."""
+    user: NotRequired[str | None]
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
+    filter_by_configs: NotRequired[Mapping[str, object] | None]
+    """A JSON object, URL-encoded. Only entries of sessions whose `configs` contain it, as in the list of sessions."""
+    session_id: NotRequired[str | None]
+    """Only entries of this session."""
+    kind: NotRequired[Literal["message", "event"] | None]
+    """Only entries of this kind."""
+    type: NotRequired[str | None]
+    """Only events of this type."""
+    role: NotRequired[str | None]
+    """Only messages with this role."""
+    from_: NotRequired[str | None]
+    """Only entries that were stored at this time or later."""
+    to: NotRequired[str | None]
+    """Only entries that were stored at this time or earlier."""
+    order: NotRequired[Literal["newest", "relevance"] | None]
+    """The newest entries first; or, of the newest 200 that match, those first that match best."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
 
 
 class Session(TypedDict):

@@ -2,6 +2,7 @@ import type { MessageFormat } from '../formats.js'
 import { ExactNumber, parseJson } from '../json/exact_json.js'
 import { readMessage } from '../message_format.js'
 import type { Part } from '../parts.js'
+import { parseStored } from '../stored_renderer.js'
 
 /** Characters of an entry that are searched; what lies behind them is not found. */
 export const SEARCHED_LENGTH_MAX = 64 * 1024
@@ -21,7 +22,7 @@ export function entryText({ type, format, data }: SearchedEntry): string {
   const text = new LimitedText()
   if (type !== null) text.add(type)
   if (format === null) text.addValues(parseJson(data))
-  else addMessage(text, format, parseJson(data))
+  else addMessage(text, format, parseStored(format, data))
   return text.lines.join('\n')
 }
 

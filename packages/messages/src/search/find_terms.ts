@@ -3,11 +3,20 @@ import { type Word, wordsOf } from './words.js'
 
 /** Characters of a snippet. */
 export const SNIPPET_LENGTH_MAX = 200
+/** Words of an entry of usual length. */
+const WORDS_USUAL = 100
 
 /** A part of a text, with the places of what was looked for: [start, end), in UTF-16 code units of `text`. */
 export interface Snippet {
   text: string
   hits: Array<[start: number, end: number]>
+}
+
+/** A text that matches a query. */
+export interface Match {
+  snippet: Snippet
+  /** How much of the text is about the query: greater is better. Comparable between texts for the same query. */
+  score: number
 }
 
 interface Hit {
@@ -16,19 +25,20 @@ interface Hit {
   end: number
 }
 
-/** The part of a text with the most of what a query looks for; undefined if the text does not match it. */
-export function snippetOf(text: string, terms: readonly SearchTerm[]): Snippet | undefined {
+/** How a text matches a query, with the part that has the most of what is looked for; undefined if it does not. */
+export function matchTerms(text: string, terms: readonly SearchTerm[]): Match | undefined {
   const words = wordsOf(text)
   const hits: Hit[] = []
+  let score = 0
   for (const [index, term] of terms.entries()) {
     const found = placesOf(words, term)
     if (found.length > 0 === term.is_excluded) return undefined
     for (const [start, end] of found) hits.push({ term: index, start, end })
+    // As in BM25: each further occurrence counts for less, and in a long text all count for less.
+    score += found.length / (found.length + 0.3 + (0.9 * words.length) / WORDS_USUAL)
   }
-  return cutSnippet(
-    text,
-    hits.sort((a, b) => a.start - b.start || a.end - b.end),
-  )
+  hits.sort((a, b) => a.start - b.start || a.end - b.end)
+  return { snippet: cutSnippet(text, hits), score }
 }
 
 /** Where a term stands among the words. Terms have few words, so looking for each place anew is still linear. */

@@ -5,16 +5,18 @@ import {
   entryText,
   InvalidQuery,
   isExact,
+  matchTerms,
   parseSearchQuery,
   SEARCHED_LENGTH_MAX,
   SNIPPET_LENGTH_MAX,
   searchCondition,
   searchVector,
-  snippetOf,
   wordsOf,
 } from '../../src/search/index.js'
 import { MESSAGES } from '../arbitrary_messages.js'
 import { MATCHES, REFUSED } from './search_vectors.js'
+
+const snippetOf = (...of: Parameters<typeof matchTerms>) => matchTerms(...of)?.snippet
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -113,6 +115,14 @@ describe('a snippet', () => {
         }
       }),
     )
+  })
+})
+
+describe('the score of a text', () => {
+  it('grows with the occurrences of what is looked for and falls with the length', () => {
+    const score = (text: string) => matchTerms(text, parseSearchQuery('refund'))!.score
+    expect(score('refund refund')).toBeGreaterThan(score('refund x'))
+    expect(score('refund')).toBeGreaterThan(score(`refund ${'x '.repeat(100)}`))
   })
 })
 

@@ -11,8 +11,8 @@ import type { ChangedEntry, ChangedSession, ChangedSessions, Consumer } from './
 
 /** How long a session is one process's: many times what a piece of work may take. */
 const LEASE_S = 60
-/** A piece of a log. */
-const PIECE = { entries: 200, bytes: 1024 * 1024 }
+/** What is read of logs at once, over all sessions, and of one: a long log does not keep others waiting. */
+const PIECE = { entries: 2_000, bytes: 2 * 1024 * 1024, entries_of_session: 500 }
 
 /** A consumer's work in one project. */
 export interface Job {
@@ -26,10 +26,11 @@ export interface Job {
   lease_s?: number
 }
 
-/** What a round did. `left`: of these sessions, those that have more, or have failed. */
+/** What a round did. `left`: of these sessions, those that have more, or have failed; `is_cut`: known to have more. */
 export interface Round {
   sessions: number
   left: number
+  is_cut: boolean
 }
 
 /**
@@ -44,11 +45,14 @@ export async function carryOut(job: Job): Promise<Round> {
   // What has failed goes alone, so that it is known which of them it was, and the others go on.
   const again = leased.filter(({ failures }) => failures !== '0').map(({ session_id }) => [session_id!])
   let left = 0
+  let is_cut = false
   for (const session_ids of [fresh, ...again]) {
     if (session_ids.length === 0) continue
     job.signal.throwIfAborted()
     try {
-      left += await carryOutSome(job, session_ids, lease)
+      const work = await readChanged(job, session_ids)
+      left += await carryOutSome(job, work, lease)
+      is_cut ||= work.is_cut
     } catch (error) {
       if (job.signal.aborted) throw error
       job.onFailure(error)
@@ -56,12 +60,12 @@ export async function carryOut(job: Job): Promise<Round> {
       await database.query(POSTPONE_MARKS, [project_id, consumer.name, session_ids, lease])
     }
   }
-  return { sessions: leased.length, left }
+  return { sessions: leased.length, left, is_cut }
 }
 
 /** Gives how many have more. */
-async function carryOutSome(job: Job, session_ids: string[], lease: string): Promise<number> {
-  const work = await readChanged(job, session_ids)
+async function carryOutSome(job: Job, work: ReadSessions, lease: string): Promise<number> {
+  const { session_ids } = work
   const write = await job.consumer.consume(work)
   return job.database.transaction(async (connection) => {
     const marks = [job.project_id, job.consumer.name, session_ids, lease]
@@ -101,41 +105,63 @@ async function finish(
   return left.length
 }
 
-async function readChanged(job: Job, session_ids: string[]): Promise<ChangedSessions> {
-  const { database, consumer, project_id, signal } = job
-  const heads = await database.query(READ_CHANGED_HEADS, [project_id, consumer.name, session_ids])
-  const sessions: ChangedSession[] = []
-  for (const row of heads) {
-    const session = {
-      session_id: row.session_id!,
-      after_seq: Number(row.after_seq),
-      last_seq: Number(row.last_seq),
-      updated_at: row.updated_at!,
-      entries: [] as ChangedEntry[],
-    }
-    if (consumer.readsEntries) {
-      session.entries = await readEntries(database, project_id, session)
-      session.last_seq = session.entries.at(-1)?.seq ?? session.last_seq
-    }
-    sessions.push(session)
-  }
-  const found = new Set(sessions.map(({ session_id }) => session_id))
-  return { project_id, sessions, gone: session_ids.filter((id) => !found.has(id)), signal }
+/** What is given to a consumer, and of which sessions; `is_cut`: some of them have entries that are not in it. */
+interface ReadSessions extends ChangedSessions {
+  session_ids: string[]
+  is_cut: boolean
 }
 
+async function readChanged(job: Job, session_ids: string[]): Promise<ReadSessions> {
+  const { database, consumer, project_id, signal } = job
+  const heads = await database.query(READ_CHANGED_HEADS, [project_id, consumer.name, session_ids])
+  const sessions: ChangedSession[] = heads.map((row) => ({
+    session_id: row.session_id!,
+    after_seq: Number(row.after_seq),
+    last_seq: Number(row.last_seq),
+    updated_at: row.updated_at!,
+    entries: [],
+  }))
+  const is_cut = consumer.readsEntries && (await readEntries(database, project_id, sessions))
+  const found = new Set(sessions.map(({ session_id }) => session_id))
+  return {
+    project_id,
+    session_ids,
+    sessions,
+    is_cut,
+    gone: session_ids.filter((id) => !found.has(id)),
+    signal,
+  }
+}
+
+/** Reads a piece of the logs of sessions, from one session to the next. Gives whether anything is left. */
 async function readEntries(
   database: Database,
   project_id: string,
-  { session_id, after_seq, last_seq }: ChangedSession,
-): Promise<ChangedEntry[]> {
-  if (after_seq >= last_seq) return []
-  const piece = [
+  sessions: ChangedSession[],
+): Promise<boolean> {
+  let room = PIECE.entries
+  const pieces: Array<{ session: ChangedSession; to_seq: number }> = []
+  for (const session of sessions) {
+    const { after_seq, last_seq } = session
+    const entries = Math.min(last_seq - after_seq, room, PIECE.entries_of_session)
+    if (entries <= 0) continue
+    room -= entries
+    pieces.push({ session, to_seq: after_seq + entries })
+  }
+  const rows = await database.query(READ_CHANGED_ENTRIES, [
     project_id,
-    session_id,
-    after_seq,
-    Math.min(PIECE.entries, last_seq - after_seq),
+    pieces.map(({ session }) => session.session_id),
+    pieces.map(({ session }) => session.after_seq),
+    pieces.map(({ to_seq }) => to_seq),
     PIECE.bytes,
-  ]
-  const rows = await database.query(READ_CHANGED_ENTRIES, piece)
-  return rows.map((row) => ({ ...(row as unknown as ChangedEntry), seq: Number(row.seq) }))
+  ])
+  for (const { place, seq, ...row } of rows)
+    pieces[Number(place) - 1]!.session.entries.push({ ...(row as unknown as ChangedEntry), seq: Number(seq) })
+  let is_cut = false
+  for (const session of sessions) {
+    const read_seq = session.entries.at(-1)?.seq ?? Math.min(session.after_seq, session.last_seq)
+    is_cut ||= read_seq < session.last_seq
+    session.last_seq = read_seq
+  }
+  return is_cut
 }

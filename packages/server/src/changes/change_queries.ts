@@ -5,7 +5,8 @@ import type { Consumer } from './consumer.js'
 /** Consumers of changes, and their marks: see migrations/0010_marks_of_change.sql. */
 
 /**
- * Takes up sessions that are due, so many at most as the consumer is given at once, until a lease ends.
+ * Takes up sessions that are due, so many at most as the consumer is given at once, until a lease ends. None while it
+ * is being taken apart: a cursor that was written meanwhile would stand for rows that are gone.
  * Parameters: $1 project, $2 consumer, $3 lease, $4 its seconds. Rows: session_id, failures.
  */
 export function leaseMarks({ name, sessions_max }: Pick<Consumer, 'name' | 'sessions_max'>): Statement {
@@ -14,6 +15,7 @@ export function leaseMarks({ name, sessions_max }: Pick<Consumer, 'name' | 'sess
     `
 WITH due AS MATERIALIZED (
   SELECT c.session_id FROM change_marks c WHERE c.project_id = $1 AND c.consumer = $2 AND c.due_at <= now()
+    AND NOT EXISTS (SELECT FROM project_consumers p WHERE p.project_id = $1 AND p.consumer = $2 AND p.retired_at IS NOT NULL)
   ORDER BY c.due_at LIMIT ${sessions_max} FOR UPDATE SKIP LOCKED
 )
 UPDATE change_marks AS c SET lease = $3, due_at = now() + make_interval(secs => $4)
@@ -33,17 +35,24 @@ SELECT h.session_id, h.last_seq, h.updated_at::text AS updated_at, coalesce((
 FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($3::uuid[])`,
 )
 
-/** A piece of a log, in order. Parameters: $1 project, $2 session, $3 seq to begin behind, $4 entries, $5 bytes after which it ends. */
+/**
+ * A piece of the logs of several sessions, in their order and that of seq. Parameters: $1 project, $2 sessions, $3 the
+ * seqs to begin behind, $4 to end with, $5 bytes after which it ends. Rows: place of the session, and the entry.
+ */
 export const READ_CHANGED_ENTRIES = prepared(
   'read_changed_entries',
   `
-SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('o.created_at')} AS created_at,
+SELECT o.place, o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('o.created_at')} AS created_at,
   o.data::text AS data, coalesce(o.patched_meta, o.meta)::text AS meta
 FROM (
-  SELECT i.*, sum(i.bytes) OVER (ORDER BY i.seq ROWS UNBOUNDED PRECEDING) - i.bytes AS bytes_before
-  FROM entries i WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq > $3 AND i.seq <= $3 + $4
+  SELECT r.place, i.*, sum(i.bytes) OVER (ORDER BY r.place, i.seq ROWS UNBOUNDED PRECEDING) - i.bytes AS bytes_before
+  FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS r (session_id, after_seq, last_seq, place)
+  CROSS JOIN LATERAL (
+    SELECT e.* FROM entries e
+    WHERE e.project_id = $1 AND e.session_id = r.session_id AND e.seq > r.after_seq AND e.seq <= r.last_seq
+  ) i
 ) o
-WHERE o.bytes_before < $5 ORDER BY o.seq`,
+WHERE o.bytes_before < $5 ORDER BY o.place, o.seq`,
 )
 
 /**

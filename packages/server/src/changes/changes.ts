@@ -183,12 +183,12 @@ export class Changes {
     }
     try {
       const job = { database, consumer, project_id, signal, onFailure, ...(lease_s && { lease_s }) }
-      const { sessions, left } = await carryOut(job)
+      const { sessions, left, is_cut } = await carryOut(job)
       load.consumed += sessions - left
       const wait_ms =
         sessions === 0
           ? await scanSome(database, project_id, consumer, settle_s)
-          : sessions === consumer.sessions_max && left === 0
+          : is_cut || (sessions === consumer.sessions_max && left === 0)
             ? 0
             : this.roundMs
       if (wait_ms !== undefined)

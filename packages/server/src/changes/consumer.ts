@@ -1,3 +1,4 @@
+import type { SearchedEntry } from '@annals/messages/search'
 import type { Queryable } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 
@@ -61,3 +62,6 @@ export interface Consumer {
 
 /** Writes in the transaction that ends a piece of work. Gives the sessions that it has not read to their heads, if any. */
 export type Write = (connection: Queryable) => Promise<readonly string[] | undefined> | Promise<void>
+
+/** Gives the words of a project's entries, as PostgreSQL's tsvector. It may take the work elsewhere: entries are of any size. */
+export type WordsOf = (project_id: string, entries: SearchedEntry[]) => Promise<string[]>

@@ -18,6 +18,21 @@ ON CONFLICT (project_id, consumer) DO NOTHING`,
   ),
 } as const
 
+/** Says that a consumer is wanted from now on and for good, or no longer. Parameters: $1 project, $2 consumer. */
+export const SWITCH = {
+  on: prepared(
+    'switch_on_for_good',
+    `
+INSERT INTO project_consumers AS c (project_id, consumer, used_at, scan_at, sessions_scanned)
+SELECT $1::uuid, $2::text, 'infinity', now(), 0
+ON CONFLICT (project_id, consumer) DO UPDATE SET used_at = excluded.used_at`,
+  ),
+  off: prepared(
+    'switch_off',
+    "UPDATE project_consumers AS c SET used_at = '-infinity' WHERE c.project_id = $1 AND c.consumer = $2",
+  ),
+} as const
+
 /** How far a consumer is with a project. Parameters: $1 project, $2 consumer. Row: is_ready, is_old_use, sessions_scanned. */
 export const READ_PROJECT_CONSUMER = prepared(
   'read_project_consumer',
@@ -122,6 +137,13 @@ export const RETIRE = {
   project: prepared(
     'switch_consumer_off',
     'UPDATE projects AS p SET consumers = array_remove(p.consumers, $2::text) WHERE p.id = $1',
+  ),
+  /** One that was switched on again meanwhile begins anew; row: one in that case. $1 project, $2 consumer. */
+  revive: prepared(
+    'revive_consumer',
+    `UPDATE project_consumers AS c
+SET retired_at = NULL, scan_at = now(), scanned_to = NULL, scanned_at = NULL, sessions_scanned = 0
+WHERE c.project_id = $1 AND c.consumer = $2 AND NOT (c.used_at < now()) RETURNING 1 AS one`,
   ),
   consumer: prepared(
     'forget_consumer',

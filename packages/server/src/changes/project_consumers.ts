@@ -1,10 +1,11 @@
-import type { Database } from '../postgres/database.js'
+import type { Database, Queryable } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import type { Consumer } from './consumer.js'
 import {
   READ_PROJECT_CONSUMER,
   RETIRE,
   SCAN,
+  SWITCH,
   SWITCH_ON,
   scanSlice,
   USE_CONSUMER,
@@ -84,7 +85,22 @@ function untilNext(age_s: string | null | undefined, settle_s: number): number {
   return Number(age_s) < settle_s ? settle_s : SCAN_EVERY_S
 }
 
-/** Takes apart what consumers that nobody has used for a month keep of a project. */
+/**
+ * Switches a consumer on for good, or off, in the transaction that changes the project. Nodes find out when they next
+ * look for what there is to do.
+ */
+export async function switchConsumer(
+  connection: Queryable,
+  project_id: string,
+  consumer: string,
+  isOn: boolean,
+): Promise<void> {
+  const owned = [project_id, consumer]
+  if (isOn) await connection.query(SWITCH_ON.project, owned)
+  await connection.query(isOn ? SWITCH.on : SWITCH.off, owned)
+}
+
+/** Takes apart what consumers that nobody wants any more keep of a project. */
 export async function retire(
   database: Database,
   project_id: string,
@@ -99,9 +115,11 @@ export async function retire(
       gone = (await database.query(statement, [project_id, ROWS_AT_ONCE, ...more])).length
     }
   }
-  for (const statement of consumer.erase) await eraseAll(statement)
+  // Marks first: whoever is at work on one has then written, and nobody else begins.
   for (const statement of [RETIRE.marks, RETIRE.cursors]) await eraseAll(statement, consumer.name)
+  for (const statement of consumer.erase) await eraseAll(statement)
   await database.transaction(async (connection) => {
+    if ((await connection.query(RETIRE.revive, [project_id, consumer.name])).length > 0) return
     await connection.query(RETIRE.project, [project_id, consumer.name])
     await connection.query(RETIRE.consumer, [project_id, consumer.name])
   })

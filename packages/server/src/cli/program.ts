@@ -6,6 +6,7 @@ import { latestCommand } from './client/latest.js'
 import { loginCommand, logoutCommand } from './client/login.js'
 import { mcpCommand } from './client/mcp.js'
 import { retractCommand } from './client/retract.js'
+import { searchCommand } from './client/search.js'
 import { sessionsCommand } from './client/sessions.js'
 import { showCommand } from './client/show.js'
 import { spacesCommand } from './client/spaces.js'
@@ -47,6 +48,7 @@ export function annalsProgram(): Command {
     .addCommand(forkCommand())
     .addCommand(retractCommand())
     .addCommand(latestCommand())
+    .addCommand(searchCommand())
     .addCommand(spacesCommand())
     .addCommand(usersCommand())
     .addCommand(usageCommand())

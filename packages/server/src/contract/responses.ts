@@ -48,6 +48,8 @@ const EXAMPLES: Record<ErrorName, string> = {
   statement_revoked:
     'The statement was revoked, since what it was learnt from was deleted. It cannot be changed.',
   project_exists: 'There is already a project named "checkout".',
+  search_off:
+    'Search is off for this project. The operator switches it on, which indexes what is there: annals project set <name> --search on, or PATCH /admin/v1/projects/{project_id} with {"search":true}.',
   payload_too_large: 'The body is larger than 1048576 bytes. Send less per request.',
   unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',
   range_not_satisfiable: 'The blob has 1048576 bytes. Ask for a range that begins within them.',

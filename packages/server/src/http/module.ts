@@ -1,5 +1,5 @@
 import type { TSchema } from '#typebox'
-import type { Consumer } from '../changes/consumer.js'
+import type { Consumer, WordsOf } from '../changes/consumer.js'
 import type { Config } from '../configuration/config.js'
 import type { TableOwner } from '../lifecycle/table.js'
 import type { AppServer } from './app_server.js'
@@ -14,7 +14,7 @@ export interface Module extends TableOwner {
   /** Loads what answers its requests: commands that serve nothing do without. */
   routes?(): Promise<ModuleRoutes>
   /** What looks at changed sessions for it. */
-  consumers?(config: Config): readonly Consumer[]
+  consumers?(config: Config, wordsOf: WordsOf): readonly Consumer[]
 }
 
 /** What a module adds to the HTTP side. */

@@ -21,20 +21,26 @@ export interface StoredFunction {
   readonly statement: Statement
 }
 
+const BY_KEY = { enable_seqscan: 'off', enable_bitmapscan: 'off' }
+
 /**
  * Defines a function in PL/pgSQL that gives text. `parameters` are names and types; the first is `p_project`, by which
  * the function is distributed. Where a name is both a column's and a variable's, the column is meant. The steps should
  * be simple: on Citus each is planned on the worker, under the worker's settings, and one that joins nothing
- * and contains no subquery is planned once. They find rows by indexes whatever the statistics say.
+ * and contains no subquery is planned once. They find rows by indexes whatever the statistics say, unless `settings` of
+ * the planner say otherwise; a function with settings of its own only reads.
  */
 export function storedFunction(
   name: string,
   parameters: Readonly<Record<string, string>>,
   body: string,
+  settings?: Readonly<Record<string, string>>,
 ): StoredFunction {
   const typed = Object.entries(parameters).map(([parameter, type]) => `${parameter} ${type}`)
   const shape = `(${typed.join(', ')}) RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
+LANGUAGE plpgsql ${Object.entries(settings ?? BY_KEY)
+    .map(([setting, value]) => `SET ${setting} = ${value}`)
+    .join(' ')}
 AS $function$
 #variable_conflict use_column
 ${body}
@@ -49,7 +55,7 @@ $function$`
       name,
       text: `SELECT ${full_name}(${given.join(', ')}) AS answer`,
       prepared: true,
-      writes: true,
+      writes: settings === undefined,
     },
   }
 }

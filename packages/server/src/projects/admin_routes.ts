@@ -1,11 +1,11 @@
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
 import { Empty, NoQuery } from '../contract/schema.js'
-import { AnnalsError } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { takeWhole } from '../http/request/bodies.js'
 import { takeBody } from '../http/request/taken_body.js'
+import { timeInUtc } from '../http/request/time.js'
 import type { AppParts } from '../http/service_context.js'
 import type { Erasure } from '../lifecycle/erase/erasure.js'
 import type { Database } from '../postgres/database.js'
@@ -159,7 +159,7 @@ function tokenRoutes(app: AppServer, database: Database): void {
         await issueToken(database, request.params.project_id, {
           name,
           scopes,
-          expires_at: expiryOf(expires_at),
+          expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
         }),
         201,
       )
@@ -214,18 +214,6 @@ function tokenRoutes(app: AppServer, database: Database): void {
 }
 
 /** A time that both the database and an answer can hold, in UTC. @throws AnnalsError invalid_request */
-function expiryOf(text: string | null | undefined): string | undefined {
-  if (text == null) return undefined
-  const time = new Date(text)
-  const year = time.getUTCFullYear()
-  // In UTC, because the database accepts no offset of 16 hours and more.
-  if (year >= 1 && year <= 9_999) return time.toISOString()
-  throw new AnnalsError(
-    'invalid_request',
-    '/expires_at must be a time such as 2026-11-21T09:30:00Z, from the year 1 to 9999 and without a leap second.',
-  )
-}
-
 function itemsOf(items: string[]): string {
   return `{"items":[${items.join(',')}]}`
 }

@@ -9,6 +9,7 @@ const SETTINGS = [
   ['max_bytes', 'bigint'],
   ['max_blob_bytes', 'bigint'],
   ['max_tails', 'bigint'],
+  ['search', 'boolean'],
 ] as const
 
 const PROJECT_JSON = `json_build_object('id', p.id, 'name', p.name, 'created_at', ${timestampText('p.created_at')},

@@ -41,6 +41,13 @@ const QUOTAS = {
   max_tails: quota('Most open live tails at each node.'),
 }
 
+const Search = Nullable(
+  Type.Boolean({
+    description:
+      'Whether the entries of its sessions are indexed and can be searched, those included that are there already; null: they are not.',
+  }),
+)
+
 export const Project = Type.Object(
   {
     id: Uuid('The project.'),
@@ -49,6 +56,7 @@ export const Project = Type.Object(
     retention_days: RetentionDays,
     rate_limit_per_second: RateLimit,
     ...QUOTAS,
+    search: Search,
   },
   { $id: 'Project' },
 )
@@ -74,6 +82,7 @@ const ProjectSettings = {
   max_bytes: Type.Optional(QUOTAS.max_bytes),
   max_blob_bytes: Type.Optional(QUOTAS.max_blob_bytes),
   max_tails: Type.Optional(QUOTAS.max_tails),
+  search: Type.Optional(Search),
 }
 
 export const CreateProjectBody = Strict({ name: Name, ...ProjectSettings })

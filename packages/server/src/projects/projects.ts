@@ -1,3 +1,4 @@
+import { switchConsumer } from '../changes/project_consumers.js'
 import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Database, Queryable } from '../postgres/database.js'
@@ -50,6 +51,7 @@ export interface ProjectSettings {
   max_bytes?: number | null
   max_blob_bytes?: number | null
   max_tails?: number | null
+  search?: boolean | null
 }
 
 /** Creates a project with its first token. @throws AnnalsError project_exists */
@@ -62,6 +64,7 @@ export async function createProject(
     const [row] = await connection.query(CREATE_PROJECT, [newId(), name, JSON.stringify(settings)])
     if (!row)
       throw new AnnalsError('project_exists', `There is already a project named ${JSON.stringify(name)}.`)
+    if (settings.search) await switchConsumer(connection, row.id!, 'search', true)
     const token = mintToken()
     await storeToken(connection, row.id!, token, { name: 'first', scopes: ALL_SCOPES }, 'issued')
     return { json: row.json!, token }
@@ -73,13 +76,17 @@ export async function createProject(
  * project_not_found
  */
 export async function changeProject(
-  database: Queryable,
+  database: Database,
   project_id: string,
   settings: ProjectSettings,
 ): Promise<string> {
-  const [row] = await database.query(CHANGE_PROJECT, [project_id, JSON.stringify(settings)])
-  if (!row) throw notFound('project')
-  return row.json!
+  return database.transaction(async (connection) => {
+    const [row] = await connection.query(CHANGE_PROJECT, [project_id, JSON.stringify(settings)])
+    if (!row) throw notFound('project')
+    if (settings.search !== undefined)
+      await switchConsumer(connection, project_id, 'search', settings.search === true)
+    return row.json!
+  })
 }
 
 /** A project's limits, as its keys carry them. @throws AnnalsError project_not_found */

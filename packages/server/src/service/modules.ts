@@ -3,6 +3,7 @@ import type { Module } from '../http/module.js'
 import { LEARNING_MODULE } from '../learning/module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
+import { SEARCH_MODULE } from '../search/module.js'
 import { SESSIONS_MODULE } from '../sessions/module.js'
 import { USERS_MODULE } from '../users/module.js'
 
@@ -13,6 +14,7 @@ export const MODULES: readonly Module[] = [
   BLOBS_MODULE,
   LEARNING_MODULE,
   SESSIONS_MODULE,
+  SEARCH_MODULE,
 ]
 
 /** The functions in the database that statements of these modules call. */

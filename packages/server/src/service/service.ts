@@ -59,7 +59,16 @@ export async function startService(
     const thread = new WorkThread(config.body_bytes_max)
     undo.push(() => thread.close())
     const lifecycle = openLifecycle(config, modules)
-    const changes = startBackgroundWork(config, pools, lifecycle.erasure, logger, metrics, undo, modules)
+    const changes = startBackgroundWork(
+      config,
+      pools,
+      lifecycle.erasure,
+      thread,
+      logger,
+      metrics,
+      undo,
+      modules,
+    )
 
     let serving = true
     const parts: AppParts = {

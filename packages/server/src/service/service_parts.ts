@@ -7,6 +7,8 @@ import { FairSemaphore } from '../fairness/fair_semaphore.js'
 import { defaultMemoryBytes, memoryBudget } from '../fairness/memory_budget.js'
 import { Heartbeat } from '../http/answer/heartbeat.js'
 import type { Module } from '../http/module.js'
+import { wordsOnThread } from '../http/work_thread/search_work.js'
+import type { WorkThread } from '../http/work_thread/work_thread.js'
 import { Erasure } from '../lifecycle/erase/erasure.js'
 import { registryOf } from '../lifecycle/registry.js'
 import { Appender } from '../log/append/appender.js'
@@ -170,13 +172,15 @@ export function startBackgroundWork(
   config: Config,
   pools: Pools,
   erasure: Erasure,
+  thread: WorkThread,
   logger: Logger,
   metrics: Metrics,
   undo: Undo,
   modules: readonly Module[],
 ): Changes {
   const settle_s = (UNMARKED_MS + config.statement_ms_max) / 1_000 + SETTLE_MARGIN_S
-  const consumers = modules.flatMap((module) => module.consumers?.(config) ?? [])
+  const wordsOf = wordsOnThread(thread)
+  const consumers = modules.flatMap((module) => module.consumers?.(config, wordsOf) ?? [])
   const changes = new Changes({ ...pools.changes, consumers, logger, settle_s })
   undo.push(() => changes.stop())
   watchChanges(metrics.registry, changes)

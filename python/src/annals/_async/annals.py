@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
 import httpx
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
-from ..types import Usage
+from ..types import FoundEntry, FoundPage, SearchQuery, Usage
 from .blobs import AsyncBlobs
 from .learning_spaces import AsyncLearningSpaces
+from .list import AsyncList
 from .sessions import AsyncSessions
 from .transport import AsyncTransport
 from .users import AsyncUsers
@@ -78,6 +79,14 @@ class AsyncAnnals:
     async def ping(self) -> None:
         """Returns if the service answers and accepts the token."""
         await self._transport.call(Call("GET", ("ping",)))
+
+    def search(self, **query: Unpack[SearchQuery]) -> AsyncList[FoundEntry, FoundPage]:
+        """Entries of all sessions that match `q`, the newest first.
+
+        `q` is `words`, `"words in this order"`, `-without`, `begin*`. Raises AnnalsError with `search_off` until the
+        project's operator switches search on.
+        """
+        return AsyncList(self._transport, ("search",), query)
 
     async def usage(self) -> Usage:
         """What the project uses, and its quotas."""

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
 import httpx
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
-from ..types import Usage
+from ..types import FoundEntry, FoundPage, SearchQuery, Usage
 from .blobs import Blobs
 from .learning_spaces import LearningSpaces
+from .list import List
 from .sessions import Sessions
 from .transport import Transport
 from .users import Users
@@ -76,6 +77,14 @@ class Annals:
     def ping(self) -> None:
         """Returns if the service answers and accepts the token."""
         self._transport.call(Call("GET", ("ping",)))
+
+    def search(self, **query: Unpack[SearchQuery]) -> List[FoundEntry, FoundPage]:
+        """Entries of all sessions that match `q`, the newest first.
+
+        `q` is `words`, `"words in this order"`, `-without`, `begin*`. Raises AnnalsError with `search_off` until the
+        project's operator switches search on.
+        """
+        return List(self._transport, ("search",), query)
 
     def usage(self) -> Usage:
         """What the project uses, and its quotas."""

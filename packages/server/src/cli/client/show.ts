@@ -44,24 +44,27 @@ Examples:
   annals show --user omar --configs outcome=failed            omar's newest failed run
   annals show --user omar --configs outcome=failed --tool 3   its third tool call and the result`,
     )
-    .action(async (session_id: string | undefined, options: Options) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options)
-      const session = await pickSession(annals, session_id, options)
-      const { printCalls, printEntries } = await import('../timeline/print_timeline.js')
-      if (options.tools || options.tool !== undefined) {
-        if (!output.json) await printHead(annals, session, options.user, output)
-        const { shown, all } = await printCalls(annals, session.id, options, output)
-        if (options.tool !== undefined && shown === 0)
-          throw new AnnalsError(
-            'message_not_found',
-            `Session ${session.id} has ${all === 0 ? 'no tool calls' : `${all} tool call${all === 1 ? '' : 's'}, and no call ${options.tool}`}.`,
-          )
-        return
-      }
-      if (!output.json) await printHead(annals, session, options.user, output)
-      await printEntries(annals, session.id, options, output)
-    })
+    .action(showSession)
+}
+
+/** Prints a session, or what of it is asked for; `session_id` undefined: the newest that the options choose. */
+export async function showSession(session_id: string | undefined, options: Options): Promise<void> {
+  const output = openOutput(options)
+  const { annals } = await connect(options)
+  const session = await pickSession(annals, session_id, options)
+  const { printCalls, printEntries } = await import('../timeline/print_timeline.js')
+  if (options.tools || options.tool !== undefined) {
+    if (!output.json) await printHead(annals, session, options.user, output)
+    const { shown, all } = await printCalls(annals, session.id, options, output)
+    if (options.tool !== undefined && shown === 0)
+      throw new AnnalsError(
+        'message_not_found',
+        `Session ${session.id} has ${all === 0 ? 'no tool calls' : `${all} tool call${all === 1 ? '' : 's'}, and no call ${options.tool}`}.`,
+      )
+    return
+  }
+  if (!output.json) await printHead(annals, session, options.user, output)
+  await printEntries(annals, session.id, options, output)
 }
 
 async function printHead(

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../../limits.js'
 import {
   changeProject,
@@ -10,7 +10,7 @@ import {
 import { withDatabase } from './with_database.js'
 
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
-const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS]
+const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search']
 
 /** A project's settings, as the options give them. */
 interface SettingOptions {
@@ -20,6 +20,7 @@ interface SettingOptions {
   maxBytes?: number | 'none'
   maxBlobBytes?: number | 'none'
   maxTails?: number | 'none'
+  search?: 'on' | 'off'
   json?: boolean
 }
 
@@ -71,6 +72,7 @@ deleted, run \`annals prune --dry-run\`. A change takes effect within a few seco
 
 Examples:
   annals project set checkout-agent --retention-days 90
+  annals project set checkout-agent --search on
   annals project set checkout-agent --max-sessions 100000 --max-bytes 10000000000`,
     )
     .action(async (name: string, options: SettingOptions, command: Command) => {
@@ -109,10 +111,16 @@ function withSettings(command: Command): Command {
       parseQuota,
     )
     .option('--max-tails <count>', 'how many live tails it may have open on each node', parseQuota)
+    .addOption(
+      new Option(
+        '--search <on|off>',
+        'on: index its entries, also those that are there, so that `annals search` finds them; off: delete the index',
+      ).choices(['on', 'off']),
+    )
 }
 
 function settingsOf(options: SettingOptions): ProjectSettings {
-  const { retentionDays, rateLimit, maxSessions, maxBytes, maxBlobBytes, maxTails } = options
+  const { retentionDays, rateLimit, maxSessions, maxBytes, maxBlobBytes, maxTails, search } = options
   const given = {
     retention_days: retentionDays,
     rate_limit_per_second: rateLimit,
@@ -124,7 +132,7 @@ function settingsOf(options: SettingOptions): ProjectSettings {
   const settings = Object.entries(given).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, typeof value === 'number' ? value : null]],
   )
-  return Object.fromEntries(settings) as ProjectSettings
+  return { ...Object.fromEntries(settings), ...(search !== undefined && { search: search === 'on' }) }
 }
 
 function parseQuota(text: string): number | 'none' {

@@ -31,6 +31,7 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   appendEntries: 'write',
   appendToSessions: 'write',
   readLatest: 'read',
+  search: 'read',
   retractEntries: 'write',
   putBlob: 'write',
   getBlob: 'read',

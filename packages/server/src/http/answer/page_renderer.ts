@@ -1,12 +1,11 @@
 import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
-import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
+import type { ContextMessage, StoredSeq } from '@annals/messages/context'
 import { storedPartsJson } from '../../log/append/message_entry.js'
+import { inOrders, workInOrders } from '../work_thread/work_in_orders.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 
 /** Characters of a page's blobs that are converted on the event loop; larger pages go to the work thread. */
 const INLINE_LENGTH_MAX = 32 * 1024
-/** Characters of blobs per job of the work thread, except for a single longer one, so that others get their turns. */
-const ORDER_LENGTH_MAX = 512 * 1024
 
 let conversations = 0
 
@@ -34,7 +33,7 @@ export class PageRenderer {
       return messages.map((message) => this.inline.render(message))
     }
     this.conversation ??= ++conversations
-    const orders = inOrders([...this.seen, ...messages])
+    const orders = inOrders([...this.seen, ...messages], blobLength)
     const skipped = this.seen.length
     this.seen = []
     const rendered: string[][] = []
@@ -50,20 +49,6 @@ export class PageRenderer {
   close(): void {
     if (this.conversation !== undefined) this.thread.endConversation(this.conversation)
   }
-}
-
-function inOrders<Stored extends { blob: string }>(messages: Stored[]): Stored[][] {
-  const orders: Stored[][] = []
-  let length = Number.POSITIVE_INFINITY
-  for (const message of messages) {
-    if (length + message.blob.length > ORDER_LENGTH_MAX) {
-      orders.push([])
-      length = 0
-    }
-    orders.at(-1)!.push(message)
-    length += message.blob.length
-  }
-  return orders
 }
 
 /** The parts of a stored message, as JSON. */
@@ -84,10 +69,9 @@ export async function contextMessages(
   project_id: string,
   messages: StoredSeq[],
 ): Promise<ContextMessage[]> {
-  const length = messages.reduce((sum, { blob }) => sum + blob.length, 0)
-  if (length <= INLINE_LENGTH_MAX) return messages.map(contextMessage)
-  const known: ContextMessage[] = []
-  for (const order of inOrders(messages))
-    known.push(...(await thread.run(project_id, 'contextMessages', order)))
-  return known
+  return workInOrders(thread, project_id, 'contextMessages', messages, blobLength)
+}
+
+function blobLength({ blob }: { blob: string }): number {
+  return blob.length
 }

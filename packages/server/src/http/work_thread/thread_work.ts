@@ -1,5 +1,13 @@
 import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
+import {
+  entryText,
+  type Match,
+  matchTerms,
+  type SearchedEntry,
+  type SearchTerm,
+  searchVector,
+} from '@annals/messages/search'
 import { AnnalsError } from '../../errors.js'
 import { storedPartsJson } from '../../log/append/message_entry.js'
 import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
@@ -53,6 +61,16 @@ export class ThreadWork {
   /** What planning a context has to know of messages. */
   contextMessages(messages: StoredSeq[]): ContextMessage[] {
     return messages.map(contextMessage)
+  }
+
+  /** The words of entries, as PostgreSQL's tsvector. */
+  searchVectors(entries: SearchedEntry[]): string[] {
+    return entries.map((entry) => searchVector(entryText(entry)))
+  }
+
+  /** How entries match a query; null for those that do not. */
+  searchMatches(entries: SearchedEntry[], terms: SearchTerm[]): Array<Match | null> {
+    return entries.map((entry) => matchTerms(entryText(entry), terms) ?? null)
   }
 
   /** The parts of a stored message, as JSON. */

@@ -1,0 +1,17 @@
+import type { Match, SearchedEntry, SearchTerm } from '@annals/messages/search'
+import { workInOrders } from './work_in_orders.js'
+import type { WorkThread } from './work_thread.js'
+
+const lengthOf = ({ data }: SearchedEntry) => data.length
+
+/** Gives the words of entries. */
+export function wordsOnThread(thread: WorkThread) {
+  return (project_id: string, entries: SearchedEntry[]): Promise<string[]> =>
+    workInOrders(thread, project_id, 'searchVectors', entries, lengthOf)
+}
+
+/** Says how entries match. */
+export function matchesOnThread(thread: WorkThread) {
+  return (project_id: string, terms: SearchTerm[], entries: SearchedEntry[]): Promise<Array<Match | null>> =>
+    workInOrders(thread, project_id, 'searchMatches', entries, lengthOf, terms)
+}

@@ -1,0 +1,51 @@
+import { ThreadWork } from './thread_work.js'
+import type { WorkThread } from './work_thread.js'
+
+/** Characters that are worked on on the event loop; more goes to the work thread. */
+const INLINE_LENGTH_MAX = 32 * 1024
+/** Characters per job of the work thread, except for a single longer item, so that others get their turns. */
+const ORDER_LENGTH_MAX = 512 * 1024
+
+/** Work on items one by one, of which each has a result. */
+type ItemWork = 'contextMessages' | 'searchVectors' | 'searchMatches'
+type Item<Name extends ItemWork> = Parameters<ThreadWork[Name]>[0][number]
+type Further<Name extends ItemWork> =
+  Parameters<ThreadWork[Name]> extends [unknown, ...infer More] ? More : []
+type Result<Name extends ItemWork> = ReturnType<ThreadWork[Name]>[number]
+
+const here = new ThreadWork()
+
+/** Does it on the event loop if it is little, and otherwise on the thread, in orders of bounded size. */
+export async function workInOrders<Name extends ItemWork>(
+  thread: WorkThread,
+  owner: string,
+  name: Name,
+  items: Item<Name>[],
+  lengthOf: (item: Item<Name>) => number,
+  ...more: Further<Name>
+): Promise<Result<Name>[]> {
+  const length = items.reduce((sum, item) => sum + lengthOf(item), 0)
+  if (length <= INLINE_LENGTH_MAX)
+    return (here[name] as (...values: unknown[]) => Result<Name>[])(items, ...more)
+  const results: Result<Name>[] = []
+  for (const order of inOrders(items, lengthOf)) {
+    const values = [order, ...more] as unknown as Parameters<ThreadWork[Name]>
+    results.push(...((await thread.run(owner, name, ...values)) as Result<Name>[]))
+  }
+  return results
+}
+
+/** Divides items into orders, in their order. */
+export function inOrders<Any>(items: readonly Any[], lengthOf: (item: Any) => number): Any[][] {
+  const orders: Any[][] = []
+  let length = Number.POSITIVE_INFINITY
+  for (const item of items) {
+    if (length + lengthOf(item) > ORDER_LENGTH_MAX) {
+      orders.push([])
+      length = 0
+    }
+    orders.at(-1)!.push(item)
+    length += lengthOf(item)
+  }
+  return orders
+}

@@ -1,0 +1,181 @@
+import { type Match, type SearchedEntry, type SearchTerm, searchCondition } from '@annals/messages/search'
+import { PAGE_LIMIT_MAX } from '../limits.js'
+import { directionOf, listParameters } from '../lists/keyset_queries.js'
+import { termsStatement } from '../lists/term_queries.js'
+import { SESSION_LIST } from '../log/append/configs_queries.js'
+import { plainArray, textArray } from '../postgres/array_literal.js'
+import type { Queryable } from '../postgres/database.js'
+import { FIND_ENTRIES } from './find_entries_queries.js'
+import { READ_FOUND } from './search_queries.js'
+import type { SearchState } from './search_state.js'
+
+/** What a search is for. Times are RFC 3339. */
+export interface Search {
+  project_id: string
+  terms: SearchTerm[]
+  user?: string | undefined
+  /** A JSON object as text, not empty. */
+  configs?: string | undefined
+  session_id?: string | undefined
+  kind?: 'event' | 'message' | undefined
+  type?: string | undefined
+  role?: string | undefined
+  from?: string | undefined
+  to?: string | undefined
+}
+
+/** An entry's place in time, behind which a page goes on. `seq` null: the entry itself comes too. */
+export interface FoundPlace {
+  created_at: string
+  session_id: string | null
+  seq: number | null
+}
+
+/** An entry that may match: words beside each other have not been looked at. */
+export interface Candidate extends FoundPlace {
+  session_id: string
+  seq: number
+  bytes: number
+}
+
+export interface FoundEntry extends Candidate, Match {
+  kind: 'event' | 'message'
+  type: string | null
+  role: string | null
+}
+
+/** How entries match, null for those that do not. */
+export type MatchesOf = (
+  project_id: string,
+  terms: SearchTerm[],
+  entries: SearchedEntry[],
+) => Promise<Array<Match | null>>
+
+/** What a page is made with. */
+export interface Finding {
+  database: Queryable
+  search: Search
+  state: SearchState
+  limit: number
+  matchesOf: MatchesOf
+}
+
+/** How long a statement of a search may take, about. */
+const STATEMENT_MS = 150
+/** A filter by configs that fewer sessions match than these narrows the search to them. */
+const NARROWING_SESSIONS = PAGE_LIMIT_MAX
+/** What is read of logs at once. */
+const PIECE_BYTES = 1024 * 1024
+
+/** What narrows a search inside the index; undefined if nothing can match. */
+async function scopesOf(
+  database: Queryable,
+  { project_id, user, configs, session_id, type, role }: Search,
+  { user_id }: SearchState,
+): Promise<{ scopes: string; sessions: string | null; configs: string | null } | undefined> {
+  if (user !== undefined && user_id === null) return undefined
+  const scopes = [
+    ...(session_id === undefined ? [] : [`s${session_id.toLowerCase()}`]),
+    ...(user_id === null ? [] : [`u${user_id}`]),
+    ...(type === undefined ? [] : [`t${type}`]),
+    ...(role === undefined ? [] : [`r${role}`]),
+  ]
+  const narrowed = { scopes: textArray(scopes), sessions: null, configs: configs ?? null }
+  if (configs === undefined || session_id !== undefined) return narrowed
+  const position = { time_desc: true, limit: NARROWING_SESSIONS, after: undefined }
+  const parameters = [...listParameters(project_id, position), configs, user ?? null]
+  const found = await database.query(FIND_SESSIONS, parameters)
+  if (found.length === 0) return undefined
+  if (found.length > NARROWING_SESSIONS) return narrowed
+  return { ...narrowed, sessions: textArray(found.map(({ id }) => `s${id}`)) }
+}
+
+const FIND_SESSIONS = termsStatement({
+  name: 'find_sessions_to_search',
+  list: SESSION_LIST,
+  json: "''",
+  direction: directionOf({ time_desc: true, limit: 0, after: undefined }),
+})
+
+/**
+ * Finds entries that may match, the newest first, behind a place. It may end before it has `limit`: `next` is where it
+ * goes on, undefined where there is nothing more.
+ */
+export async function* findCandidates(
+  { database, search, state }: Finding,
+  after: FoundPlace | undefined,
+  limit: number,
+): AsyncGenerator<{ candidates: Candidate[]; next: FoundPlace | undefined }> {
+  const narrowed = await scopesOf(database, search, state)
+  if (!narrowed) return
+  let place = after ?? { created_at: search.to ?? 'infinity', session_id: null, seq: null }
+  for (;;) {
+    const [row] = await database.query(FIND_ENTRIES.statement, [
+      search.project_id,
+      searchCondition(search.terms),
+      narrowed.scopes,
+      narrowed.sessions,
+      search.kind ?? null,
+      narrowed.configs,
+      search.from ?? '-infinity',
+      place.created_at,
+      place.session_id,
+      place.seq,
+      limit,
+      STATEMENT_MS,
+    ])
+    const { hits, at } = JSON.parse(row!.answer!) as {
+      hits: Array<[string, number, string, number]>
+      at: [string, string, number] | null
+    }
+    const candidates = hits.map(([session_id, seq, created_at, bytes]) => ({
+      session_id,
+      seq,
+      created_at,
+      bytes,
+    }))
+    const next = at ? { created_at: at[0], session_id: at[1], seq: at[2] } : undefined
+    yield { candidates, next }
+    if (!next) return
+    place = next
+  }
+}
+
+/** Of entries that may match, those that do, with what is shown of them. */
+export async function* readFound(
+  { database, search, matchesOf }: Finding,
+  candidates: readonly Candidate[],
+): AsyncGenerator<FoundEntry> {
+  const { project_id, terms } = search
+  for (const piece of piecesOf(candidates)) {
+    const rows = await database.query(READ_FOUND, [
+      project_id,
+      plainArray(piece.map(({ session_id }) => session_id)),
+      plainArray(piece.map(({ seq }) => seq)),
+    ])
+    const entries = rows.map((row) => row as unknown as SearchedEntry & FoundEntry)
+    const texts = entries.map(({ type, format, data }) => ({ type, format, data }))
+    const matches = await matchesOf(project_id, terms, texts)
+    const places = new Map(piece.map((candidate) => [`${candidate.session_id} ${candidate.seq}`, candidate]))
+    for (const [index, { session_id, seq, kind, type, role }] of entries.entries()) {
+      const match = matches[index]
+      const place = places.get(`${session_id} ${seq}`)
+      if (match && place) yield { ...place, ...match, kind, type, role }
+    }
+  }
+}
+
+function* piecesOf(candidates: readonly Candidate[]): Generator<Candidate[]> {
+  let piece: Candidate[] = []
+  let bytes = 0
+  for (const candidate of candidates) {
+    if (piece.length > 0 && bytes + candidate.bytes > PIECE_BYTES) {
+      yield piece
+      piece = []
+      bytes = 0
+    }
+    piece.push(candidate)
+    bytes += candidate.bytes
+  }
+  if (piece.length > 0) yield piece
+}

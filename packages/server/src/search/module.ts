@@ -1,0 +1,53 @@
+import type { Module } from '../http/module.js'
+import { ODD, ORPHAN } from '../lifecycle/verify/meaning.js'
+import { FIND_ENTRIES } from './find_entries_queries.js'
+import { searchConsumer } from './search_consumer.js'
+
+const DERIVED = { counted: false, exported: false, is_derived: true } as const
+
+/** The words of entries, for projects that search. */
+export const SEARCH_MODULE: Module = {
+  name: 'search',
+  routes: async () => (await import('./all_search_routes.js')).SEARCH_ROUTES,
+  consumers: (_config, wordsOf) => [searchConsumer(wordsOf)],
+  functions: [FIND_ENTRIES],
+  tables: [
+    {
+      ...DERIVED,
+      name: 'search_entries',
+      kind: 'search_entry',
+      key: ['session_id', 'seq'],
+      columns: { session_id: 'uuid', seq: 'bigint' },
+      erased_with: 'session',
+      checks: {
+        search_entry_stray: {
+          session: 't.session_id',
+          place: "'search_entries, seq ' || t.seq",
+          where: `NOT EXISTS (SELECT FROM entries e
+            WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.created_at = t.created_at OFFSET 0)`,
+          detail: "'the log has no such entry'",
+          means: 'the index of words has an entry that the log does not have',
+          todo: ORPHAN,
+        },
+        search_entry_misplaced: {
+          session: 't.session_id',
+          place: "'search_entries, seq ' || t.seq",
+          where: `t.segment IS DISTINCT FROM (SELECT s.segment FROM search_segments s
+            WHERE s.project_id = $1 AND s.begins_at <= t.created_at ORDER BY s.segment DESC LIMIT 1)`,
+          detail: "'segment ' || t.segment || ' is not that of ' || t.created_at",
+          means: 'searches may show an entry at a wrong place, or twice',
+          todo: ODD,
+        },
+      },
+    },
+    {
+      ...DERIVED,
+      name: 'search_segments',
+      kind: 'search_segment',
+      key: ['segment'],
+      columns: { segment: 'integer', begins_at: 'time' },
+      erased_with: 'project',
+      checks: {},
+    },
+  ],
+}

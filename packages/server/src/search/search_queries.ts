@@ -1,0 +1,128 @@
+import { beside } from '../lists/keyset_queries.js'
+import { timestampText } from '../lists/resource_json.js'
+import { prepared } from '../postgres/statement.js'
+
+/** The tables of words: see migrations/0019_search.sql. */
+
+/** Entries of a segment, about. */
+const SEGMENT_ENTRIES = 16_384
+
+/** What is written of entries, in the transaction that moves the cursor. Parameters of each: $1 project. */
+export const INDEX_ENTRIES = {
+  /** Only one writes to a project's segments at a time. Row: one, if it has any. */
+  lock: prepared(
+    'lock_segments',
+    'SELECT s.segment FROM search_segments s WHERE s.project_id = $1 AND s.segment = 0 FOR UPDATE',
+  ),
+  /**
+   * The first segments of a project, by where its entries are in time: as if those of a session were spread evenly over
+   * the time from its first to its last. Old entries so come to segments of the size of the others.
+   */
+  first_segments: prepared(
+    'make_first_segments',
+    `
+INSERT INTO search_segments AS n (project_id, segment, begins_at, entries, last_at)
+SELECT $1, g.segment, g.begins_at, 0, '-infinity'
+FROM (
+  SELECT p.segment, CASE p.segment WHEN 0 THEN '-infinity' ELSE min(p.at) END AS begins_at
+  FROM (
+    SELECT s.created_at + (h.updated_at - s.created_at) * (x.part / x.parts) AS at,
+      floor((sum(h.last_seq / x.parts) OVER (ORDER BY s.created_at + (h.updated_at - s.created_at) * (x.part / x.parts))
+        - h.last_seq / x.parts) / ${SEGMENT_ENTRIES})::int AS segment
+    FROM session_heads h
+    ${beside('s', 'SELECT o.created_at FROM sessions o WHERE o.project_id = $1 AND o.id = h.session_id')}
+    CROSS JOIN LATERAL (
+      SELECT i::float8 AS part, ceil((h.last_seq + 1) / 4096.0)::float8 AS parts
+      FROM generate_series(0, h.last_seq / 4096) AS i
+    ) x
+    WHERE h.project_id = $1
+  ) p
+  GROUP BY p.segment
+  UNION
+  SELECT 0, '-infinity'
+) g
+ON CONFLICT (project_id, segment) DO NOTHING`,
+  ),
+  /** $2 sessions, $3 seqs, $4 times, $5 types or null, $6 roles or null, $7 words. Rows: segment, entries, last_at. */
+  rows: prepared(
+    'index_entries',
+    `
+WITH added AS (
+  INSERT INTO search_entries AS n (project_id, session_id, seq, created_at, segment, user_id, type, role, words)
+  SELECT $1, r.session_id, r.seq, r.created_at, g.segment, s.user_id, r.type, r.role, r.words
+  FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[], $7::tsvector[])
+    AS r (session_id, seq, created_at, type, role, words)
+  ${beside('s', 'SELECT o.user_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}
+  ${beside('g', 'SELECT o.segment FROM search_segments o WHERE o.project_id = $1 AND o.begins_at <= r.created_at ORDER BY o.segment DESC LIMIT 1')}
+  ON CONFLICT (project_id, session_id, seq) DO NOTHING
+  RETURNING n.segment, n.created_at
+)
+SELECT a.segment, count(*) AS entries, max(a.created_at)::text AS last_at FROM added a GROUP BY a.segment ORDER BY a.segment`,
+  ),
+  /** Counts what came to a segment, $2, by $3, the last of it at $4. Row: is_full, if it is the newest one. */
+  count: prepared(
+    'count_segment',
+    `
+UPDATE search_segments AS s SET entries = s.entries + $3, last_at = greatest(s.last_at, $4::timestamptz)
+WHERE s.project_id = $1 AND s.segment = $2
+RETURNING s.entries >= ${SEGMENT_ENTRIES}
+  AND NOT EXISTS (SELECT FROM search_segments o WHERE o.project_id = $1 AND o.segment > $2) AS is_full`,
+  ),
+  /** Another segment behind a full one, $2, and behind all entries in it. */
+  next_segment: prepared(
+    'make_next_segment',
+    `
+INSERT INTO search_segments AS n (project_id, segment, begins_at, entries, last_at)
+SELECT $1, s.segment + 1, greatest(now(), s.last_at + interval '1 microsecond'), 0, '-infinity'
+FROM search_segments s WHERE s.project_id = $1 AND s.segment = $2`,
+  ),
+} as const
+
+/** Some rows of each table, where search was switched off. Parameters: $1 project, $2 how many. Rows: one each. */
+export const ERASE_INDEX = ['search_entries', 'search_segments'].map((table) =>
+  prepared(
+    `erase_some_${table}`,
+    `DELETE FROM ${table} AS t WHERE t.project_id = $1 AND t.ctid = ANY (ARRAY(
+  SELECT o.ctid FROM ${table} o WHERE o.project_id = $1 LIMIT $2)) RETURNING 1 AS gone`,
+  ),
+)
+
+/**
+ * How far the index is. Row: is_on; is_ready, if it has all that there was when it was switched on; what was stored
+ * before `indexed_through` is in it; sessions_left of those that are still to be read; user_id. Parameters: $1 project, $2 a user's
+ * identifier or null.
+ */
+export const READ_SEARCH_STATE = prepared(
+  'read_search_state',
+  `
+SELECT p.is_on, c.is_ready, c.sessions_scanned, m.sessions AS sessions_left,
+  ${timestampText('least(now(), m.marked_at)')} AS indexed_through,
+  (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2::text) AS user_id
+FROM (SELECT coalesce(p.search, false) AS is_on FROM projects p WHERE p.id = $1 OFFSET 0) p
+CROSS JOIN LATERAL (
+  SELECT coalesce(bool_or(c.scanned_at IS NOT NULL AND c.retired_at IS NULL), false) AS is_ready, max(c.sessions_scanned) AS sessions_scanned
+  FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = 'search'
+) c
+CROSS JOIN LATERAL (
+  SELECT count(*) AS sessions, min(m.marked_at) AS marked_at
+  FROM change_marks m WHERE m.project_id = $1 AND m.consumer = 'search'
+) m`,
+)
+
+/** Sessions of a project. Parameters: $1 project. Row: sessions. */
+export const COUNT_SESSIONS = prepared(
+  'count_sessions_to_index',
+  'SELECT count(*) AS sessions FROM session_heads h WHERE h.project_id = $1',
+)
+
+/** What is read of entries that may match, in the order given. Parameters: $1 project, $2 sessions, $3 seqs. */
+export const READ_FOUND = prepared(
+  'read_found_entries',
+  `
+SELECT e.session_id, e.seq, e.kind, e.type, e.role, e.format, e.data::text AS data
+FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS r (session_id, seq, place)
+CROSS JOIN LATERAL (
+  SELECT o.* FROM entries o
+  WHERE o.project_id = $1 AND o.session_id = r.session_id AND o.seq = r.seq AND o.retracted_by IS NULL OFFSET 0) e
+ORDER BY r.place`,
+)

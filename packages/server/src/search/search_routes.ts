@@ -1,0 +1,102 @@
+import { InvalidQuery, parseSearchQuery, type SearchTerm } from '@annals/messages/search'
+import { responses } from '../contract/responses.js'
+import { AnnalsError } from '../errors.js'
+import { logReadBytes } from '../http/admission/request_memory.js'
+import { answer } from '../http/answer/answer.js'
+import type { AppServer } from '../http/app_server.js'
+import { Cursors } from '../http/request/cursor.js'
+import { parseFilter } from '../http/request/json_parameters.js'
+import { timeInUtc } from '../http/request/time.js'
+import type { AppParts } from '../http/service_context.js'
+import { matchesOnThread } from '../http/work_thread/search_work.js'
+import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import type { Finding, FoundEntry, FoundPlace, Search } from './find_entries.js'
+import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } from './search.js'
+import { FoundPage, SearchQuery } from './search_schema.js'
+import { readSearchState } from './search_state.js'
+
+/** Entries of all sessions, by what is said in them. */
+export function searchRoutes(app: AppServer, { thread, changes }: AppParts): void {
+  app.get(
+    '/search',
+    {
+      schema: {
+        operationId: 'search',
+        summary: 'Search the entries of all sessions',
+        description:
+          "Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data: of each entry the first 64 KiB of text. Entries that were retracted or deleted are not found. An entry is found a second or two after it was stored. Search is off until the project's operator switches it on.",
+        tags: ['Search'],
+        querystring: SearchQuery,
+        response: responses({
+          description: 'A page of entries.',
+          data: FoundPage,
+          errors: ['invalid_cursor', 'search_off'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const search = searchOf(request.project_id, request.query)
+      const { order = 'newest', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+      const { terms: _read, ...filters } = search
+      const cursors = new Cursors('search', order, request.query.q, JSON.stringify(filters))
+      const place = cursor === undefined ? undefined : JSON.parse(cursors.read(cursor))
+      const { database, project_id } = request
+      const state = await readSearchState(database, project_id, search.user)
+      // It may have been switched on a moment ago, through another process.
+      if (state.indexing) changes.touched(project_id)
+      await request.memory.hold(logReadBytes(request))
+      const finding: Finding = { database, search, state, limit, matchesOf: matchesOnThread(thread) }
+      const page: Page<FoundPlace | RankedPlace> =
+        order === 'newest' ? await findNewest(finding, place) : await findRelevant(finding, place)
+      const { indexed_through, indexing } = state
+      const next_cursor = page.next ? cursors.write(JSON.stringify(placeOf(page.next))) : ''
+      const has_more = next_cursor !== ''
+      const items = page.items.map(foundItem)
+      return answer(reply, JSON.stringify({ items, has_more, next_cursor, indexed_through, indexing }))
+    },
+  )
+}
+
+function searchOf(project_id: string, query: SearchQuery): Search {
+  const { q, user, session_id, kind, type, role, from, to } = query
+  return {
+    project_id,
+    terms: termsOf(q),
+    user,
+    configs: parseFilter('filter_by_configs', query.filter_by_configs),
+    session_id,
+    kind,
+    type,
+    role,
+    from: from === undefined ? undefined : timeInUtc('Query parameter from', from),
+    to: to === undefined ? undefined : timeInUtc('Query parameter to', to),
+  }
+}
+
+function termsOf(q: string): SearchTerm[] {
+  try {
+    return parseSearchQuery(q)
+  } catch (error) {
+    if (!(error instanceof InvalidQuery)) throw error
+    throw new AnnalsError('invalid_request', `Query parameter q ${error.message}.`)
+  }
+}
+
+/** A place without what else an entry has. */
+function placeOf(place: FoundPlace | RankedPlace): FoundPlace | RankedPlace {
+  if ('newest' in place) return { ...place, newest: placeOf(place.newest) as FoundPlace }
+  const { created_at, session_id, seq } = place
+  return { created_at, session_id, seq }
+}
+
+function foundItem({ session_id, seq, kind, type, role, created_at, snippet }: FoundEntry): object {
+  return {
+    session_id,
+    seq,
+    kind,
+    ...(type !== null && { type }),
+    ...(role !== null && { role }),
+    created_at,
+    snippet,
+  }
+}

@@ -1,0 +1,105 @@
+import Type, { type Static } from '#typebox'
+import { Nullable, pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from '../contract/schema.js'
+import { EVENT_TYPE_LENGTH_MAX, SEARCH_QUERY_LENGTH_MAX } from '../limits.js'
+import { EventType, Seq } from '../log/event_schema.js'
+
+const { time_desc: _newest_first, ...PAGE } = pageQuery()
+
+const ONLY = {
+  user: Type.Optional(UserIdentifier),
+  filter_by_configs: Type.Optional(
+    Type.String({
+      contentMediaType: 'application/json',
+      description:
+        'A JSON object, URL-encoded. Only entries of sessions whose `configs` contain it, as in the list of sessions.',
+      examples: ['{"agent":"gpt-4o"}'],
+    }),
+  ),
+  session_id: Type.Optional(Uuid('Only entries of this session.')),
+  kind: Type.Optional(
+    Type.Union([Type.Literal('message'), Type.Literal('event')], {
+      description: 'Only entries of this kind.',
+    }),
+  ),
+  type: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: EVENT_TYPE_LENGTH_MAX,
+      description: 'Only events of this type.',
+      examples: ['tool_call'],
+    }),
+  ),
+  role: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'Only messages with this role.',
+      examples: ['assistant'],
+    }),
+  ),
+  from: Type.Optional(Timestamp('Only entries that were stored at this time or later.')),
+  to: Type.Optional(Timestamp('Only entries that were stored at this time or earlier.')),
+}
+
+export const SearchQuery = Strict({
+  q: Type.String({
+    maxLength: SEARCH_QUERY_LENGTH_MAX,
+    description:
+      'What an entry must have: `words`, `"words in this order"`, `-without`, `begin*`; up to 32 words. Case does not matter. What has signs in it, such as `get_user`, is looked for as if it stood in quotes.',
+    examples: ['refund -paid'],
+  }),
+  ...ONLY,
+  order: Type.Optional(
+    Type.Union([Type.Literal('newest'), Type.Literal('relevance')], {
+      default: 'newest',
+      description: 'The newest entries first; or, of the newest 200 that match, those first that match best.',
+    }),
+  ),
+  ...PAGE,
+})
+export type SearchQuery = Static<typeof SearchQuery>
+
+export const FoundEntry = Type.Object(
+  {
+    session_id: Uuid('The session whose log has the entry.'),
+    seq: Seq,
+    kind: Type.Union([Type.Literal('message'), Type.Literal('event')]),
+    type: Type.Optional(EventType),
+    role: Type.Optional(Type.String({ description: 'Of a message: who says it.', examples: ['assistant'] })),
+    created_at: Timestamp('When it was stored.'),
+    snippet: Type.Object({
+      text: Type.String({
+        description: "Up to 200 characters of the entry's text, around what was found.",
+        examples: ['…your refund failed, because the card has expired'],
+      }),
+      hits: Type.Array(Type.Array(Type.Integer({ minimum: 0 }), { minItems: 2, maxItems: 2 }), {
+        description: 'Where in it what was looked for begins and ends, in UTF-16 code units.',
+        examples: [[[6, 12]]],
+      }),
+    }),
+  },
+  { $id: 'FoundEntry' },
+)
+
+export const FoundPage = Type.Object({
+  items: Type.Array(Type.Ref('FoundEntry')),
+  has_more: Type.Boolean({
+    description:
+      'Whether another page follows. Where little is found, a page may be short, or empty, though more follows.',
+  }),
+  next_cursor: Type.String({ description: 'The `cursor` of the next page; empty on the last page.' }),
+  indexed_through: Nullable(
+    Timestamp(
+      'Everything that was stored before this time is found; null while what was there is being indexed.',
+    ),
+  ),
+  indexing: Nullable(
+    Type.Object(
+      {
+        sessions_done: Type.Integer({ minimum: 0 }),
+        sessions: Type.Integer({ minimum: 0 }),
+      },
+      { description: 'How far it is with that; null when it is done.' },
+    ),
+  ),
+})

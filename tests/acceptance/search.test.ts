@@ -1,0 +1,225 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
+import type { Query } from '../harness/http_client.ts'
+import { type Found, placeOf, placesOf, search, switchSearch, untilIndexed } from '../harness/search.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
+import { queryRows } from '../harness/sql.ts'
+import { walkPages } from '../harness/walk_pages.ts'
+
+/* Search across sessions, through two nodes. */
+
+const service = useSharedService()
+const admin = () => service.adminClient()
+let project: Project
+/** Of the same project, at two nodes. */
+let api: ApiClient
+let other: ApiClient
+
+beforeEach(async () => {
+  project = await service.newProject()
+  api = await service.newClient({ token: project.token })
+  other = await service.newClient({ token: project.token, node: service.secondNode })
+})
+
+const newSession = async (body: unknown = {}) => expectOk(await api.createSession(body), 201).id
+const note = async (session: string, text: string, type = 'note') => {
+  const { seq } = expectOk(await api.appendEvent(session, { type, data: { text } }))
+  return `${session} ${seq}`
+}
+const say = async (session: string, role: string, content: string) => {
+  const body = { format: 'openai', blob: { role, content } }
+  const { seq } = expectOk(
+    await api.request<{ seq: number }>('POST', `/api/v1/session/${session}/messages`, { body }),
+    201,
+  )
+  return `${session} ${seq}`
+}
+const on = () => switchSearch(admin(), project.id, true)
+const found = (q: string, query: Query = {}) => placesOf(api, q, query)
+const walk = (q: string, query: Query = {}) =>
+  walkPages<Found>((cursor) => search(api, q, { ...query, cursor }))
+const indexRows = async () =>
+  Number(
+    (
+      await queryRows(service.databaseUrl, 'SELECT count(*) FROM search_entries WHERE project_id = $1', [
+        project.id,
+      ])
+    )[0]!.count,
+  )
+
+describe('search', () => {
+  it('finds what was there before it was switched on, and what is stored after, at either node', async () => {
+    const session = await newSession()
+    const first = await say(session, 'user', 'Where is my refund?')
+    await on()
+    await untilIndexed(api)
+    expect(await found('refund')).toEqual([first])
+    const second = await note(session, 'Refund was paid')
+    await untilIndexed(other)
+    expect(await placesOf(other, 'refund')).toEqual([second, first])
+    const { items } = expectOk(await search(api, 'REFUND -paid'))
+    expect(items).toMatchObject([
+      { kind: 'message', role: 'user', snippet: { text: 'Where is my refund?', hits: [[12, 18]] } },
+    ])
+    expect(items[0]).not.toHaveProperty('type')
+  })
+
+  it('finds a word, a phrase, a prefix and writing without spaces, in messages and tools alike', async () => {
+    await on()
+    const session = await newSession()
+    const call = {
+      id: 'c1',
+      type: 'function',
+      function: { name: 'get_seat_map', arguments: '{"flight":"HAT083"}' },
+    }
+    const body = { format: 'openai', blob: { role: 'assistant', content: null, tool_calls: [call] } }
+    const { seq } = expectOk(
+      await api.request<{ seq: number }>('POST', `/api/v1/session/${session}/messages`, { body }),
+      201,
+    )
+    const called = `${session} ${seq}`
+    const japanese = await note(session, '東京都庁に行く')
+    const english = await note(session, 'the map of the seat')
+    await untilIndexed(api)
+    for (const q of ['get_seat_map', 'HAT083', '"seat map"', 'get_se*'])
+      expect(await found(q), q).toEqual([called])
+    for (const q of ['東京', '京都', '都庁に', '行*']) expect(await found(q), q).toEqual([japanese])
+    expect(await found('seat map')).toEqual([english, called])
+    expect(await found('seat -"seat map"')).toEqual([english])
+    expect(await found('"map seat"')).toEqual([])
+  })
+
+  it('is narrowed by user, configs, session, kind, type, role and time, alone and together', async () => {
+    await on()
+    const [ada, bob] = [
+      await newSession({ user: 'ada', configs: { a: 1 } }),
+      await newSession({ user: 'bob', configs: { a: 1, b: 2 } }),
+    ]
+    const nobody = await newSession()
+    const places = {
+      ada_event: await note(ada, 'refund', 'x'),
+      ada_user: await say(ada, 'user', 'refund'),
+      bob_assistant: await say(bob, 'assistant', 'refund'),
+      bob_event: await note(bob, 'refund', 'y'),
+      nobody_event: await note(nobody, 'refund', 'x'),
+    }
+    await untilIndexed(api)
+    const timeOf = async (place: string) =>
+      expectOk(await search(api, 'refund')).items.find((item) => placeOf(item) === place)!.created_at
+    const cases: Array<[Query, Array<keyof typeof places>]> = [
+      [{ user: 'ada' }, ['ada_user', 'ada_event']],
+      [{ user: 'eve' }, []],
+      [{ filter_by_configs: '{"a":1}' }, ['bob_event', 'bob_assistant', 'ada_user', 'ada_event']],
+      [{ filter_by_configs: '{"b":2}' }, ['bob_event', 'bob_assistant']],
+      [{ filter_by_configs: '{"b":3}' }, []],
+      [{ filter_by_configs: '{}', session_id: ada }, ['ada_user', 'ada_event']],
+      [{ filter_by_configs: '{"a":1}', session_id: nobody }, []],
+      [{ session_id: NOBODYS_ID }, []],
+      [{ kind: 'message' }, ['bob_assistant', 'ada_user']],
+      [{ kind: 'event' }, ['nobody_event', 'bob_event', 'ada_event']],
+      [{ type: 'x' }, ['nobody_event', 'ada_event']],
+      [{ type: 'x', user: 'ada', filter_by_configs: '{"a":1}' }, ['ada_event']],
+      [{ role: 'assistant' }, ['bob_assistant']],
+      [{ role: 'assistant', kind: 'event' }, []],
+      [{ from: await timeOf(places.bob_assistant) }, ['nobody_event', 'bob_event', 'bob_assistant']],
+      [{ to: await timeOf(places.bob_assistant) }, ['bob_assistant', 'ada_user', 'ada_event']],
+    ]
+    for (const [query, names] of cases)
+      expect(await found('refund', query), JSON.stringify(query)).toEqual(names.map((name) => places[name]))
+  })
+
+  it('shows each entry once in a walk, the newest first, and its cursor belongs to its query', async () => {
+    const session = await newSession()
+    const entries = Array.from({ length: 60 }, (_, n) => ({
+      kind: 'event',
+      type: 'note',
+      data: { text: `refund ${n}` },
+    }))
+    expectOk(await api.request('POST', `/api/v1/session/${session}/entries`, { body: { entries } }), 201)
+    const last = await note(await newSession(), 'another refund')
+    await on()
+    await untilIndexed(api)
+    const seqs = Array.from({ length: 60 }, (_, n) => `${session} ${60 - n}`)
+    for (const order of ['newest', 'relevance'])
+      for (const limit of [1, 7, 200]) {
+        const places = (await walk('refund', { limit, order })).map(placeOf)
+        if (order === 'newest') expect(places).toEqual([last, ...seqs])
+        else expect(places.toSorted()).toEqual([last, ...seqs].toSorted())
+      }
+    const { next_cursor: cursor } = expectOk(await search(api, 'refund', { limit: 7 }))
+    for (const query of [{ order: 'relevance' }, { kind: 'event' }, { session_id: session }])
+      expectError(await search(api, 'refund', { ...query, cursor }), 400, 'invalid_cursor')
+    expectError(await search(api, 'refunds', { cursor }), 400, 'invalid_cursor')
+    const stranger = await service.newProject()
+    await switchSearch(admin(), stranger.id, true)
+    const theirs = await service.newClient({ token: stranger.token })
+    expectError(await search(theirs, 'refund', { cursor }), 400, 'invalid_cursor')
+  })
+
+  it('by relevance begins with what is most about the words', async () => {
+    const session = await newSession()
+    const best = await note(session, 'refund refund refund')
+    const good = await note(session, 'a refund')
+    const poor = await note(session, `refund ${'and many other words '.repeat(100)}`)
+    await on()
+    await untilIndexed(api)
+    expect(await found('refund', { order: 'relevance' })).toEqual([best, good, poor])
+  })
+
+  it('does not find what was retracted, deleted or erased, from the answer on', async () => {
+    await on()
+    const [kept, gone, erased] = [await newSession(), await newSession(), await newSession({ user: 'ada' })]
+    const places = [
+      await note(kept, 'refund'),
+      await note(kept, 'refund'),
+      await note(gone, 'refund'),
+      await note(erased, 'refund'),
+    ]
+    await untilIndexed(api)
+    expect(await found('refund')).toEqual(places.toReversed())
+    expectOk(await api.request('POST', `/api/v1/session/${kept}/retractions`, { body: { last: 1 } }))
+    expect(await found('refund')).toEqual([places[3], places[2], places[0]])
+    expectOk(await api.deleteSession(gone))
+    expect(await found('refund')).toEqual([places[3], places[0]])
+    expectOk(await api.request('DELETE', '/api/v1/user/ada'))
+    expect(await found('refund')).toEqual([places[0]])
+    // The log of `kept` has its retraction as well.
+    await vi.waitFor(async () => expect(await indexRows()).toBe(3), { timeout: 20_000 })
+  })
+
+  it('finds the entries of forks, and those of a log that is longer than one piece of work', async () => {
+    const session = await newSession()
+    const entries = Array.from({ length: 900 }, (_, n) => ({
+      kind: 'event',
+      type: 'note',
+      data: { text: `n${n}` },
+    }))
+    expectOk(await api.request('POST', `/api/v1/session/${session}/entries`, { body: { entries } }), 201)
+    await on()
+    const { new_session_id: fork } = expectOk(
+      await api.request<{ new_session_id: string }>('POST', `/api/v1/session/${session}/copy`, {
+        body: { up_to_seq: 10 },
+      }),
+    )
+    await untilIndexed(api)
+    expect((await found('n7')).toSorted()).toEqual([`${session} 8`, `${fork} 8`].toSorted())
+    expect(await found('n899')).toEqual([`${session} 900`])
+    expect(await indexRows()).toBe(910)
+  })
+
+  it('switched off deletes the index, and switched on again finds everything', async () => {
+    const session = await newSession()
+    const place = await note(session, 'refund')
+    await on()
+    await untilIndexed(api)
+    await switchSearch(admin(), project.id, false)
+    expectError(await search(other, 'refund'), 409, 'search_off')
+    await switchSearch(admin(), project.id, true)
+    await switchSearch(admin(), project.id, null)
+    await vi.waitFor(async () => expect(await indexRows()).toBe(0), { timeout: 30_000, interval: 100 })
+    await on()
+    await untilIndexed(api)
+    expect(await found('refund')).toEqual([place])
+  })
+})

@@ -1,0 +1,56 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
+import type { Query } from '../harness/http_client.ts'
+import { search, switchSearch } from '../harness/search.ts'
+import { useSharedService } from '../harness/service.ts'
+
+/* Searches that are refused, or find nothing. */
+
+const service = useSharedService()
+let api: ApiClient
+let switchOn: () => Promise<void>
+
+beforeEach(async () => {
+  const project = await service.newProject()
+  api = await service.newClient({ token: project.token })
+  switchOn = () => switchSearch(service.adminClient(), project.id, true)
+})
+
+describe('search', () => {
+  it('is refused until it is switched on, and says how that is done', async () => {
+    expectError(await search(api, 'refund'), 409, 'search_off', 'annals project set', '--search on')
+  })
+
+  it('of a project without any session is empty', async () => {
+    await switchOn()
+    const { items, has_more, next_cursor } = expectOk(
+      await search(api, 'refund', { filter_by_configs: '{"a":1}' }),
+    )
+    expect({ items, has_more, next_cursor }).toEqual({ items: [], has_more: false, next_cursor: '' })
+  })
+
+  it.each<[Query, string]>([
+    [{ q: '' }, 'q'],
+    [{ q: '-paid' }, 'q'],
+    [{ q: 'a '.repeat(33) }, '32 words'],
+    [{ q: 'x'.repeat(1025) }, 'q'],
+    [{ q: undefined }, 'q'],
+    [{ from: 'yesterday' }, 'from'],
+    [{ to: '0000-01-01T00:00:00Z' }, 'to'],
+    [{ kind: 'both' }, 'kind'],
+    [{ order: 'oldest' }, 'order'],
+    [{ limit: 201 }, 'limit'],
+    [{ session_id: 'x' }, 'session_id'],
+    [{ filter_by_configs: '[]' }, 'filter_by_configs'],
+    [{ time_desc: 'true' }, 'time_desc'],
+    [{ type: '' }, 'type'],
+  ])('refuses %j', async (query, word) => {
+    expectError(
+      await api.request('GET', '/api/v1/search', { query: { q: 'x', ...query } }),
+      400,
+      'invalid_request',
+      word,
+    )
+  })
+})
