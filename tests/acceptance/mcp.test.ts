@@ -156,6 +156,24 @@ it('a session is read in bounded answers that together have every entry once, ho
   ])
 })
 
+it('what was learnt is given for a task, and statement by statement', async () => {
+  const api = await service.newClient({ token: project.token })
+  const space = expectOk(await api.createLearningSpace({ meta: { topic: 'refunds' } }), 201)
+  const text = 'Check the card before a refund.'
+  const path = `/api/v1/learning_spaces/${space.id}/statements`
+  expectOk(await api.request('POST', path, { body: { text } }), 201)
+  const { value } = await connectMcp(service.node.url, project.token)
+  const { learning_spaces } = await value<{ learning_spaces: unknown[] }>('list_learning_spaces', {})
+  expect(learning_spaces).toContainEqual(
+    expect.objectContaining({ id: space.id, meta: { topic: 'refunds' } }),
+  )
+  const asked = { learning_space_id: space.id }
+  const context = await value<{ text: string; ids: string[] }>('get_context', { ...asked, q: 'a refund' })
+  expect(context.text).toContain(text)
+  const { statements } = await value<{ statements: unknown[] }>('find_statements', asked)
+  expect(statements).toMatchObject([{ id: context.ids[0], text, state: 'active' }])
+})
+
 it('an event is appended once, however often it is called with one key, and on the seq that was seen', async () => {
   const api = await service.newClient({ token: project.token })
   const own = await newSessionLog(api)
