@@ -61,7 +61,7 @@ export class LearningSpaces {
     )
   }
 
-  /** Has a space learn from a session, also from what is appended later. `now`: the model takes its turn at once. */
+  /** Has a space learn from a session, also from what is appended later. `now` is for a model: rules never wait. */
   learn(
     learning_space_id: string,
     session_id: string,
@@ -92,7 +92,7 @@ export class LearningSpaces {
   /** What a space has learnt, each statement with the entries that it cites. */
   statements(
     learning_space_id: string,
-    query: StatementsQuery = {} as StatementsQuery,
+    query: StatementsQuery = {},
     options?: CallOptions,
   ): List<Statement> {
     return new List((cursor) =>
@@ -126,7 +126,7 @@ export class LearningSpaces {
   /** The active statements that fit the words of a task, rendered for a prompt. */
   context(
     learning_space_id: string,
-    query: SpaceContextQuery = {} as SpaceContextQuery,
+    query: SpaceContextQuery = {},
     options?: CallOptions,
   ): Promise<SpaceContext> {
     return this.#of('GET', learning_space_id, ['context'], { query }, options)

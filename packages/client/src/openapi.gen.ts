@@ -1228,7 +1228,7 @@ export interface components {
             updated_at: string;
         };
         SpacePolicy: {
-            /** @description `suggest`: every statement waits for a person. `auto`: what a model proposes becomes active by itself if it passes all checks. `off`: nothing is learnt. */
+            /** @description `suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too. */
             mode: "off" | "suggest" | "auto";
             /**
              * @description Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash.
@@ -1240,7 +1240,7 @@ export interface components {
              * @example /reward
              */
             group?: string;
-            /** @description Most tokens of the model that the space may use in 24 hours. */
+            /** @description Most tokens of a model that the space may use in 24 hours. This version asks no model. */
             max_tokens_per_day?: number;
         };
         SkillVersion: {
@@ -1284,7 +1284,7 @@ export interface components {
              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
              */
             session_id: string;
-            /** @description `pending`: rules have not read it to its end. `queued`: it waits for the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is, too. */
+            /** @description `pending`: rules have not read it to its end. `completed`: they have; what is appended later is read, too. The others are for a model, and this version asks none. */
             status: "pending" | "distilling" | "queued" | "skill_writing" | "completed" | "failed";
             error: string | null;
             /** @description Up to where the log was read by rules. */
@@ -6722,7 +6722,7 @@ export interface operations {
                      * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                      */
                     session_id: string;
-                    /** @description true: the model takes its turn at once, without waiting for an outcome or until the session was quiet for 10 minutes. */
+                    /** @description For a model, which takes its turn at once then. This version asks none, and rules never wait. */
                     now?: boolean;
                 };
             };
@@ -7267,7 +7267,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description `suggest`: every statement waits for a person. `auto`: what a model proposes becomes active by itself if it passes all checks. `off`: nothing is learnt. */
+                    /** @description `suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too. */
                     mode: "off" | "suggest" | "auto";
                     /**
                      * @description Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash.
@@ -7279,7 +7279,7 @@ export interface operations {
                      * @example /reward
                      */
                     group?: string;
-                    /** @description Most tokens of the model that the space may use in 24 hours. */
+                    /** @description Most tokens of a model that the space may use in 24 hours. This version asks no model. */
                     max_tokens_per_day?: number;
                 };
             };

@@ -323,13 +323,13 @@ class NewSession(TypedDict):
 
 class NewSpacePolicy(TypedDict):
     mode: Literal["off", "suggest", "auto"]
-    """`suggest`: every statement waits for a person. `auto`: what a model proposes becomes active by itself if it passes all checks. `off`: nothing is learnt."""
+    """`suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too."""
     reward: NotRequired[str]
     """Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash."""
     group: NotRequired[str]
     """Where a session's configs have the task, by which runs are compared: names of keys, each after a slash."""
     max_tokens_per_day: NotRequired[int]
-    """Most tokens of the model that the space may use in 24 hours."""
+    """Most tokens of a model that the space may use in 24 hours. This version asks no model."""
 
 
 class NewStatement(TypedDict):
@@ -516,13 +516,13 @@ class SpaceHistoryQuery(TypedDict):
 
 class SpacePolicy(TypedDict):
     mode: Literal["off", "suggest", "auto"]
-    """`suggest`: every statement waits for a person. `auto`: what a model proposes becomes active by itself if it passes all checks. `off`: nothing is learnt."""
+    """`suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too."""
     reward: NotRequired[str]
     """Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash."""
     group: NotRequired[str]
     """Where a session's configs have the task, by which runs are compared: names of keys, each after a slash."""
     max_tokens_per_day: NotRequired[int]
-    """Most tokens of the model that the space may use in 24 hours."""
+    """Most tokens of a model that the space may use in 24 hours. This version asks no model."""
 
 
 class SpaceSession(TypedDict):
@@ -533,7 +533,7 @@ class SpaceSession(TypedDict):
     session_id: str
     """The session that it learns from."""
     status: Literal["pending", "distilling", "queued", "skill_writing", "completed", "failed"]
-    """`pending`: rules have not read it to its end. `queued`: it waits for the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is, too."""
+    """`pending`: rules have not read it to its end. `completed`: they have; what is appended later is read, too. The others are for a model, and this version asks none."""
     error: str | None
     learnt_seq: int
     """Up to where the log was read by rules."""

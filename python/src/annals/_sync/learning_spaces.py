@@ -55,7 +55,7 @@ class LearningSpaces:
         self._transport.call(Call("DELETE", path, done_when="learning_space_not_found"))
 
     def learn(self, learning_space_id: str, session_id: str, *, now: bool = False) -> SpaceSession:
-        """Has a space learn from a session, also from what is appended later. `now`: without waiting for its turn."""
+        """Has a space learn from a session, also from what is appended later. `now` is for a model."""
         body = {"session_id": session_id, "now": True} if now else {"session_id": session_id}
         return self._transport.call(Call("POST", _path(learning_space_id, "learn"), body=body))
 

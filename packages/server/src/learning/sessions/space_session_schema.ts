@@ -13,10 +13,10 @@ export const SpaceSession = Type.Object(
       ),
       {
         description:
-          '`pending`: rules have not read it to its end. `queued`: it waits for the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is, too.',
+          '`pending`: rules have not read it to its end. `completed`: they have; what is appended later is read, too. The others are for a model, and this version asks none.',
       },
     ),
-    error: Nullable(Type.String({ description: 'Why the model has not done its part, if it has not.' })),
+    error: Nullable(Type.String({ description: 'Why learning from it failed, if it did.' })),
     learnt_seq: Type.Integer({ minimum: 0, description: 'Up to where the log was read by rules.' }),
     created_at: Timestamp('When the session was given to the space.'),
     updated_at: Timestamp('When this record last changed.'),
@@ -29,7 +29,7 @@ export const LearnBody = Strict({
   now: Type.Optional(
     Type.Boolean({
       description:
-        'true: the model takes its turn at once, without waiting for an outcome or until the session was quiet for 10 minutes.',
+        'For a model, which takes its turn at once then. This version asks none, and rules never wait.',
     }),
   ),
 })
@@ -57,7 +57,7 @@ export const SpacePolicy = Type.Object(
       MODES.map((mode) => Type.Literal(mode)),
       {
         description:
-          '`suggest`: every statement waits for a person. `auto`: what a model proposes becomes active by itself if it passes all checks. `off`: nothing is learnt.',
+          '`suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too.',
       },
     ),
     reward: Path('the reward, a number from 0 (failure) to 1 (success)'),
@@ -66,7 +66,7 @@ export const SpacePolicy = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: 1_000_000_000,
-        description: 'Most tokens of the model that the space may use in 24 hours.',
+        description: 'Most tokens of a model that the space may use in 24 hours. This version asks no model.',
       }),
     ),
   },

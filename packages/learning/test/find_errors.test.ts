@@ -1,0 +1,128 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { LogEntry } from '@annals/messages/session'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { errorTemplate, findErrors } from '../src/index.js'
+
+/** Runs of a real agent, one JSON object a line, in OpenAI's format. They are not in this repository. */
+const ROOT = new URL('../../../', import.meta.url)
+const RUNS = fileURLToPath(new URL(process.env.ANNALS_RUNS ?? '../shared/data/airline-runs.jsonl', ROOT))
+
+interface Run {
+  configs: { task_id: number }
+  messages: object[]
+}
+
+function logOf(messages: object[]): LogEntry[] {
+  return messages.map((blob, index) => ({
+    kind: 'message',
+    seq: index + 1,
+    created_at: '2026-01-01T00:00:00.000000Z',
+    id: `m${index}`,
+    parent_id: null,
+    role: 'user',
+    format: 'openai',
+    blob,
+  }))
+}
+
+const called = (id: string, name: string, given: object) => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id, type: 'function', function: { name, arguments: JSON.stringify(given) } }],
+})
+const answered = (tool_call_id: string, content: string) => ({ role: 'tool', tool_call_id, content })
+
+describe('the template of an error', () => {
+  it.each([
+    ['Error: total is 375, but paid 299', 'total is …, but paid …'],
+    ["KeyError: 'omar' is not a user", 'KeyError: … is not a user'],
+    ['Error: the seat of a@b.example is taken', 'the seat of … is taken'],
+    ["It can't be done, and doesn't work", "It can't be done, and doesn't work"],
+    ['{"error":{"message":"no such file /a/b.txt"}}', 'no such file …'],
+    ['\n\nError: 42', ''],
+    ['', ''],
+  ])('of %j is %j', (error, template) => {
+    expect(errorTemplate(error)).toBe(template)
+  })
+
+  it('has no word with a digit in it, whatever the error', () => {
+    fc.assert(fc.property(fc.string(), (text) => !/\d/.test(errorTemplate(text))))
+  })
+})
+
+describe('errors found in a log', () => {
+  const log = logOf([
+    called('a', 'pay', { card: 'c1', amount: 3 }),
+    answered('a', 'Error: paid 3 of 12'),
+    called('b', 'pay', { card: 'c1', amount: 12 }),
+    answered('b', '{"ok":true}'),
+    called('c', 'pay', { card: 'c2', amount: 1 }),
+    answered('c', 'Error: paid 1 of 9'),
+  ])
+
+  it('name what the next successful call of the tool did otherwise, and cite both', () => {
+    const { errors, tools } = findErrors(log)
+    expect(tools).toEqual({ pay: 3 })
+    expect(errors).toMatchObject([
+      {
+        tool: 'pay',
+        is_repaired: true,
+        text: '`pay` answered “paid … of …”. The next call succeeded with another `amount`.',
+        cites: [
+          { seq: 2, quote: 'Error: paid 3 of 12' },
+          { seq: 3, quote: '"amount":12}' },
+        ],
+      },
+    ])
+  })
+
+  it('are those behind what was read before, with calls that were made before', () => {
+    expect(findErrors(log, 6)).toEqual({ errors: [], tools: {}, outcome: undefined })
+    expect(findErrors(log, 5).errors).toMatchObject([{ is_repaired: false, cites: [{ seq: 6 }] }])
+  })
+
+  it('say what the newest outcome is', () => {
+    const event = (seq: number, reward: number): LogEntry => ({
+      kind: 'event',
+      seq,
+      created_at: '2026-01-01T00:00:00.000000Z',
+      type: 'outcome',
+      data: { reward },
+    })
+    expect(findErrors([event(1, 0), event(2, 1)]).outcome).toEqual({ reward: 1 })
+  })
+})
+
+describe.skipIf(!existsSync(RUNS))('150 recorded runs (skipped unless ANNALS_RUNS names a file)', () => {
+  it('have six errors that recur in two tasks or more, each found in all of its sessions', () => {
+    const runs = readFileSync(RUNS, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Run)
+    const found = new Map<string, { sessions: number; tasks: Set<number> }>()
+    for (const { configs, messages } of runs) {
+      for (const { key, cites } of findErrors(logOf(messages)).errors) {
+        const { sessions, tasks } = found.get(key) ?? { sessions: 0, tasks: new Set() }
+        found.set(key, { sessions: sessions + 1, tasks: tasks.add(configs.task_id) })
+        for (const { seq, quote } of cites) {
+          const text = JSON.stringify(messages[seq - 1])
+          const escaped = JSON.stringify(quote).slice(1, -1)
+          expect([escaped, JSON.stringify(escaped).slice(1, -1)].some((form) => text.includes(form))).toBe(
+            true,
+          )
+        }
+      }
+    }
+    const recurring = [...found].filter(([, { tasks }]) => tasks.size >= 2)
+    expect(Object.fromEntries(recurring.map(([key, { sessions }]) => [key, sessions]))).toEqual({
+      'book_reservation\npayment amount does not add up, total price is …, but paid …': 10,
+      'update_reservation_flights\nnot enough seats on flight …': 5,
+      'update_reservation_flights\npayment method not found': 4,
+      'update_reservation_flights\ngift card balance is not enough': 4,
+      'update_reservation_flights\nflight … not available on date …': 3,
+      'update_reservation_flights\ncertificate cannot be used to update reservation': 3,
+    })
+  })
+})
