@@ -5,7 +5,7 @@
  *
  *     node .ci/check_patterns.js [file or directory…]
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { check } from 'recheck'
@@ -97,8 +97,10 @@ function sourcesBelow(path) {
 }
 
 function sourcesOfPackages() {
-  const packages = join(ROOT, 'packages')
-  return readdirSync(packages).flatMap((name) => sourcesBelow(join(packages, name, 'src')))
+  const sources = ['packages', 'packages/adapters'].flatMap((parent) =>
+    readdirSync(join(ROOT, parent)).map((name) => join(ROOT, parent, name, 'src')),
+  )
+  return sources.filter((path) => existsSync(path)).flatMap(sourcesBelow)
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

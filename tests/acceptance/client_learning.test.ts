@@ -1,5 +1,5 @@
-import { Annals } from '../../packages/client/dist/index.js'
 import { describe, expect, it, vi } from 'vitest'
+import { Annals } from '../../packages/client/dist/index.js'
 import { useSharedService } from '../harness/service.ts'
 
 const service = useSharedService()

@@ -90,11 +90,7 @@ export class LearningSpaces {
   }
 
   /** What a space has learnt, each statement with the entries that it cites. */
-  statements(
-    learning_space_id: string,
-    query: StatementsQuery = {},
-    options?: CallOptions,
-  ): List<Statement> {
+  statements(learning_space_id: string, query: StatementsQuery = {}, options?: CallOptions): List<Statement> {
     return new List((cursor) =>
       this.#of(
         'GET',

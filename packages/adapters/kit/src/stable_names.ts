@@ -11,6 +11,7 @@ export function stableId(...names: string[]): string {
   const bytes = createHash('sha1').update(NAMESPACE).update(JSON.stringify(names)).digest().subarray(0, 16)
   bytes[6] = (bytes[6]! & 0x0f) | 0x50
   bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  // recheck: 32 digits.
   return bytes.toString('hex').replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5')
 }
 

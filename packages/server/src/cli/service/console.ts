@@ -23,6 +23,7 @@ export function consoleCommand(): Command {
         const { id } = await findNamedProject(database, options.project)
         return createSignInCode(database, id)
       })
+      // recheck: it is what the operator typed.
       const address = (options.url ?? addressHere(process.env)).replace(/\/+$/, '')
       process.stdout.write(`${address}/console#code=${code}\n`)
     })
