@@ -20,7 +20,13 @@ called Bash {"command":"npm test"}
 it returned: 2 tests failed
 `
 
+const TWO_RUNNERS = `10 events of user
+10 events of support
+shared state: {"app:asked_by_north":5,"app:asked_by_south":5}
+`
+
 it.each([
+  ['adk_two_runners.ts', TWO_RUNNERS],
   ['claude_import.ts', CLAUDE_IMPORT],
   ['langgraph_resume.ts', LANGGRAPH_RESUME],
   ['mcp_failure.ts', 'book_seat {"seat":"14C"} returned: Error: seat 14C is taken\n'],

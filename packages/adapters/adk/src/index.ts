@@ -1,0 +1,1 @@
+export { AnnalsSessionService, type AnnalsSessionServiceOptions } from './annals_session_service.js'
