@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { expectOk } from '../harness/expectations.ts'
 import { connectMcp, PROTOCOLS, TRANSPORTS } from '../harness/mcp_client.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
@@ -154,6 +154,21 @@ it('a session is read in bounded answers that together have every entry once, ho
   expect(entries[120]!.blocks).toMatchObject([
     { text: expect.stringMatching(/^x+… \[200000 characters in all\]$/) },
   ])
+})
+
+it('a search that is off says so, and one that is on finds entries by their words', async () => {
+  const { id, token } = await service.newProject()
+  const { call, value } = await connectMcp(service.node.url, token)
+  const off = await call('search', { q: 'umbrella' })
+  expect(off).toMatchObject({ refused: true, text: expect.stringMatching(/^search_off: /) })
+  const body = { search: true }
+  expectOk(await service.adminClient().request('PATCH', `/admin/v1/projects/${id}`, { body }))
+  const own = await newSessionLog(await service.newClient({ token }))
+  expectOk(await own.addEvent('note', { text: 'a lost umbrella' }))
+  await vi.waitFor(async () => {
+    const { found } = await value<{ found: unknown[] }>('search', { q: 'umbrella' })
+    expect(found).toMatchObject([{ session_id: own.id, seq: 1, text: expect.stringContaining('umbrella') }])
+  }, 20_000)
 })
 
 it('what was learnt is given for a task, and statement by statement', async () => {
