@@ -117,14 +117,14 @@ describe('an export that is imported elsewhere', () => {
     const { path } = await annals.export(source.name)
     const target = await service.newProject()
     expect(await annals.import(path, target.name, '--dry-run')).toBe(
-      'Would import 3 users, 20 learning spaces, 4 sessions, 90 entries.\nThere already: 0 users, 0 learning spaces, 0 sessions, 0 entries.',
+      'Would import 3 users, 0 blobs, 20 learning spaces, 4 sessions, 90 entries, 0 blob references.\nThere already: 0 users, 0 blobs, 0 learning spaces, 0 sessions, 0 entries, 0 blob references.',
     )
     expect((await annals.export(target.name)).body).toEqual([])
     expect(await annals.import(path, target.name)).toContain(
-      'Imported 3 users, 20 learning spaces, 4 sessions, 90',
+      'Imported 3 users, 0 blobs, 20 learning spaces, 4 sessions, 90',
     )
     const again =
-      'import 0 users, 0 learning spaces, 0 sessions, 0 entries.\nThere already: 3 users, 20 learning'
+      'import 0 users, 0 blobs, 0 learning spaces, 0 sessions, 0 entries, 0 blob references.\nThere already: 3 users, 0 blobs, 20 learning'
     expect(await annals.import(path, target.name, '--dry-run')).toContain(`Would ${again}`)
     expect(await annals.import(path, target.name)).toContain(again.replace('import', 'Imported'))
   })

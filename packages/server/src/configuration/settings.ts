@@ -84,7 +84,7 @@ export const SETTINGS = {
     unit: 'bytes',
     default: 26_214_400,
     min: 1_024,
-    max: 1_073_741_824,
+    max: 536_870_912,
   },
   headers_ms_max: {
     variable: 'ANNALS_HEADERS_MS_MAX',

@@ -51,6 +51,8 @@ export interface Table {
   readonly order?: readonly string[]
   /** The column that lists are filtered by, where `list_terms` has terms of it. */
   readonly document?: string
+  /** Rows that a verification reads at once, where each is much to read. */
+  readonly verified_at_once?: number
   /** What must not be, beside a row whose owner does not exist. By the name of the check; the row is `t`. */
   readonly checks: Readonly<Record<string, Check>>
   readonly own?: OwnFunctions
@@ -130,6 +132,12 @@ export interface OwnFunctions {
   exported?: { line: string; columns: string; join: string }
   /** The lines of such a page, and of what belongs to its rows. */
   exportRows?(database: Queryable, project_id: string, rows: Row[]): AsyncGenerator<ExportPiece>
+  /** Lines behind all sessions, instead of the table's in their place; of one user or session, what these refer to. */
+  exportBehind?(
+    database: Queryable,
+    project_id: string,
+    scope: { user?: string | undefined; session_id?: string | undefined },
+  ): AsyncGenerator<ExportPiece>
   /** The kinds of lines beside the table's own, with their columns. */
   further_lines?: Readonly<
     Record<string, { columns: Readonly<Record<string, Column>>; key: readonly string[] }>

@@ -1,4 +1,4 @@
-import { BLOBS_MODULE } from '../blobs/module.js'
+import { BLOB_REFERENCES_MODULE, BLOBS_MODULE } from '../blobs/module.js'
 import type { Module } from '../http/module.js'
 import { LEARNING_MODULE } from '../learning/module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
@@ -15,6 +15,7 @@ export const MODULES: readonly Module[] = [
   LEARNING_MODULE,
   SESSIONS_MODULE,
   SEARCH_MODULE,
+  BLOB_REFERENCES_MODULE,
 ]
 
 /** The functions in the database that statements of these modules call. */

@@ -113,7 +113,17 @@ async function* walk(
   scope: ExportScope,
   all: readonly Table[],
 ): AsyncGenerator<ExportPiece> {
-  const tables = all.filter(({ exported }) => exported)
+  yield* walkOwned(database, scope, all)
+  for (const { own } of all) if (own?.exportBehind) yield* own.exportBehind(database, scope.project.id, scope)
+}
+
+/** The same but for what stands behind all sessions. */
+async function* walkOwned(
+  database: Queryable,
+  scope: ExportScope,
+  all: readonly Table[],
+): AsyncGenerator<ExportPiece> {
+  const tables = all.filter(({ exported, own }) => exported && !own?.exportBehind)
   const users = tables.find(({ kind }) => kind === 'user')!
   const source = { database, project_id: scope.project.id, tables }
   if (scope.session_id !== undefined) {

@@ -14,13 +14,14 @@ export async function* verifyRows(
   tables: readonly Table[],
 ): AsyncGenerator<CheckedPiece> {
   const statement = verifyPiece(table, tables)
+  const at_once = table.verified_at_once ?? ROWS_AT_ONCE
   for (let after: (string | null)[] = table.key.map(() => null); ; ) {
     const { counted, findings } = readFindings(
-      await database.query(statement, [project_id, ROWS_AT_ONCE, ...after]),
+      await database.query(statement, [project_id, at_once, ...after]),
     )
     const count = Number(counted.count)
     yield { rows: Number(counted.rows), counts: table.is_derived ? {} : { [table.name]: count }, findings }
-    if (count < ROWS_AT_ONCE) return
+    if (count < at_once) return
     after = JSON.parse(String(counted.last)) as string[]
   }
 }

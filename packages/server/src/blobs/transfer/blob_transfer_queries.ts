@@ -1,0 +1,102 @@
+import { jsonLine } from '../../lifecycle/columns.js'
+import { timestampText } from '../../lists/resource_json.js'
+import { planned } from '../../postgres/statement.js'
+
+const text = (column: string) => `'"' || ${column} || '"'`
+
+/** Whether a reference belongs to a session ($3), or to a session of a user ($2, an identifier); null: any. */
+const IN_SCOPE = `($3::uuid IS NULL OR r.owner_id = $3::uuid) AND ($2::text IS NULL OR EXISTS (
+  SELECT FROM sessions s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
+  WHERE s.project_id = $1 AND s.id = r.owner_id AND u.identifier = $2::text))`
+
+/**
+ * The next blob of an export. Row: id, chunks, line. Parameters: $1 project, $2 user's identifier or null, $3 session or
+ * null, $4 the id to begin behind, or null.
+ */
+export const EXPORT_BLOB = planned(
+  'export_blob',
+  `
+SELECT b.id, (SELECT count(*) FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = b.id) AS chunks,
+  ${jsonLine({ kind: `'"blob"'`, id: text('b.id'), sha256: text('b.sha256'), bytes: 'b.bytes', created_at: text(timestampText('b.created_at')) })} AS line
+FROM blobs b
+WHERE b.project_id = $1 AND b.sha256 IS NOT NULL AND ($4::uuid IS NULL OR b.id > $4::uuid)
+  AND (($2::text IS NULL AND $3::uuid IS NULL) OR EXISTS (
+    SELECT FROM blob_references r WHERE r.project_id = $1 AND r.sha256 = b.sha256 AND ${IN_SCOPE}))
+ORDER BY b.id LIMIT 1`,
+)
+
+/** Row: line. Parameters: $1 project, $2 id of the blob, $3 n. */
+export const EXPORT_CHUNK = planned(
+  'export_blob_chunk',
+  `
+SELECT ${jsonLine({ kind: `'"blob_chunk"'`, blob_id: text('c.blob_id'), n: 'c.n', data: text("translate(encode(c.data, 'base64'), E'\\n', '')") })} AS line
+FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = $2 AND c.n = $3`,
+)
+
+/**
+ * References of sessions, in order. Rows: owner_id, seq, sha256, line. Parameters: $1 project, $2 user's identifier or
+ * null, $3 session or null, $4 to $6 the row to begin behind, or nulls, $7 how many.
+ */
+export const EXPORT_REFERENCES = planned(
+  'export_blob_references',
+  `
+SELECT r.owner_id, r.seq, r.sha256,
+  ${jsonLine({ kind: `'"blob_reference"'`, owner_id: text('r.owner_id'), seq: 'r.seq', sha256: text('r.sha256') })} AS line
+FROM blob_references r
+WHERE r.project_id = $1 AND r.seq > 0 AND ($4::uuid IS NULL OR (r.owner_id, r.seq, r.sha256) > ($4::uuid, $5::bigint, $6::text))
+  AND ${IN_SCOPE}
+ORDER BY r.owner_id, r.seq, r.sha256 LIMIT $7`,
+)
+
+/** Parameters of these: $1 project, $2 lines as a JSON array. */
+export const RESTORE_BLOBS = {
+  /** Begins the uploads that chunks belong to. */
+  uploads: planned(
+    'restore_blob_uploads',
+    `
+INSERT INTO blobs AS b (project_id, id, bytes, created_at)
+SELECT DISTINCT $1::uuid, (l ->> 'blob_id')::uuid, 0, now() FROM jsonb_array_elements($2::jsonb) AS l
+ON CONFLICT DO NOTHING`,
+  ),
+  chunks: planned(
+    'restore_blob_chunks',
+    `
+INSERT INTO blob_chunks AS c (project_id, blob_id, n, data)
+SELECT $1, (l ->> 'blob_id')::uuid, (l ->> 'n')::int, decode(l ->> 'data', 'base64') FROM jsonb_array_elements($2::jsonb) AS l
+ON CONFLICT DO NOTHING`,
+  ),
+  /** Rows: sha256, of the blobs that the project has. $2 hashes. */
+  find: planned(
+    'find_restored_blobs',
+    'SELECT b.sha256 FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
+  ),
+  /** Begins a blob without chunks. $2 id. */
+  empty: planned(
+    'restore_empty_blob',
+    'INSERT INTO blobs AS b (project_id, id, bytes, created_at) VALUES ($1, $2, 0, now()) ON CONFLICT DO NOTHING',
+  ),
+  /** Row: one if the chunks add up to the hash. $2 id, $3 hash, $4 bytes, $5 time. */
+  finish: planned(
+    'finish_restored_blob',
+    `
+UPDATE blobs AS b SET sha256 = $3, bytes = $4, created_at = $5
+WHERE b.project_id = $1 AND b.id = $2 AND b.sha256 IS NULL AND $3 = (
+  SELECT encode(sha256(coalesce(string_agg(c.data, ''::bytea ORDER BY c.n), ''::bytea)), 'hex')
+  FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = $2)
+RETURNING b.id`,
+  ),
+  /** Locks the logs that references belong to. $2 sessions. */
+  lock: planned(
+    'lock_logs_of_restored_references',
+    'SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[]) ORDER BY h.session_id FOR KEY SHARE',
+  ),
+  /** Those of entries that there are. Rows: one for each that was stored. */
+  references: planned(
+    'restore_blob_references',
+    `
+INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
+SELECT $1, (l ->> 'owner_id')::uuid, (l ->> 'seq')::bigint, l ->> 'sha256' FROM jsonb_array_elements($2::jsonb) AS l
+WHERE EXISTS (SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = (l ->> 'owner_id')::uuid AND e.seq = (l ->> 'seq')::bigint)
+ON CONFLICT DO NOTHING RETURNING r.seq`,
+  ),
+} as const

@@ -1,0 +1,62 @@
+import type { Column } from '../../lifecycle/columns.js'
+import { type ExportLine, wrongLine } from '../../lifecycle/transfer/export_line.js'
+import { jsonOf, type RestoreContext, type Tallies, tally } from '../../lifecycle/transfer/restore_context.js'
+import { DISCARD_UPLOAD } from '../blob_queries.js'
+import { RESTORE_BLOBS } from './blob_transfer_queries.js'
+
+/** The lines of blobs beside their own. */
+export const BLOB_LINES: Record<string, { columns: Record<string, Column>; key: readonly string[] }> = {
+  blob_chunk: { columns: { blob_id: 'uuid', n: 'integer', data: 'text' }, key: ['blob_id', 'n'] },
+}
+
+/**
+ * Restores chunks as an upload, which becomes a blob with its own line, if the hash is right. A blob that the project has
+ * is kept as it is. @throws StartError
+ */
+export async function restoreBlobs(context: RestoreContext, lines: ExportLine[]): Promise<Tallies> {
+  const { connection, project_id, dry_run } = context
+  const chunks = lines.filter(({ kind }) => kind === 'blob_chunk')
+  if (chunks.length > 0 && !dry_run) {
+    await connection.query(RESTORE_BLOBS.uploads, [project_id, jsonOf(chunks)])
+    await connection.query(RESTORE_BLOBS.chunks, [project_id, jsonOf(chunks)])
+  }
+  const blobs = lines.filter(({ kind }) => kind === 'blob')
+  const hashes = blobs.map(({ record }) => record.sha256 as string)
+  const rows = await connection.query(RESTORE_BLOBS.find, [project_id, hashes])
+  const known = new Set(rows.map((row) => row.sha256))
+  for (const line of dry_run ? [] : blobs) await restoreBlob(context, line, known)
+  return { blobs: { stored: blobs.length - known.size, known: known.size } }
+}
+
+async function restoreBlob(
+  { connection, project_id }: RestoreContext,
+  { number, record }: ExportLine,
+  known: ReadonlySet<unknown>,
+): Promise<void> {
+  const { id, sha256, bytes, created_at } = record as Record<string, string>
+  if (known.has(sha256)) {
+    await connection.query(DISCARD_UPLOAD, [project_id, id!])
+    return
+  }
+  if (Number(bytes) === 0) await connection.query(RESTORE_BLOBS.empty, [project_id, id!])
+  const finished = await connection.query(RESTORE_BLOBS.finish, [
+    project_id,
+    id!,
+    sha256!,
+    bytes!,
+    created_at!,
+  ])
+  if (finished.length === 0) throw wrongLine(number, 'the chunks before it are not those of this blob.')
+}
+
+/** Restores the references of entries that there are. What owns others restores these itself. */
+export async function restoreReferences(
+  { connection, project_id, dry_run }: RestoreContext,
+  lines: ExportLine[],
+): Promise<Tallies> {
+  if (dry_run) return {}
+  const owners = [...new Set(lines.map(({ record }) => record.owner_id as string))]
+  await connection.query(RESTORE_BLOBS.lock, [project_id, owners])
+  const stored = await connection.query(RESTORE_BLOBS.references, [project_id, jsonOf(lines)])
+  return { blob_references: tally(lines.length, stored.length) }
+}
