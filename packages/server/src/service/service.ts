@@ -59,16 +59,8 @@ export async function startService(
     const thread = new WorkThread(config.body_bytes_max)
     undo.push(() => thread.close())
     const lifecycle = openLifecycle(config, modules)
-    const changes = startBackgroundWork(
-      config,
-      pools,
-      lifecycle.erasure,
-      thread,
-      logger,
-      metrics,
-      undo,
-      modules,
-    )
+    const background = { config, pools, ...lifecycle, thread, logger, metrics, undo, modules }
+    const changes = startBackgroundWork(background)
 
     let serving = true
     const parts: AppParts = {

@@ -168,16 +168,17 @@ export async function openLog(
  * What is done though nobody waits for it: what looks at changed sessions, over connections of its own, so that it takes
  * none from requests, and what is done every now and then.
  */
-export function startBackgroundWork(
-  config: Config,
-  pools: Pools,
-  erasure: Erasure,
-  thread: WorkThread,
-  logger: Logger,
-  metrics: Metrics,
-  undo: Undo,
-  modules: readonly Module[],
-): Changes {
+export function startBackgroundWork(parts: {
+  config: Config
+  pools: Pools
+  erasure: Erasure
+  thread: WorkThread
+  logger: Logger
+  metrics: Metrics
+  undo: Undo
+  modules: readonly Module[]
+}): Changes {
+  const { config, pools, erasure, thread, logger, metrics, undo, modules } = parts
   const settle_s = (UNMARKED_MS + config.statement_ms_max) / 1_000 + SETTLE_MARGIN_S
   const wordsOf = wordsOnThread(thread)
   const consumers = modules.flatMap((module) => module.consumers?.(config, wordsOf) ?? [])

@@ -7,6 +7,7 @@ import { visible } from '../terminal/visible.js'
 import { parseObject, parseUuid } from './arguments.js'
 import { confirm } from './confirm.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { learningCommands } from './learn.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 import { pairsOf } from './sessions.js'
 import { userNames } from './user_names.js'
@@ -14,14 +15,16 @@ import { userNames } from './user_names.js'
 type Options = OutputOptions & ConnectionOptions
 type Fields = { user?: string; meta?: Record<string, unknown> }
 
-/** annals spaces list|create|show|delete */
+/** annals spaces list|create|show|delete|learn|statements|approve|reject */
 export function spacesCommand(): Command {
-  return new Command('spaces')
+  const command = new Command('spaces')
     .description('Learning spaces of the project or of a user.')
     .addCommand(listCommand())
     .addCommand(createCommand())
     .addCommand(showCommand())
     .addCommand(deleteCommand())
+  for (const learning of learningCommands()) command.addCommand(learning)
+  return command
 }
 
 function listCommand(): Command {

@@ -1,0 +1,81 @@
+import type { Statement } from '@annals/client'
+import { Command, Option } from 'commander'
+import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
+import type { Column } from '../terminal/table.js'
+import { parseUuid } from './arguments.js'
+import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
+
+type Options = OutputOptions & ConnectionOptions
+
+const SPACE = "the learning space's id"
+const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
+const STATES = ['proposed', 'active', 'conflict', 'retired', 'revoked'] as const
+
+/** annals spaces learn|statements|approve|reject */
+export function learningCommands(): Command[] {
+  return [
+    learnCommand(),
+    statementsCommand(),
+    decideCommand('approve', 'active', 'Approve a statement: agents are given it from then on.'),
+    decideCommand('reject', 'retired', 'Reject a statement, or take it out.'),
+  ]
+}
+
+function learnCommand(): Command {
+  const command = new Command('learn')
+    .description('Have a learning space learn from sessions, also from what is appended to them later.')
+    .argument('<space>', SPACE, parseUuid)
+    .argument('<sessions...>', 'ids of sessions')
+  return withConnection(withOutput(command))
+    .addHelpText('after', `\nExample:\n  annals spaces learn ${ID} 01a1fcd5-54e9-76ad-801c-6e2444188146`)
+    .action(async (space_id: string, sessions: string[], options: Options) => {
+      const output = openOutput(options)
+      const { annals } = await connect(options, 5)
+      for (const session_id of sessions.map((text) => parseUuid(text))) {
+        const record = await annals.learningSpaces.learn(space_id, session_id)
+        if (output.json) output.value(record)
+        else output.lines([`The learning space learns from session ${session_id}.`])
+      }
+    })
+}
+
+function statementsCommand(): Command {
+  const command = new Command('statements')
+    .description('List what a learning space has learnt, newest first.')
+    .argument('<space>', SPACE, parseUuid)
+    .addOption(new Option('--state <state>', 'only those in this state').choices(STATES))
+  return withConnection(withOutput(withLimit(command)))
+    .addHelpText('after', `\nExample:\n  annals spaces statements ${ID} --state proposed`)
+    .action(async (space_id: string, options: { state?: Statement['state'] } & ListOptions & Options) => {
+      const output = openOutput(options)
+      const { annals } = await connect(options)
+      const query = { ...pageQuery(options), ...(options.state && { state: options.state }) }
+      const list = annals.learningSpaces.statements(space_id, query)
+      const nothing = () => 'There are no such statements.'
+      await printList(output, list, () => COLUMNS, options, { unit: 'statements', nothing })
+    })
+}
+
+function decideCommand(name: string, state: 'active' | 'retired', description: string): Command {
+  const command = new Command(name)
+    .description(description)
+    .argument('<statement>', "the statement's id", parseUuid)
+  return withConnection(withOutput(command))
+    .addHelpText('after', `\nExample:\n  annals spaces ${name} ${ID}`)
+    .action(async (statement_id: string, options: Options) => {
+      const output = openOutput(options)
+      const { annals } = await connect(options, 5)
+      const statement = await annals.learningSpaces.changeStatement(statement_id, { state })
+      if (output.json) output.value(statement)
+      else output.lines([`Statement ${statement.id} is ${statement.state}.`])
+    })
+}
+
+const COLUMNS: Column<Statement>[] = [
+  { title: 'statement', text: ({ id }) => id, style: 'cyan' },
+  { title: 'state', text: ({ state }) => state },
+  { title: 'kind', text: ({ kind }) => kind },
+  { title: 'sessions', text: ({ supports }) => String(supports) },
+  { title: 'text', text: ({ text }) => text, shrinks: true },
+]
