@@ -58,10 +58,14 @@ describe('a transcript', () => {
   it('keeps what PostgreSQL cannot hold, an image of 3 MB, and messages that are none', async () => {
     const annals = await newAnnals()
     const store = new AnnalsSessionStore(annals)
-    const data = Buffer.alloc(3 * 1024 * 1024, 'image').toString('base64')
+    const image = (bytes: number) => {
+      const data = Buffer.alloc(bytes, 'image').toString('base64')
+      return { type: 'image', source: { type: 'base64', media_type: 'image/png', data } }
+    }
     const entries = [
       user('nul \0, half \uD83D, \uFDD0', { '\0key': '\0' }),
-      user([{ type: 'image', source: { type: 'base64', media_type: 'image/png', data } }]),
+      user([image(3 * 1024 * 1024)]),
+      user([image(200 * 1024)]),
       { type: 'assistant', uuid: randomUUID(), message: { role: 'user', content: 7 } },
       user('text', { toolUseResult: 'r'.repeat(100_000) }),
       { type: '\0', annals_parts: 1 },
