@@ -80,3 +80,22 @@ export function momentBefore({ entries }: Reading, seq: number): string | undefi
   }
   return undefined
 }
+
+/** Where calls stand that failed. */
+export function failedCalls({ calls }: Reading): number[] {
+  return calls.filter(({ verdict }) => verdict === 'failed').map(({ seq }) => seq)
+}
+
+const LONG_MS = 5_000
+
+/** The entries before which nothing happened for long, and the calls that took long; in order. */
+export function longPauses(reading: Reading): number[] {
+  const seqs = new Set<number>()
+  for (const { seq, created_at } of reading.entries.values()) {
+    const before = momentBefore(reading, seq)
+    const is_long = before !== undefined && Date.parse(created_at) - Date.parse(before) >= LONG_MS
+    if (is_long && shownAt(reading, seq) === seq) seqs.add(seq)
+  }
+  for (const { seq, result } of reading.calls) if (result && result.duration_ms >= LONG_MS) seqs.add(seq)
+  return [...seqs].sort((a, b) => a - b)
+}

@@ -1,43 +1,69 @@
 import type { TimelineItem } from '@annals/client'
 import type { ToolCall } from '@annals/messages/session'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useMemo, useRef } from 'react'
-import { countText } from '../parts/timestamp.tsx'
+import { type Ref, useEffect, useImperativeHandle, useMemo, useRef, useState } from 'react'
+import { countText, durationText } from '../parts/timestamp.tsx'
 import type { Reading } from './log_reading.ts'
 
-type Line = { seq: number; title: string; number: number | undefined; state: string }
+interface Line {
+  seq: number
+  title: string
+  number: number | undefined
+  state: string
+  /** When it was, and until when it took, in ms. */
+  from: number
+  to: number
+}
 
 const LINE_PX = 28
 
-/** An overview of the session: its numbered tool calls, and its events. */
+export interface OutlineHandle {
+  /** Shows where in the session the reader is. */
+  follow: (seq: number) => void
+}
+
+/** An overview of the session: its numbered tool calls, and its events. It follows the reader's position. */
 export function Outline(props: {
   reading: Reading
   read: TimelineItem[]
   last_seq: number
   current: number | undefined
   onJump: (seq: number) => void
+  ref: Ref<OutlineHandle>
 }) {
-  const { reading, read, last_seq, current, onJump } = props
+  const { reading, read, last_seq, current, onJump, ref } = props
   const scroller = useRef<HTMLDivElement>(null)
-  const lines = useMemo<Line[]>(() => {
-    const events = [...reading.entries.values()]
-      .filter(
-        ({ kind, blocks }) => kind === 'event' && !blocks.some((block) => 'call' in block && block.call),
-      )
-      .map(({ seq, speaker }) => ({ seq, title: speaker, number: undefined, state: 'is-event' }))
-    return [...reading.calls.map(lineOf), ...events].sort((a, b) => a.seq - b.seq)
-  }, [reading])
+  const [only_failed, setOnlyFailed] = useState(false)
+  const [here, setHere] = useState(1)
+  const lines = useMemo(() => linesOf(reading, only_failed), [reading, only_failed])
+  const failures = reading.calls.filter(({ verdict }) => verdict === 'failed').length
   const virtualizer = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => LINE_PX,
     overscan: 10,
   })
+  const place = lines.findLastIndex(({ seq }) => seq <= here)
+  useImperativeHandle(ref, () => ({ follow: setHere }), [])
+  useEffect(() => {
+    if (place >= 0) virtualizer.scrollToIndex(place, { align: 'auto' })
+  }, [place, virtualizer])
+  const [began, ended] = [read[0], read.at(-1)].map((item) => Date.parse(item?.created_at ?? ''))
   return (
     <nav className="outline" aria-label="Tool calls and events">
       <h2>
         Tool calls <span className="mono">{countText(reading.calls.length)}</span>
       </h2>
+      {failures > 0 && (
+        <label className="check only-failed">
+          <input
+            type="checkbox"
+            checked={only_failed}
+            onChange={({ target }) => setOnlyFailed(target.checked)}
+          />
+          Failed only <span className="mono">{countText(failures)}</span>
+        </label>
+      )}
       {lines.length === 0 && (
         <p className="hint">
           This session has no tool calls and no events
@@ -52,7 +78,7 @@ export function Outline(props: {
               <button
                 key={key}
                 type="button"
-                className={`outline-line ${line.state}`}
+                className={`outline-line ${line.state} ${index === place ? 'is-here' : ''}`}
                 aria-current={line.seq === current ? 'true' : undefined}
                 style={{ transform: `translateY(${start}px)` }}
                 onClick={() => onJump(line.seq)}
@@ -61,6 +87,7 @@ export function Outline(props: {
                 <span className="outline-title mono">{line.title}</span>
                 {line.state === 'is-failed' && <span className="outline-state">failed</span>}
                 <span className="outline-seq mono">{countText(line.seq)}</span>
+                <Span line={line} began={began!} ended={ended!} />
               </button>
             )
           })}
@@ -75,6 +102,32 @@ export function Outline(props: {
   )
 }
 
-function lineOf({ seq, name, number, verdict }: ToolCall): Line {
-  return { seq, title: name, number, state: verdict === 'failed' ? 'is-failed' : '' }
+/** When in the session the call was made, and how much of its time it took: together, a waterfall. */
+function Span({ line, began, ended }: { line: Line; began: number; ended: number }) {
+  if (!(ended > began) || line.to <= line.from) return null
+  const share = (at: number) => `${(100 * (at - began)) / (ended - began)}%`
+  const style = { left: share(line.from), right: `calc(100% - ${share(line.to)})` }
+  return <span className="outline-span" style={style} title={durationText(line.to - line.from)} />
+}
+
+function linesOf({ entries, calls }: Reading, only_failed: boolean): Line[] {
+  const shown = calls.filter(({ verdict }) => !only_failed || verdict === 'failed').map(lineOf)
+  if (only_failed) return shown
+  const events = [...entries.values()]
+    .filter(({ kind, blocks }) => kind === 'event' && !blocks.some((block) => 'call' in block && block.call))
+    .map(({ seq, speaker }) => ({
+      seq,
+      title: speaker,
+      number: undefined,
+      state: 'is-event',
+      from: 0,
+      to: 0,
+    }))
+  return [...shown, ...events].sort((a, b) => a.seq - b.seq)
+}
+
+function lineOf({ seq, name, number, verdict, created_at, result }: ToolCall): Line {
+  const from = Date.parse(created_at)
+  const state = verdict === 'failed' ? 'is-failed' : ''
+  return { seq, title: name, number, state, from, to: from + (result?.duration_ms ?? 0) }
 }

@@ -12,6 +12,7 @@ import { conditionsOf, type Filter, pathText } from '../sessions/conditions.ts'
 import { outcomeOf } from '../sessions/outcome.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
 import { useIdentifier } from '../sessions/sessions_query.ts'
+import { Lineage } from './lineage.tsx'
 import type { Log } from './log_query.ts'
 
 const VALUE_CHARACTERS_MAX = 60
@@ -92,6 +93,7 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
             </Fact>
           ))}
       </dl>
+      <Lineage session={session} />
       <ConfirmDialog
         title="Delete this session"
         is_open={erases}

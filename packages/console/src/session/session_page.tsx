@@ -1,6 +1,6 @@
 import type { Session } from '@annals/client'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useMemo, useRef } from 'react'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { copy } from '../parts/clipboard.ts'
@@ -10,9 +10,9 @@ import { useKeys } from '../shell/shortcuts.ts'
 import { FORMATS, useConverted } from './converted_messages.ts'
 import { jsonOf } from './entry_actions.tsx'
 import { useLastSeq, useLog } from './log_query.ts'
-import { shownAt, useReading } from './log_reading.ts'
+import { failedCalls, longPauses, shownAt, useReading } from './log_reading.ts'
 import { useLogSearch } from './log_search.ts'
-import { Outline } from './outline.tsx'
+import { Outline, type OutlineHandle } from './outline.tsx'
 import { SessionHead } from './session_head.tsx'
 import { titleOf } from './session_title.ts'
 import { SessionToolbar } from './session_toolbar.tsx'
@@ -47,6 +47,8 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const matches = useMemo(() => new Set(search.found), [search.found])
   const converted = useConverted(id, format, log.last_seq)
   const timeline = useRef<TimelineHandle>(null)
+  const outline = useRef<OutlineHandle>(null)
+  const see = useCallback((seq: number) => outline.current?.follow(seq), [])
 
   const show = (change: { seq?: number | undefined; q?: string; format?: string | undefined }) => {
     const next = { seq: current, q: text, format, ...change }
@@ -87,6 +89,10 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
     k: () => stepOne(-1),
     t: () => step(call_seqs, 1),
     T: () => step(call_seqs, -1),
+    f: () => step(failedCalls(reading), 1),
+    F: () => step(failedCalls(reading), -1),
+    p: () => step(longPauses(reading), 1),
+    P: () => step(longPauses(reading), -1),
     n: () => step(search.found, 1),
     N: () => step(search.found, -1),
     Home: () => jump(1),
@@ -122,8 +128,10 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
             {...{ log, opened_at, reading, current, matches }}
             converted={format && converted.data}
             onJump={jump}
+            onSee={see}
           />
           <Outline
+            ref={outline}
             reading={reading}
             read={log.read}
             last_seq={log.last_seq}

@@ -10,6 +10,8 @@ const ENTRY_PX = 120
 const ENTRIES_AHEAD = 8
 /** Distance from the end at which new entries are followed. */
 const AT_END_PX = 120
+/** Where the reader looks, below the upper edge: what was jumped to stands there. */
+const READ_PX = 24
 
 /** A single function for all renders: a new one would recompute the positions of all entries. */
 const seqAt = (index: number) => index + 1
@@ -37,11 +39,14 @@ export function Timeline(props: {
   matches: ReadonlySet<number>
   converted: ReadonlyMap<string, Json> | undefined
   onJump: (seq: number) => void
+  /** Called with the first entry on the screen, whenever it is another one. */
+  onSee: (seq: number) => void
   ref: Ref<TimelineHandle>
 }) {
-  const { log, opened_at, reading, current, matches, converted, onJump, ref } = props
+  const { log, opened_at, reading, current, matches, converted, onJump, onSee, ref } = props
   const scroller = useRef<HTMLDivElement>(null)
   const is_at_end = useRef(false)
+  const top_seq = useRef(0)
   /** The entry that was jumped to, until the reader scrolls: entries above it may still turn out taller. */
   const anchor = useRef<number>(undefined)
   /** Until then only the page scrolls, while its rows are measured. */
@@ -83,15 +88,19 @@ export function Timeline(props: {
     const { scrollTop, scrollHeight, clientHeight } = scroller.current!
     const shows_end = scrollHeight - scrollTop - clientHeight < AT_END_PX
     if (shows_end) setSeen(last_seq)
+    const top = virtualizer.getVirtualItemForOffset(scrollTop + READ_PX)
+    if (top && top.index + 1 !== top_seq.current) {
+      top_seq.current = top.index + 1
+      onSee(top_seq.current)
+    }
     if (!by_hand.current || anchor.current !== undefined) return
     is_at_end.current = shows_end && scrollHeight > clientHeight
   }
   // biome-ignore lint/correctness/useExhaustiveDependencies: entries that arrive where the reader looks are seen
   useEffect(notice, [last_seq, height])
-  const is_unseen = last_seq > seen
   return (
     <div className="timeline-place">
-      {is_unseen && (
+      {last_seq > seen && (
         <button type="button" className="button is-primary unseen" onClick={() => onJump(last_seq)}>
           {countText(last_seq - seen)} new ↓
         </button>

@@ -26,6 +26,8 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
     keys: [
       ['j  k', 'Next and previous entry'],
       ['t  T', 'Next and previous tool call'],
+      ['f  F', 'Next and previous failed call'],
+      ['p  P', 'Next and previous pause or call of 5 s or more'],
       ['n  N', 'Next and previous search match'],
       ['Home', 'First entry'],
       ['End', 'Latest entry, and follow'],

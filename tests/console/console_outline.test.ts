@@ -1,0 +1,86 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useSharedService } from '../harness/service.ts'
+import { sessionLog } from '../harness/session_log.ts'
+
+const OPTIONS = { timeout: 60_000 }
+const CALLS = 333
+const FAILED = [120, 250]
+const service = useSharedService()
+const browser = useBrowser()
+let api: ApiClient
+let tab: Tab
+let id: string
+
+const outline = () => tab.page.getByRole('navigation', { name: 'Tool calls and events' })
+const seqHere = () => tab.page.evaluate('new URLSearchParams(location.search).get("seq")')
+
+beforeAll(async () => {
+  if (!CHROMIUM) return
+  const project = await service.newProject()
+  api = await service.newClient({ token: project.token })
+  id = expectOk(await api.createSession({}), 201).id
+  const entries = Array.from({ length: CALLS }, (_, index) => {
+    const result = FAILED.includes(index + 1) ? 'Error: away' : 'found'
+    return {
+      kind: 'event',
+      type: 'tool_call',
+      data: { id: `c${index}`, name: `step_${index + 1}`, arguments: {}, result },
+    }
+  })
+  expectOk(await sessionLog(api, id).batch(entries), 201)
+  tab = await browser.open(`${service.node.url}/console`)
+  await signIn(tab.page, project.token)
+  await tab.page.goto(`${service.node.url}/console/sessions/${id}`)
+}, OPTIONS.timeout)
+
+describe.skipIf(!CHROMIUM)(
+  `finding a place in a session (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`,
+  OPTIONS,
+  () => {
+    it('shows in the outline the call that is on the screen, after a jump and while scrolling', async () => {
+      const { page } = tab
+      await outline().getByText(String(CALLS), { exact: true }).first().waitFor()
+      await page.goto(`${service.node.url}/console/sessions/${id}?seq=201`)
+      await outline().getByRole('button', { name: 'step_201' }).waitFor()
+      await expect.poll(() => outline().locator('.is-here').innerText()).toContain('step_201')
+      await page.getByRole('region', { name: 'Timeline' }).hover()
+      await page.mouse.wheel(0, 2_000)
+      await expect.poll(() => outline().locator('.is-here').innerText()).not.toContain('step_201')
+    })
+
+    it('leads from one failure to the next, and lists the failed calls alone', async () => {
+      const { page } = tab
+      await page.goto(`${service.node.url}/console/sessions/${id}`)
+      await outline().getByText(String(CALLS), { exact: true }).first().waitFor()
+      await page.getByRole('article', { name: 'Entry 1', exact: true }).waitFor()
+      await page.keyboard.press('f')
+      await expect.poll(seqHere).toBe('120')
+      await page.keyboard.press('f')
+      await expect.poll(seqHere).toBe('250')
+      await page.keyboard.press('Shift+F')
+      await expect.poll(seqHere).toBe('120')
+      await outline().getByLabel('Failed only').check()
+      await expect.poll(() => outline().getByRole('button').count()).toBe(FAILED.length)
+    })
+
+    it('links a session with those below it and with its original, both ways', async () => {
+      const { page } = tab
+      const below = expectOk(await api.createSession({ parent: id, configs: { title: 'A helper' } }), 201)
+      const copied = await sessionLog(api, id).copy({ body: { up_to_seq: 7 } })
+      await page.goto(`${service.node.url}/console/sessions/${id}`)
+      const related = page.getByRole('navigation', { name: 'Related sessions' })
+      await related.getByRole('link', { name: 'A helper' }).click()
+      await expect.poll(() => page.url()).toContain(below.id)
+      await related.getByRole('link').click()
+      await expect.poll(() => page.url()).toContain(id)
+      await page.goto(`${service.node.url}/console/sessions/${expectOk(copied).new_session_id}`)
+      await related.getByText('up to entry 7').waitFor()
+      await related.getByRole('link').click()
+      await expect.poll(() => page.url()).toContain(`${id}?seq=7`)
+      expect(tab.complaints).toEqual([])
+    })
+  },
+)
