@@ -93,3 +93,14 @@ export const ACTIVITY_CHECK = {
         WHERE m.project_id = $1 AND m.session_id = w.id AND m.consumer = 'last_activity' OFFSET 0)`,
   detail: "'its updated_at is ' || w.updated_at",
 }
+
+/** For the same: entries that the index of words lacks, though its cursor says that it has read them. */
+export const SEARCH_CHECK = {
+  means: 'searches do not find entries that were indexed',
+  todo: 'Switch search off for the project, and on again: this indexes everything anew',
+  place: "'search_entries'",
+  where: `w.id IS NOT NULL AND w.has_head
+      AND (SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.session_id = w.id AND u.consumer = 'search')
+        > (SELECT count(*) FROM search_entries i WHERE i.project_id = $1 AND i.session_id = w.id)`,
+  detail: "'the index has fewer entries of it than were read'",
+}

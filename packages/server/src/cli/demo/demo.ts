@@ -27,7 +27,8 @@ export function demoCommand(): Command {
     .addHelpText(
       'after',
       `
-With the local database (the embedded one, or DATABASE_URL), the sessions are dated to the last three days. With a
+With the local database (the embedded one, or DATABASE_URL), the sessions are dated to the last three days, and search
+is switched on. With a
 service named by --url, --token, the environment or \`annals login\`, they are dated now: a service sets the time
 of what it stores. All have "demo": true in their configs; \`annals users erase\` removes a user's sessions.
 
@@ -97,6 +98,7 @@ function summarize(where: string, { sessions, entries, spaces }: DemoTotals): vo
     [`${name} sessions list`, 'all sessions, newest first'],
     [`${name} show --user omar --configs outcome=failed`, "omar's newest failed run"],
     [`${name} show --user omar --configs outcome=failed --tool 3`, 'its third tool call, and the result'],
+    [`${name} search 'refund -paid'`, 'what was said, in any session'],
     [`${name} tail --user lena`, 'a session that is still running'],
   ]
   const width = Math.max(...next.map(([command]) => command.length))

@@ -3,12 +3,12 @@ import { importExport } from '../../lifecycle/transfer/import_export.js'
 import { ExportReader } from '../../lifecycle/transfer/read_export.js'
 import { READ_HEAD } from '../../log/read/read_queries.js'
 import type { Database } from '../../postgres/database.js'
-import { findProject } from '../../projects/projects.js'
+import { changeProject, findProject } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import type { DemoDocument, DemoSession, DemoTotals } from './demo_document.js'
 import { demoExport } from './demo_export.js'
 
-/** Loads the demo as an import does, which can set times. Existing data is left alone. */
+/** Loads the demo as an import does, which can set times, and switches search on. Existing data is left alone. */
 export async function restoreDemo(
   database: Database,
   project: string,
@@ -29,6 +29,7 @@ export async function restoreDemo(
     onProgress: () => {},
     onConflict: () => {},
   })
+  await changeProject(database, project_id, { search: true })
   return {
     sessions: { stored: tallies.sessions!.stored, known: demo.sessions.length - sessions.length },
     entries: tallies.entries!.stored,

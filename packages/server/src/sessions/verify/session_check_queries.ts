@@ -1,6 +1,6 @@
 import { type Check, missing, notErased, unlisted } from '../../lifecycle/verify/check.js'
 import { HEAD, LOST, ODD, ORPHAN, UNLISTED } from '../../lifecycle/verify/meaning.js'
-import { ACTIVITY_CHECK } from '../change_tables.js'
+import { ACTIVITY_CHECK, SEARCH_CHECK } from '../change_tables.js'
 import { expiryText } from '../expiry_queries.js'
 
 const LOG = { from: 'log l', session: 'l.session_id', place: "'seq ' || l.seq" }
@@ -104,6 +104,7 @@ export const SESSION_CHECKS = {
     detail: "'the head says ' || w.updated_at || ', the log changed at ' || w.entries_updated_at",
   },
   session_activity_behind: { ...SESSION, ...ACTIVITY_CHECK },
+  session_unsearched: { ...SESSION, ...SEARCH_CHECK },
   session_without_head: {
     means: 'a session that can be neither read nor written',
     todo: HEAD,

@@ -1,0 +1,54 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useTransfers } from '../harness/exports.ts'
+import { placesOf, switchSearch, untilIndexed } from '../harness/search.ts'
+import { type Project, useService } from '../harness/service.ts'
+import { execute } from '../harness/sql.ts'
+
+/* What becomes of the index in an export, an import and a verification. */
+
+const service = useService()
+const transfers = useTransfers(service)
+let project: Project
+let api: ApiClient
+let session: string
+
+/** A project that searches, with a session of three indexed entries. */
+beforeEach(async () => {
+  project = await service.newProject()
+  api = await service.newClient({ token: project.token })
+  await switchSearch(service.adminClient(), project.id, true)
+  session = expectOk(await api.createSession(), 201).id
+  for (const text of ['one refund', 'two', 'three'])
+    expectOk(await api.appendEvent(session, { type: 'n', data: { text } }))
+  await untilIndexed(api)
+})
+
+const found = async (): Promise<string[]> => {
+  const { stdout } = await transfers.run('verify', '--json', '--project', project.name)
+  return (JSON.parse(stdout) as { findings: Array<{ check: string }> }).findings.map(({ check }) => check)
+}
+
+describe('the index of words', () => {
+  it('is not exported, and an import is indexed where the project searches', async () => {
+    const { path, body } = await transfers.export(project.name)
+    expect(body.some((line) => line.includes('search'))).toBe(false)
+    const copy = await service.newProject()
+    await switchSearch(service.adminClient(), copy.id, true)
+    await transfers.import(path, copy.name)
+    const other = await service.newClient({ token: copy.token })
+    await untilIndexed(other)
+    expect(await placesOf(other, 'refund')).toEqual([`${session} 1`])
+  })
+
+  it.each([
+    ['session_unsearched', 'DELETE FROM search_entries WHERE project_id = $1 AND seq = 2'],
+    ['search_entry_stray', 'UPDATE search_entries SET seq = 9 WHERE project_id = $1 AND seq = 2'],
+    ['search_entry_misplaced', 'UPDATE search_entries SET segment = 7 WHERE project_id = $1 AND seq = 2'],
+  ])('is verified: %s', async (check, damage) => {
+    expect(await found()).toEqual([])
+    await execute(service.databaseUrl, damage, [project.id])
+    expect(await found()).toEqual([check])
+  })
+})
