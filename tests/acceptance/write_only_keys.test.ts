@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
+import { sha256Of } from '../harness/blobs.ts'
 import { describedOperations } from '../harness/described_operations.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
@@ -56,6 +57,7 @@ const MESSAGE = { format: 'openai', blob: { role: 'user', content: 'hello' } }
 
 /** A request of each operation that needs the scope write, by method and path of openapi.json. */
 const WRITES: Record<string, (filled: Filled) => Sent> = {
+  'put /api/v1/blobs/{sha256}': () => ['PUT', `/api/v1/blobs/${sha256Of(Buffer.from('{}'))}`, {}],
   'post /api/v1/session': ({ session }) => ['POST', '/api/v1/session', { use_uuid: session.id }],
   'patch /api/v1/session/{session_id}': ({ path }) => ['PATCH', path, { expires_in_s: 60 }],
   'delete /api/v1/session/{session_id}': ({ path }) => ['DELETE', path],
