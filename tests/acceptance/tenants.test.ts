@@ -38,7 +38,19 @@ async function resourcesOf(client: ApiClient): Promise<{ ids: Ids; log: SessionL
     await client.request('POST', path, { body: { text: 'A secret.' } }),
     201,
   )
-  const ids = { session_id: log.id, message_id, learning_space_id: space.id, statement_id: id, identifier }
+  const hook = { url: 'https://example.com/hook', events: ['event.never'] }
+  const webhook = expectOk(
+    await client.request<{ id: string }>('POST', '/api/v1/webhooks', { body: hook }),
+    201,
+  )
+  const ids = {
+    session_id: log.id,
+    message_id,
+    learning_space_id: space.id,
+    statement_id: id,
+    webhook_id: webhook.id,
+    identifier,
+  }
   return { ids, log }
 }
 
@@ -86,6 +98,7 @@ async function everythingOfTheOwner() {
     (await owner.getLearningSpace(learning_space_id!)).text,
     (await owner.request('GET', `/api/v1/learning_spaces/${learning_space_id}/statements`)).text,
     (await owner.request('GET', `/api/v1/user/${identifier}/resources`)).text,
+    (await owner.request('GET', '/api/v1/webhooks')).text,
     (await owner.listSessions()).text,
   ]
 }

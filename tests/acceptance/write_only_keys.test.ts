@@ -21,7 +21,7 @@ beforeAll(async () => {
   writer = service.rawClient(issued.token)
 })
 
-/** A session, a message and a learning space that another key has filled. */
+/** A session, a message, a learning space and a webhook that another key has filled. */
 async function fill() {
   const session = expectOk(
     await reader.createSession({ user: SECRET, configs: { [SECRET]: SECRET }, disable_task_tracking: true }),
@@ -46,7 +46,16 @@ async function fill() {
     }),
     201,
   )
-  return { session, path, message, space, statement }
+  const { items } = expectOk(
+    await reader.request<{ items: Array<{ id: string }> }>('GET', '/api/v1/webhooks'),
+  )
+  for (const { id } of items) expectOk(await reader.request('DELETE', `/api/v1/webhooks/${id}`))
+  const hook = { url: `https://example.com/${SECRET}`, events: ['event'] }
+  const webhook = expectOk<{ id: string }>(
+    await reader.request('POST', '/api/v1/webhooks', { body: hook }),
+    201,
+  )
+  return { session, path, message, space, statement, webhook }
 }
 
 type Filled = Awaited<ReturnType<typeof fill>>
@@ -73,6 +82,12 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
     { meta: {} },
   ],
   'post /api/v1/session/{session_id}/retractions': ({ path }) => ['POST', `${path}/retractions`, { last: 1 }],
+  'post /api/v1/webhooks': () => [
+    'POST',
+    '/api/v1/webhooks',
+    { url: 'https://example.com', events: ['event'] },
+  ],
+  'delete /api/v1/webhooks/{webhook_id}': ({ webhook }) => ['DELETE', `/api/v1/webhooks/${webhook.id}`],
   'post /api/v1/entries': ({ session }) => [
     'POST',
     '/api/v1/entries',

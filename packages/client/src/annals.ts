@@ -6,6 +6,7 @@ import { Sessions } from './sessions.js'
 import { Transport } from './transport.js'
 import type { FoundEntry, FoundPage, SearchQuery, Usage } from './types.js'
 import { Users } from './users.js'
+import { Webhooks } from './webhooks.js'
 
 /** One project of one Annals service. Keeps no connection open, so there is nothing to close. */
 export class Annals {
@@ -13,6 +14,7 @@ export class Annals {
   readonly learningSpaces: LearningSpaces
   readonly users: Users
   readonly blobs: Blobs
+  readonly webhooks: Webhooks
   readonly #transport: Transport
 
   /** @throws TypeError if the url is invalid or the token is missing */
@@ -22,6 +24,7 @@ export class Annals {
     this.learningSpaces = new LearningSpaces(this.#transport)
     this.users = new Users(this.#transport)
     this.blobs = new Blobs(this.#transport)
+    this.webhooks = new Webhooks(this.#transport)
   }
 
   /** Resolves if the service answers and accepts the token. */

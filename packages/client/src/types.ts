@@ -17,6 +17,7 @@ export type Blob = Schemas['Blob']
 export type FoundEntry = Schemas['FoundEntry']
 /** A project's usage; `max` is null if there is no quota. */
 export type Usage = Schemas['Usage']
+export type Webhook = Schemas['Webhook']
 
 type Api = '/api/v1'
 type Configs = paths[`${Api}/session/{session_id}/configs`]
@@ -43,6 +44,7 @@ type OneStatement = paths[`${Api}/statements/{statement_id}`]
 type SpaceContextOf = paths[`${SpacePath}/context`]
 type FeedbackOn = paths[`${SpacePath}/feedback`]
 type HistoryOf = paths[`${SpacePath}/history`]
+type WebhooksOf = paths[`${Api}/webhooks`]
 type Users = paths[`${Api}/user/ls`]
 type UserResourcesOf = paths[`${Api}/user/{identifier}/resources`]
 type OneUser = paths[`${Api}/user/{identifier}`]
@@ -67,6 +69,8 @@ export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>
 
 /** What a fork gets: by default, the whole log, the user and the configs of its original. */
 export type Fork = Input<BodyOf<Copy['post']>>
+export type NewWebhook = Input<BodyOf<WebhooksOf['post']>>
+export type CreatedWebhook = DataOf<WebhooksOf['post']>
 export type CopiedSession = DataOf<Copy['post']>
 export type MergedConfigs = DataOf<Configs['patch']>
 export type AppendedEntries = DataOf<Entries['post']>

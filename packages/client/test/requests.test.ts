@@ -59,6 +59,14 @@ describe('what a method sends', () => {
       { entries: [{ kind: 'event', ...event }] },
       true,
     ],
+    ['GET /webhooks', (annals) => annals.webhooks.list(), undefined, false],
+    [
+      'POST /webhooks',
+      (annals) => annals.webhooks.create({ url: 'https://example.com', events: ['message'] }),
+      { url: 'https://example.com', events: ['message'] },
+      false,
+    ],
+    [`DELETE /webhooks/${ID}`, (annals) => annals.webhooks.delete(ID), undefined, false],
     [
       'POST /entries',
       (annals) =>

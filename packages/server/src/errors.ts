@@ -22,6 +22,7 @@ const CATALOGUE = {
   user_not_found: { status: 404 },
   project_not_found: { status: 404 },
   token_not_found: { status: 404 },
+  webhook_not_found: { status: 404 },
   route_not_found: { status: 404 },
   method_not_allowed: { status: 405 },
   request_timeout: { status: 408 },
@@ -34,6 +35,7 @@ const CATALOGUE = {
   statement_revoked: { status: 409 },
   project_exists: { status: 409 },
   search_off: { status: 409 },
+  too_many_webhooks: { status: 409 },
   payload_too_large: { status: 413 },
   unsupported_media_type: { status: 415 },
   range_not_satisfiable: { status: 416 },
@@ -85,6 +87,7 @@ const NOT_FOUND = {
   user: 'There is no such user in this project.',
   project: 'There is no such project.',
   token: 'There is no such token in this project.',
+  webhook: 'There is no such webhook in this project.',
 } as const
 
 /** The answer for a resource that does not exist, and for one that belongs to another project. `place`: who named it. */

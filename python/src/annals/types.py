@@ -84,6 +84,19 @@ class CopiedSession(TypedDict):
     """The copy."""
 
 
+class CreatedWebhook(TypedDict):
+    id: str
+    """The webhook."""
+    url: str
+    """Where deliveries are posted to: http or https, without a user name or a fragment."""
+    events: list[str]
+    """`message`: every message. `event`: every event. `event.<type>`: events of that type."""
+    created_at: str
+    """When it was created. Entries stored before are not sent."""
+    secret: str
+    """Verifies deliveries. It is shown only this once."""
+
+
 class ErasedUser(TypedDict):
     deleted: ErasedUserDeleted
 
@@ -339,6 +352,15 @@ class NewStatement(TypedDict):
     """What it says: what to do, what to avoid, how things are, or what somebody wants."""
     skill: NotRequired[str]
     """The skill that it belongs to."""
+
+
+class NewWebhook(TypedDict):
+    url: str
+    """Where deliveries are posted to: http or https, without a user name or a fragment."""
+    events: list[str]
+    """`message`: every message. `event`: every event. `event.<type>`: events of that type."""
+    secret: NotRequired[str]
+    """`whsec_` and 24 to 64 bytes in base64; by default the service makes one."""
 
 
 class RetractedEntries(TypedDict):
@@ -767,6 +789,23 @@ class UsersQuery(TypedDict):
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
+
+
+class Webhook(TypedDict):
+    id: str
+    """The webhook."""
+    url: str
+    """Where deliveries are posted to: http or https, without a user name or a fragment."""
+    events: list[str]
+    """`message`: every message. `event`: every event. `event.<type>`: events of that type."""
+    created_at: str
+    """When it was created. Entries stored before are not sent."""
+    waiting_sessions: int
+    """Sessions with entries that may still have to be sent; counted up to 1,000."""
+    last_error: str | None
+    last_error_at: str | None
+    given_up: int
+    """Entries that could not be delivered within a day."""
 
 
 NewEntry: TypeAlias = NewEventEntry | NewMessageEntry

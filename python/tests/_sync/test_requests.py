@@ -64,6 +64,14 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         {"entries": [{"kind": "event", "type": "a", "data": {}}]},
         KEYED,
     ),
+    ("GET /webhooks", lambda annals: annals.webhooks.list(), None, UNKEYED),
+    (
+        "POST /webhooks",
+        lambda annals: annals.webhooks.create(url="https://example.com", events=["message"]),
+        {"url": "https://example.com", "events": ["message"]},
+        UNKEYED,
+    ),
+    (f"DELETE /webhooks/{ID}", lambda annals: annals.webhooks.delete(ID), None, UNKEYED),
     (
         "POST /entries",
         lambda annals: annals.sessions.append_to_sessions(

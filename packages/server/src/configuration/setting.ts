@@ -9,3 +9,6 @@ export interface Setting {
   pattern?: Pick<RegExp, 'test'>
   takes?: string
 }
+
+/** Of a setting that is off by default. */
+export const SWITCH = { default: 'false', pattern: /^(true|false)$/, takes: 'true or false' } as const

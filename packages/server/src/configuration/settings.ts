@@ -1,5 +1,5 @@
 import { RATE_SETTINGS } from './rate_settings.js'
-import type { Setting } from './setting.js'
+import { type Setting, SWITCH } from './setting.js'
 
 /**
  * Every setting of the service, defined once: its variable, meaning, default and limits. The Config that is passed
@@ -57,9 +57,7 @@ export const SETTINGS = {
   behind_tls: {
     variable: 'ANNALS_BEHIND_TLS',
     meaning: 'true: a proxy in front terminates TLS, so that HOST may be a public address without a warning',
-    default: 'false',
-    pattern: /^(true|false)$/,
-    takes: 'true or false',
+    ...SWITCH,
   },
   cors_origins: {
     variable: 'ANNALS_CORS_ORIGINS',
@@ -221,6 +219,11 @@ export const SETTINGS = {
     default: 3_000,
     min: 100,
     max: 60_000,
+  },
+  webhooks_to_private: {
+    variable: 'ANNALS_WEBHOOKS_TO_PRIVATE',
+    meaning: 'true: webhooks may go to loopback, link-local and private addresses as well',
+    ...SWITCH,
   },
   retention_ms: {
     variable: 'ANNALS_RETENTION_MS',

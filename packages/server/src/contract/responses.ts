@@ -31,6 +31,7 @@ const EXAMPLES: Record<ErrorName, string> = {
   user_not_found: 'There is no such user in this project.',
   project_not_found: 'There is no such project.',
   token_not_found: 'There is no such token in this project.',
+  webhook_not_found: 'There is no such webhook in this project.',
   route_not_found: 'There is no GET /api/v1/nothing. See /docs for all operations.',
   method_not_allowed: 'PUT is not supported here; use GET, HEAD.',
   request_timeout: 'The request took too long to arrive. Send it again, faster.',
@@ -47,6 +48,7 @@ const EXAMPLES: Record<ErrorName, string> = {
     'The learning space belongs to a user, and learns only from sessions of that user; this session is not one of them. Use a space without a user, or one of the user of the session.',
   statement_revoked:
     'The statement was revoked, since what it was learnt from was deleted. It cannot be changed.',
+  too_many_webhooks: 'A project may have 10 webhooks. Delete one, or have one take more events.',
   project_exists: 'There is already a project named "checkout".',
   search_off:
     'Search is off for this project. The operator switches it on, which indexes what is there: annals project set <name> --search on, or PATCH /admin/v1/projects/{project_id} with {"search":true}.',

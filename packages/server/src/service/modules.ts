@@ -6,6 +6,7 @@ import { PROJECTS_MODULE } from '../projects/module.js'
 import { SEARCH_MODULE } from '../search/module.js'
 import { SESSIONS_MODULE } from '../sessions/module.js'
 import { USERS_MODULE } from '../users/module.js'
+import { WEBHOOKS_MODULE } from '../webhooks/module.js'
 
 /** All modules of the service, each behind those whose tables its own refer to. A new one is a line here. */
 export const MODULES: readonly Module[] = [
@@ -16,6 +17,7 @@ export const MODULES: readonly Module[] = [
   SESSIONS_MODULE,
   SEARCH_MODULE,
   BLOB_REFERENCES_MODULE,
+  WEBHOOKS_MODULE,
 ]
 
 /** The functions in the database that statements of these modules call. */

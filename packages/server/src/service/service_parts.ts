@@ -26,6 +26,8 @@ import { UNMARKED_MS } from '../projects/tokens/key_look_ups.js'
 import { forgetOldKeys } from '../sessions/erase/forget_old_keys.js'
 import { applyRetention } from '../sessions/erase/retention.js'
 import { findTracing } from '../tracing/find_tracing.js'
+import { Deliveries } from '../webhooks/deliveries.js'
+import { webhookConsumer } from '../webhooks/webhook_consumer.js'
 
 /** Share of the wait for the database after which one that does not answer counts as unavailable. */
 const PROBE_SHARE = 0.8
@@ -180,8 +182,14 @@ export function startBackgroundWork(parts: {
 }): Changes {
   const { config, pools, erasure, thread, logger, metrics, undo, modules } = parts
   const settle_s = (UNMARKED_MS + config.statement_ms_max) / 1_000 + SETTLE_MARGIN_S
+  const { database: background, abort } = pools.changes
+  const to_private = config.webhooks_to_private === 'true'
+  const deliveries = new Deliveries({ database: background, signal: abort.signal, logger, to_private })
+  undo.push(() => deliveries.ended())
+  const webhooks = webhookConsumer((...added) => deliveries.added(...added))
   const wordsOf = wordsOnThread(thread)
-  const consumers = modules.flatMap((module) => module.consumers?.(config, wordsOf) ?? [])
+  const ofModules = modules.flatMap((module) => module.consumers?.(config, wordsOf) ?? [])
+  const consumers = [...ofModules, webhooks]
   const changes = new Changes({ ...pools.changes, consumers, logger, settle_s })
   undo.push(() => changes.stop())
   watchChanges(metrics.registry, changes)

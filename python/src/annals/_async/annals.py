@@ -13,6 +13,7 @@ from .list import AsyncList
 from .sessions import AsyncSessions
 from .transport import AsyncTransport
 from .users import AsyncUsers
+from .webhooks import AsyncWebhooks
 
 
 class AsyncAnnals:
@@ -53,6 +54,7 @@ class AsyncAnnals:
         self.learning_spaces = AsyncLearningSpaces(transport)
         self.users = AsyncUsers(transport)
         self.blobs = AsyncBlobs(transport)
+        self.webhooks = AsyncWebhooks(transport)
 
     def with_options(
         self,

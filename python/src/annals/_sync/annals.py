@@ -13,6 +13,7 @@ from .list import List
 from .sessions import Sessions
 from .transport import Transport
 from .users import Users
+from .webhooks import Webhooks
 
 
 class Annals:
@@ -51,6 +52,7 @@ class Annals:
         self.learning_spaces = LearningSpaces(transport)
         self.users = Users(transport)
         self.blobs = Blobs(transport)
+        self.webhooks = Webhooks(transport)
 
     def with_options(
         self,

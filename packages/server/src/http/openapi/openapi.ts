@@ -36,6 +36,7 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
           name: 'Users',
           description: "Users are named by the caller's own identifiers and created on first use.",
         },
+        { name: 'Webhooks', description: 'New entries, posted to URLs of yours.' },
         { name: 'Service', description: 'Whether the service is available.' },
         {
           name: 'Administration',

@@ -23,6 +23,7 @@ import {
   CreateSessionBody,
   UpdateSessionBody,
 } from '../../sessions/session_schema.js'
+import { CreateWebhookBody } from '../../webhooks/webhook_schema.js'
 import { atomicAppends, batchEntries, eventEntry, messageMembers } from '../answer/appended_entries.js'
 import { checkObjectBytes } from './json_parameters.js'
 
@@ -133,6 +134,7 @@ export const BODIES = {
   addStatement: [AddStatementBody, takeWhole],
   changeStatement: [ChangeStatementBody, takeWhole],
   addFeedback: [FeedbackBody, takeWhole],
+  createWebhook: [CreateWebhookBody, takeWhole],
   createProject: [CreateProjectBody, takeWhole],
   changeProject: [ChangeProjectBody, takeWhole],
   createToken: [CreateTokenBody, takeWhole],

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { Webhook } from 'standardwebhooks'
+import { FairSemaphore } from '../fairness/fair_semaphore.js'
+import { LogReader } from '../log/read/read_log.js'
+import type { Database, Row } from '../postgres/database.js'
+import { describeError } from '../postgres/database_errors.js'
+import {
+  AFTER_ATTEMPT,
+  FIND_DUE_WEBHOOKS,
+  FIND_NEXT_ENTRY,
+  LEASE_DELIVERY,
+  NOTE_FAILURE,
+} from './delivery_queries.js'
+import { DeliveryFailed, postDelivery } from './post_delivery.js'
+
+const POLL_MS = 5_000
+/** What was written by a consumer is committed by then. */
+const WAKE_MS = 100
+/** Longer than an attempt and the wait for its place. */
+const LEASE_S = 60
+const PLACE_MS_MAX = 30_000
+/** Attempts at once: at this node, and for one webhook. */
+const ATTEMPTS_MAX = 64
+const ATTEMPTS_OF_WEBHOOK_MAX = 2
+/** Entries of a session before others of the webhook have their turn. */
+const ENTRIES_A_TURN = 50
+/** A larger entry is announced without itself. */
+const ENTRY_BYTES_MAX = 256 * 1024
+const RETRY_S = { first: 5, max: 3_600 }
+
+export interface DeliveriesOptions {
+  database: Database
+  /** Ends everything; what is under way is done again by whoever comes next. */
+  signal: AbortSignal
+  logger: Logger
+  /** Whether deliveries may go to any address. */
+  to_private: boolean
+  poll_ms?: number
+}
+
+interface Target {
+  project_id: string
+  webhook_id: string
+}
+
+/** A session that this node has leased for a webhook. */
+interface Turn extends Target {
+  session_id: string
+  lease: string
+  attempts: number
+}
+
+/**
+ * Delivers entries to webhooks, at each node.
+ *
+ *   a consumer's work at this node, or the poll ──▶ a webhook has something due ──▶ sessions are leased, two at a time
+ *   ──▶ their entries are posted in order, until there are none or one fails ──▶ released, until its next attempt
+ *
+ * A webhook has two attempts at once, whatever waits for it, and projects share the node's: a receiver that is slow, or
+ * away, delays only its own deliveries. An attempt holds no connection to the database.
+ */
+export class Deliveries {
+  private readonly running = new Map<string, { again: boolean; ended: Promise<void> }>()
+  private readonly polling: Promise<void>
+  private readonly places = new FairSemaphore({
+    places_max: ATTEMPTS_MAX,
+    wait_ms_max: PLACE_MS_MAX,
+    refusal: () => new NoPlace(),
+  })
+
+  constructor(private readonly options: DeliveriesOptions) {
+    this.polling = this.poll()
+  }
+
+  /** Something may be due for webhooks of a project as soon as the transaction under way is committed. */
+  added(project_id: string, webhook_ids: Iterable<string>): void {
+    for (const webhook_id of webhook_ids) this.start({ project_id, webhook_id }, WAKE_MS)
+  }
+
+  /** Resolves when nothing is under way any more, which `signal` brings about. */
+  async ended(): Promise<void> {
+    await this.polling
+    await Promise.all([...this.running.values()].map(({ ended }) => ended))
+  }
+
+  private async poll(): Promise<void> {
+    const { database, signal, poll_ms = POLL_MS } = this.options
+    for (;;) {
+      try {
+        await sleep(poll_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
+        for (const { project_id, webhook_id } of await database.query(FIND_DUE_WEBHOOKS, []))
+          this.start({ project_id: project_id!, webhook_id: webhook_id! }, 0)
+      } catch (error) {
+        if (signal.aborted) return
+        this.warn(error, {})
+      }
+    }
+  }
+
+  private start(target: Target, wait_ms: number): void {
+    if (this.options.signal.aborted) return
+    const running = this.running.get(target.webhook_id)
+    if (running) {
+      running.again = true
+      return
+    }
+    const state = { again: true, ended: Promise.resolve() }
+    this.running.set(target.webhook_id, state)
+    const work = async () => {
+      await sleep(wait_ms)
+      while (state.again && !this.options.signal.aborted) {
+        state.again = false
+        await Promise.all(Array.from({ length: ATTEMPTS_OF_WEBHOOK_MAX }, () => this.takeTurns(target)))
+      }
+    }
+    state.ended = work()
+      .catch((error) => this.warn(error, target))
+      .finally(() => this.running.delete(target.webhook_id))
+  }
+
+  private warn(error: unknown, target: Partial<Target>): void {
+    if (this.options.signal.aborted) return
+    this.options.logger.warn({ err: describeError(error), ...target }, 'webhooks will be tried again')
+  }
+
+  private async takeTurns(target: Target): Promise<void> {
+    const { database, signal } = this.options
+    while (!signal.aborted) {
+      const lease = randomUUID()
+      const [row] = await database.query(LEASE_DELIVERY, [
+        target.project_id,
+        target.webhook_id,
+        lease,
+        LEASE_S,
+      ])
+      if (!row) return
+      await this.takeTurn(
+        { ...target, session_id: row.session_id!, lease, attempts: Number(row.attempts) },
+        row,
+      )
+    }
+  }
+
+  /** Delivers some entries of a session. */
+  private async takeTurn(turn: Turn, row: Row): Promise<void> {
+    const { database, signal } = this.options
+    const owned = [turn.project_id, turn.webhook_id, turn.session_id]
+    let delivered = Number(row.delivered_seq)
+    let through = Number(row.through_seq)
+    for (let entries = 0; entries < ENTRIES_A_TURN && delivered < through && !signal.aborted; ) {
+      const [next] = await database.query(FIND_NEXT_ENTRY, [...owned, delivered, through])
+      if (!next) return
+      if (next.seq !== null) {
+        entries += 1
+        if (!(await this.attempt(turn, next))) return
+      }
+      delivered = Number(next.seq ?? next.reached_seq)
+      const [moved] = await database.query(AFTER_ATTEMPT.advance, [...owned, turn.lease, delivered, LEASE_S])
+      if (!moved) return
+      through = Number(moved.through_seq)
+    }
+    await database.query(AFTER_ATTEMPT.end, [...owned, turn.lease])
+    await database.query(AFTER_ATTEMPT.release, [...owned, turn.lease, 0])
+  }
+
+  /** Posts an entry. Gives whether it was delivered; else the session is released until the next attempt. */
+  private async attempt(turn: Turn, next: Row): Promise<boolean> {
+    const { database, signal } = this.options
+    const owned = [turn.project_id, turn.webhook_id, turn.session_id, turn.lease]
+    try {
+      const post = await this.signed(turn, next)
+      await this.places.run(turn.project_id, () => postDelivery(post))
+      return true
+    } catch (error) {
+      if (signal.aborted) return false
+      if (error instanceof NoPlace) await database.query(AFTER_ATTEMPT.release, [...owned, RETRY_S.first])
+      if (!(error instanceof DeliveryFailed)) {
+        this.warn(error, { project_id: turn.project_id, webhook_id: turn.webhook_id })
+        return false
+      }
+      const pause_s = Math.min(RETRY_S.first * 2 ** Math.min(turn.attempts, 20), RETRY_S.max)
+      const failed = [...owned, pause_s * (0.75 + Math.random() / 2), next.seq!]
+      const [row] = await database.query(AFTER_ATTEMPT.fail, failed)
+      const noted = [turn.project_id, turn.webhook_id, error.message, row?.given_up === 't']
+      await database.query(NOTE_FAILURE, noted)
+      return false
+    }
+  }
+
+  /** The request that tells of an entry. Every attempt has the same id. */
+  private async signed({ project_id, session_id }: Turn, next: Row) {
+    const { database, signal, to_private } = this.options
+    const { seq, kind, type, bytes, url, secret } = next
+    let entry = 'null'
+    if (Number(bytes) <= ENTRY_BYTES_MAX) {
+      const log = new LogReader(database, { project_id, session_id }, 0, () => !signal.aborted)
+      for await (const [read] of log.readSeqs([Number(seq)])) entry = read!.json
+    }
+    const now = new Date()
+    const name = JSON.stringify(kind === 'event' ? `event.${type}` : kind)
+    const body = `{"type":${name},"timestamp":"${now.toISOString()}","data":{"session_id":"${session_id}","seq":${seq},"entry":${entry}}}`
+    const id = `${session_id}-${seq}`
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+      'webhook-signature': new Webhook(secret!).sign(id, now, body),
+    }
+    return { url: url!, headers, body, to_private, signal }
+  }
+}
+
+/** So many attempts are under way that this one waited too long for its place. */
+class NoPlace extends Error {
+  override readonly name = 'NoPlace'
+}

@@ -1,0 +1,25 @@
+import type { Module } from '../http/module.js'
+
+/** Where projects are told of new entries. Exports have no webhooks: their secrets stay here. */
+export const WEBHOOKS_MODULE: Module = {
+  name: 'webhooks',
+  routes: async () => (await import('./all_webhook_routes.js')).WEBHOOK_ROUTES,
+  functions: [],
+  tables: [
+    {
+      name: 'webhooks',
+      kind: 'webhook',
+      key: ['id'],
+      columns: { id: 'uuid', created_at: 'time' },
+      erased_with: 'project',
+      counted: false,
+      exported: false,
+      checks: {},
+    },
+    {
+      name: 'webhook_deliveries',
+      handled:
+        'With their webhook in all respects, by a foreign key; those of a session that is gone end by themselves.',
+    },
+  ],
+}

@@ -1,0 +1,73 @@
+import { type RequestOptions, request as requestPlainly } from 'node:http'
+import { request as requestSecurely } from 'node:https'
+import { VERSION } from '../version.js'
+import { lookUpPublic, namesPrivateAddress, PrivateAddress } from './public_address.js'
+
+/** From the look-up of the name to the receiver's status. */
+const ANSWER_MS_MAX = 10_000
+/** What is read of an answer, so that its sender sees it taken; nothing is made of it. */
+const ANSWER_BYTES_MAX = 16 * 1024
+
+/** An attempt that failed. The message is shown to the project. */
+export class DeliveryFailed extends Error {
+  override readonly name = 'DeliveryFailed'
+}
+
+export interface Post {
+  url: string
+  headers: Record<string, string>
+  body: string
+  /** Whether it may go to any address. */
+  to_private: boolean
+  /** Ends the attempt. */
+  signal: AbortSignal
+}
+
+/**
+ * Posts a delivery. Resolves when the receiver has answered 2xx; follows no redirect, and holds on to nothing that the
+ * receiver sends. @throws DeliveryFailed
+ */
+export async function postDelivery({ url, headers, body, to_private, signal }: Post): Promise<void> {
+  const target = new URL(url)
+  if (!to_private && namesPrivateAddress(target)) throw failure(new PrivateAddress())
+  const request = target.protocol === 'https:' ? requestSecurely : requestPlainly
+  const deadline = AbortSignal.timeout(ANSWER_MS_MAX)
+  const options: RequestOptions = {
+    method: 'POST',
+    headers: {
+      ...headers,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'user-agent': `annals/${VERSION}`,
+    },
+    // A connection of its own, to an address that was checked for it.
+    agent: false,
+    ...(!to_private && { lookup: lookUpPublic }),
+    signal: AbortSignal.any([signal, deadline]),
+  }
+  const status = await new Promise<number>((resolve, reject) => {
+    const sent = request(target, options, (response) => {
+      let bytes = 0
+      response.on('data', ({ length }: Buffer) => {
+        bytes += length
+        if (bytes > ANSWER_BYTES_MAX) response.destroy()
+      })
+      response.on('error', () => {})
+      resolve(response.statusCode!)
+    })
+    sent.on('error', (error) => reject(failure(deadline.aborted ? deadline.reason : error)))
+    sent.end(body)
+  })
+  if (status < 200 || status > 299) throw new DeliveryFailed(`The receiver answered ${status}.`)
+}
+
+function failure(cause: Error): DeliveryFailed {
+  return new DeliveryFailed(sentence(cause), { cause })
+}
+
+function sentence(error: Error): string {
+  if (error instanceof PrivateAddress) return 'The host has no public address.'
+  if (error.name === 'TimeoutError') return `The receiver did not answer within ${ANSWER_MS_MAX / 1_000} s.`
+  const { code } = error as NodeJS.ErrnoException
+  return `The receiver could not be reached${code ? `: ${code}` : ''}.`
+}

@@ -1,0 +1,66 @@
+import Type, { type Static } from '#typebox'
+import { Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { EVENT_TYPE_LENGTH_MAX } from '../limits.js'
+
+const EVENT_PREFIX = 'event.'
+
+const Url = Type.String({
+  maxLength: 2_048,
+  pattern: '^https?://',
+  description: 'Where deliveries are posted to: http or https, without a user name or a fragment.',
+  examples: ['https://agents.example.com/hooks/annals'],
+})
+
+const Events = Type.Array(
+  Type.String({
+    pattern: '^(message|event|event\\..+)$',
+    maxLength: EVENT_PREFIX.length + EVENT_TYPE_LENGTH_MAX,
+  }),
+  {
+    minItems: 1,
+    maxItems: 50,
+    description: '`message`: every message. `event`: every event. `event.<type>`: events of that type.',
+    examples: [['message', 'event.tool_call']],
+  },
+)
+
+const fields = {
+  id: Uuid('The webhook.'),
+  url: Url,
+  events: Events,
+  created_at: Timestamp('When it was created. Entries stored before are not sent.'),
+}
+
+export const Webhook = Type.Object(
+  {
+    ...fields,
+    waiting_sessions: Type.Integer({
+      minimum: 0,
+      description: 'Sessions with entries that may still have to be sent; counted up to 1,000.',
+    }),
+    last_error: Nullable(Type.String({ description: 'Why the last failed attempt failed; null: none has.' })),
+    last_error_at: Nullable(Timestamp('When that was.')),
+    given_up: Type.Integer({ minimum: 0, description: 'Entries that could not be delivered within a day.' }),
+  },
+  { $id: 'Webhook' },
+)
+
+export const NewWebhook = Type.Object({
+  ...fields,
+  secret: Type.String({ description: 'Verifies deliveries. It is shown only this once.' }),
+})
+
+export const CreateWebhookBody = Strict({
+  url: Url,
+  events: Events,
+  secret: Type.Optional(
+    Type.String({
+      pattern: '^whsec_[A-Za-z0-9+/]{32,88}={0,2}$',
+      description: '`whsec_` and 24 to 64 bytes in base64; by default the service makes one.',
+      examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr'],
+    }),
+  ),
+})
+export type CreateWebhookBody = Static<typeof CreateWebhookBody>
+
+export const WebhookParams = Strict({ webhook_id: Uuid('The webhook.') })

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto'
+import { SWITCH_ON } from '../changes/project_consumer_queries.js'
+import { AnnalsError, notFound } from '../errors.js'
+import { newId } from '../ids.js'
+import type { Database } from '../postgres/database.js'
+import { namesPrivateAddress } from './public_address.js'
+import { WEBHOOKS } from './webhook_consumer.js'
+import {
+  COUNT_WEBHOOKS,
+  CREATE_WEBHOOK,
+  DELETE_WEBHOOK,
+  KEEP_CONSUMER,
+  LEAVE_CONSUMER,
+  LIST_WEBHOOKS,
+} from './webhook_queries.js'
+
+/** Most webhooks of a project. */
+export const WEBHOOKS_MAX = 10
+const SECRET_BYTES = 32
+
+/** What a webhook is created with. */
+export interface NewWebhook {
+  url: string
+  events: readonly string[]
+  secret?: string | undefined
+}
+
+/**
+ * Creates a webhook. Returns it as JSON with its secret. `to_private`: whether it may name any address.
+ * @throws AnnalsError invalid_request, too_many_webhooks, unavailable
+ */
+export async function createWebhook(
+  database: Database,
+  project_id: string,
+  { url, events, secret = newSecret() }: NewWebhook,
+  to_private: boolean,
+): Promise<string> {
+  const parsed = checkUrl(url, to_private)
+  return database.transaction(async (connection) => {
+    const consumer = [project_id, WEBHOOKS]
+    await connection.query(SWITCH_ON.project, consumer)
+    await connection.query(SWITCH_ON.consumer, consumer)
+    const [kept] = await connection.query(KEEP_CONSUMER, consumer)
+    if (!kept)
+      throw new AnnalsError(
+        'unavailable',
+        "What the project's last webhook left is being removed; retry shortly.",
+      )
+    const [row] = await connection.query(COUNT_WEBHOOKS, [project_id])
+    if (Number(row!.webhooks) >= WEBHOOKS_MAX)
+      throw new AnnalsError(
+        'too_many_webhooks',
+        `A project may have ${WEBHOOKS_MAX} webhooks. Delete one, or have one take more events.`,
+      )
+    const [made] = await connection.query(CREATE_WEBHOOK, [project_id, newId(), parsed, events, secret])
+    return made!.json!
+  })
+}
+
+/** The project's webhooks as JSON texts, oldest first. */
+export async function listWebhooks(database: Database, project_id: string): Promise<string[]> {
+  return (await database.query(LIST_WEBHOOKS, [project_id])).map(({ json }) => json!)
+}
+
+/** Deletes a webhook with what waits for it. @throws AnnalsError webhook_not_found */
+export async function deleteWebhook(database: Database, project_id: string, id: string): Promise<void> {
+  await database.transaction(async (connection) => {
+    const gone = await connection.query(DELETE_WEBHOOK, [project_id, id])
+    if (gone.length === 0) throw notFound('webhook')
+    await connection.query(LEAVE_CONSUMER, [project_id, WEBHOOKS])
+  })
+}
+
+function checkUrl(text: string, to_private: boolean): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.username !== '' || url.password !== '' || url.hash !== '')
+    throw new AnnalsError('invalid_request', '/url must be a URL without a user name and without a fragment.')
+  if (!to_private && namesPrivateAddress(url))
+    throw new AnnalsError('invalid_request', '/url must not name a loopback, link-local or private address.')
+  return url.href
+}
+
+function newSecret(): string {
+  return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`
+}

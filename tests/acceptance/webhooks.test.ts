@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useService } from '../harness/service.ts'
+import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
+import { type Receiver, startReceiver } from '../harness/webhook_receiver.ts'
+
+// Keys are looked up anew by each request, so that a node knows at once that a project has webhooks.
+const service = useService({ ANNALS_WEBHOOKS_TO_PRIVATE: 'true', ANNALS_TOKEN_CACHE_MS: '0' })
+const SECRET = `whsec_${randomBytes(32).toString('base64')}`
+const WAIT = { timeout: 20_000, interval: 50 }
+let api: ApiClient
+let log: SessionLog
+let receivers: Receiver[]
+
+let second: Awaited<ReturnType<typeof service.startNode>>
+
+beforeAll(async () => {
+  second = await service.startNode()
+})
+beforeEach(async () => {
+  receivers = []
+  api = await service.newClient()
+  log = await newSessionLog(api)
+})
+afterEach(() => Promise.all(receivers.map((receiver) => receiver.close())))
+
+interface Webhook {
+  id: string
+  url: string
+  waiting_sessions: number
+  last_error: string | null
+  given_up: number
+}
+const create = (body: unknown, client = api) => client.request<Webhook>('POST', '/api/v1/webhooks', { body })
+const list = async () => expectOk(await api.request<{ items: Webhook[] }>('GET', '/api/v1/webhooks')).items
+const remove = (id: string, client = api) => client.request('DELETE', `/api/v1/webhooks/${id}`)
+
+/** A webhook to a receiver, which answers as told. */
+async function receive(events: string[], answer?: Parameters<typeof startReceiver>[1]) {
+  const receiver = await startReceiver(SECRET, answer)
+  receivers.push(receiver)
+  const { id } = expectOk(await create({ url: `${receiver.url}/hook`, events, secret: SECRET }), 201)
+  return { receiver, id, seqs: () => receiver.received.map(({ data }) => data.seq) }
+}
+
+describe('a webhook', () => {
+  it('is told of new entries of its kinds, signed, as the timeline has them, in order', async () => {
+    expectOk(await log.addEvent('note'))
+    const { receiver, seqs } = await receive(['message', 'event.note'])
+    expectOk(await log.add({ role: 'user', content: 'hello' }), 201)
+    for (const type of ['other', 'note', 'note']) expectOk(await log.addEvent(type, { n: 1e3 }))
+    await vi.waitFor(() => expect(seqs()).toEqual([2, 4, 5]), WAIT)
+    const stored = expectOk(await log.timeline()).items
+    for (const { id, type, data } of receiver.received) {
+      expect(data).toEqual({ session_id: log.id, seq: data.seq, entry: stored[data.seq - 1] })
+      expect(id).toBe(`${log.id}-${data.seq}`)
+      expect(type).toBe(data.seq === 2 ? 'message' : 'event.note')
+    }
+  })
+
+  it('gets what failed again, and what is behind it in the session only then, while other sessions go on', async () => {
+    let failures = 2
+    const { receiver, seqs, id } = await receive(['event'], ({ data }) =>
+      data.session_id === log.id && data.seq === 1 && failures-- > 0 ? 500 : 200,
+    )
+    const other = await newSessionLog(api)
+    for (const to of [log, log, other]) expectOk(await to.addEvent())
+    await vi.waitFor(() => expect(seqs()).toEqual([1]), WAIT)
+    expect(receiver.received[0]!.data.session_id).toBe(other.id)
+    await vi.waitFor(async () => expect((await list())[0]!.last_error).toContain('500'), WAIT)
+    await vi.waitFor(() => expect(seqs()).toEqual([1, 1, 2]), { ...WAIT, timeout: 40_000 })
+    await vi.waitFor(async () => expect((await list())[0]!.waiting_sessions).toBe(0), WAIT)
+    expect(expectOk(await remove(id))).toEqual({})
+    expect(await list()).toEqual([])
+  }, 60_000)
+
+  it('follows no redirect', async () => {
+    const { receiver } = await receive(['event'], () => 302)
+    expectOk(await log.addEvent())
+    await vi.waitFor(async () => expect((await list())[0]!.last_error).toContain('302'), WAIT)
+    expect(receiver.requests).toBe(1)
+  })
+
+  it('that never answers, or sends without end, holds up no other', async () => {
+    const slow = await receive(['event'], (_, response) => {
+      response.writeHead(200)
+      const send = () => {
+        while (!response.destroyed && response.write('x'.repeat(10_000))) {}
+      }
+      response.on('drain', send)
+      send()
+      return undefined
+    })
+    const silent = await receive(['event'], () => undefined)
+    const quick = await receive(['event'])
+    const logs = await Promise.all(Array.from({ length: 10 }, () => newSessionLog(api)))
+    for (const each of logs) expectOk(await each.addEvent())
+    await vi.waitFor(() => expect(quick.receiver.received).toHaveLength(10), WAIT)
+    // Two at a time from each node.
+    expect(silent.receiver.requests).toBeLessThanOrEqual(4)
+    await vi.waitFor(() => expect(slow.receiver.requests).toBe(10), WAIT)
+  })
+
+  it('is told of an entry that is too large without the entry', async () => {
+    const { receiver } = await receive(['event'])
+    expectOk(await log.addEvent('note', { text: 'x'.repeat(300_000) }))
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(1), WAIT)
+    expect(receiver.received[0]!.data).toEqual({ session_id: log.id, seq: 1, entry: null })
+  })
+
+  it('is told of everything although every node is killed', async () => {
+    let isAway = true
+    const { receiver, seqs } = await receive(['event'], () => (isAway ? 503 : 200))
+    for (let n = 0; n < 3; n += 1) expectOk(await log.addEvent())
+    await vi.waitFor(() => expect(receiver.requests).toBeGreaterThan(0), WAIT)
+    for (const node of [service.node, second]) await node.kill()
+    isAway = false
+    await service.startNode()
+    await vi.waitFor(() => expect(seqs()).toEqual([1, 2, 3]), { ...WAIT, timeout: 90_000 })
+  }, 100_000)
+})
