@@ -118,7 +118,7 @@ describe('an export that is imported elsewhere', () => {
     const target = await service.newProject()
     // Each kind of row of every module has its count, between these.
     const all = /3 users, .*20 learning spaces, .*4 sessions, 90 entries/
-    const nothing = /(?:^| )0 users, (?:0 [a-z ]+, )*0 [a-z ]+\./
+    const nothing = / 0 sessions, 0 entries\.$/
     const [would, before] = (await annals.import(path, target.name, '--dry-run')).split('\n')
     expect(would).toMatch(all)
     expect(before).toMatch(nothing)

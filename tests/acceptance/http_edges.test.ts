@@ -26,7 +26,6 @@ describe('a path that does not exist', () => {
     '/api/v1/session/../session',
     '/api/v2/session',
     '/nothing',
-    '/',
     '/admin/v1/nothing',
   ])('is 404 route_not_found: %s', async (path) => {
     for (const method of ['GET', 'POST']) {

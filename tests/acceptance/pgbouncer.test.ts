@@ -54,7 +54,7 @@ afterAll(async () => {
 
 describe('through a PgBouncer in transaction mode', () => {
   it('a service starts, and says that there is a pooler', () => {
-    expect(nodes[0]!.lines.join('\n')).toMatch(/database {3}PostgreSQL at .*, through a pooler$/m)
+    expect(nodes[0]!.lines.join('\n')).toMatch(/^Data: {4}PostgreSQL at .*, through a pooler$/m)
   })
 
   it('many writers at two nodes leave logs without gaps', async () => {

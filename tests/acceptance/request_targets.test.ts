@@ -115,8 +115,8 @@ describe('what a cache may keep', () => {
     const project = '/admin/v1/projects'
     const paths = [...new Set(describedOperations.map(({ path }) => path.replace(/\{\w+\}/g, 'x')))]
     const others = [
-      '/console/data/access',
-      '/console/data/heads?ids=x',
+      '/console/access',
+      '/console/data/figures?ids=x',
       project,
       '/nothing',
       '/health',

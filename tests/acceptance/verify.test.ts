@@ -69,6 +69,7 @@ describe('annals verify of a database that is sound', () => {
         bytes: expect.any(Number),
         learning_spaces: 1,
         blobs: 0,
+        webhooks: 0,
         skills: 0,
         space_policies: 0,
         space_sessions: 0,

@@ -28,7 +28,7 @@ interface Migration {
  */
 export async function migrate(
   target: ConnectionTarget,
-  onProgress: (sentence: string) => void = () => {},
+  onApplied: (migration: string, is_new_schema: boolean) => void = () => {},
   signal?: AbortSignal,
 ): Promise<void> {
   const client = await connect(target)
@@ -37,12 +37,9 @@ export async function migrate(
     await createVersionTable(client)
     const known = readMigrations()
     const newest = known.at(-1)?.version ?? 0
-    // A new schema is one sentence; a database with data shows how far a long migration has come.
     const is_new = (await appliedVersion(client)) === 0
-    if (is_new) onProgress('Creating the schema')
     for (const migration of known) {
-      const is_applied = await apply(client, migration, target, signal)
-      if (is_applied && !is_new) onProgress(`Applied migration ${migration.name}`)
+      if (await apply(client, migration, target, signal)) onApplied(migration.name, is_new)
     }
     await refuseNewerSchema(client, newest)
   } finally {

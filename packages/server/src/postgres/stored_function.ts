@@ -38,7 +38,7 @@ export function storedFunction(
 ): StoredFunction {
   const typed = Object.entries(parameters).map(([parameter, type]) => `${parameter} ${type}`)
   const shape = `(${typed.join(', ')}) RETURNS text
-LANGUAGE plpgsql ${Object.entries(settings ?? BY_KEY)
+LANGUAGE plpgsql ${settings ? 'STABLE ' : ''}${Object.entries(settings ?? BY_KEY)
     .map(([setting, value]) => `SET ${setting} = ${value}`)
     .join(' ')}
 AS $function$

@@ -10,7 +10,14 @@ export async function migrateDatabase(
   signal?: AbortSignal,
   functions = FUNCTIONS,
 ): Promise<void> {
-  await migrate(target, onProgress, signal)
+  let is_told = false
+  const onApplied = (migration: string, is_new_schema: boolean) => {
+    // A new schema is one sentence; a database with data shows how far a long migration has come.
+    if (!is_new_schema) onProgress(`Applied migration ${migration}`)
+    else if (!is_told) onProgress('Creating the schema')
+    is_told = true
+  }
+  await migrate(target, onApplied, signal)
   signal?.throwIfAborted()
   const client = await connect(target)
   try {

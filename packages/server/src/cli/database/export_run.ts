@@ -16,7 +16,7 @@ import { schemaVersion } from '../../postgres/migrator.js'
 import { findNamedProject } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { EXIT_CODES } from '../exit_codes.js'
-import { countOf } from '../terminal/count.js'
+import { countsOf } from '../terminal/count.js'
 import { showProgress } from '../terminal/progress.js'
 
 /** What the command line says of an export. */
@@ -65,6 +65,6 @@ async function abandon(output: ExportOutput): Promise<void> {
 }
 
 function summaryOf({ rows, bytes }: ExportCounts): string {
-  const counted = Object.entries(rows).map(([name, count]) => countOf(count, name.replaceAll('_', ' ')))
+  const counted = countsOf(rows)
   return `Exported ${counted.slice(0, -1).join(', ')} and ${counted.at(-1)} (${bytes} bytes).\n`
 }

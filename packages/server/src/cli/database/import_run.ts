@@ -11,7 +11,7 @@ import { findNamedProject } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { checkOpenAiRuns, importOpenAiRuns } from '../../sessions/transfer/import_openai_runs.js'
 import { EXIT_CODES } from '../exit_codes.js'
-import { countOf } from '../terminal/count.js'
+import { countsOf } from '../terminal/count.js'
 import { type Progress, showProgress } from '../terminal/progress.js'
 
 /** What the command line says of an import. */
@@ -105,9 +105,9 @@ export class ImportJob {
 
   private summarize(tallies: Record<string, Tally>): void {
     const what = (key: keyof Tally) =>
-      Object.entries(tallies)
-        .map(([name, tally]) => countOf(tally[key], name.replaceAll('_', ' ')))
-        .join(', ')
+      countsOf(Object.fromEntries(Object.entries(tallies).map(([name, tally]) => [name, tally[key]]))).join(
+        ', ',
+      )
     const verb = this.options.dryRun ? 'Would import' : 'Imported'
     process.stdout.write(`${verb} ${what('stored')}.\nThere already: ${what('known')}.\n`)
   }

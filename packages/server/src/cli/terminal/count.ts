@@ -3,3 +3,13 @@ export function countOf(count: number, plural: string): string {
   const noun = count === 1 ? plural.replace(/ies$/, 'y').replace(/s$/, '') : plural
   return `${count} ${noun}`
 }
+
+/** Named even if there are none: what somebody who moves sessions looks for first. */
+const ALWAYS_NAMED = new Set(['sessions', 'entries', 'messages'])
+
+/** Counts of tables with their nouns, without those of which there is nothing. */
+export function countsOf(counts: Record<string, number>): string[] {
+  return Object.entries(counts)
+    .filter(([table, count]) => count > 0 || ALWAYS_NAMED.has(table))
+    .map(([table, count]) => countOf(count, table.replaceAll('_', ' ')))
+}
