@@ -19,9 +19,9 @@ CREATE TABLE blobs (
   bytes bigint NOT NULL,
   created_at timestamptz NOT NULL,
   unreferenced_since timestamptz DEFAULT now(),
-  PRIMARY KEY (project_id, id),
-  CONSTRAINT blobs_by_hash UNIQUE (project_id, sha256)
+  PRIMARY KEY (project_id, id)
 );
+ALTER TABLE blobs ADD CONSTRAINT blobs_by_hash UNIQUE (project_id, sha256);
 CREATE INDEX blobs_unreferenced ON blobs (project_id, unreferenced_since) WHERE unreferenced_since IS NOT NULL;
 
 CREATE TABLE blob_chunks (
