@@ -134,7 +134,8 @@ describe('a session with more entries than are deleted at once', () => {
       })
       await doomed.kill()
       expect(await cut_off).toBe('cut off')
-      expect(await rowsOf(parent.id)).toMatchObject({ sessions: 0, erased_sessions: 1 })
+      // Another node may have finished the parent itself by now.
+      expect((await rowsOf(parent.id)).sessions).toBe(0)
       expect((await rowsOf(grandchild.id)).sessions).toBe(1)
     })
     for (const { id } of [grandchild, child, parent])
