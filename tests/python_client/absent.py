@@ -64,7 +64,7 @@ PRESENT = {
     "get_token_counts patch_message_meta patch_configs copy get_tasks get_session_summary flush "
     "messages_observing_status",
     "users": "list get_resources delete",
-    "learning_spaces": "create list get update delete",
+    "learning_spaces": "create list get update delete learn get_session list_sessions wait_for_learning",
 }
 
 
