@@ -47,7 +47,7 @@ export interface Operation {
 interface OperationView {
   operationId: string
   parameters?: Array<Parameter & { content?: unknown }>
-  requestBody?: { content: { 'application/json': { schema: Schema } } }
+  requestBody?: { content: { 'application/json'?: { schema: Schema } } }
   responses: Record<string, unknown>
 }
 
@@ -67,7 +67,8 @@ export const operations: Operation[] = Object.entries(document.paths).flatMap(([
         ? { ...parameter, schema: { type: 'string', contentMediaType: 'application/json' } }
         : parameter,
     ),
-    body: view.requestBody?.content['application/json'].schema,
+    // Bytes are described in no more detail.
+    body: view.requestBody?.content['application/json']?.schema,
     statuses: Object.keys(view.responses),
   })),
 )

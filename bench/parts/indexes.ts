@@ -97,7 +97,7 @@ async function measureTable(ctx: BenchContext, database: BenchDatabase, written:
   const subjects: Subjects<Cost> = {}
   for (const [index, left_out] of [ALL, ...indexes.map(({ name }) => name)].entries()) {
     const copy = `copy_${index}`
-    await database.query(`CREATE TABLE ${copy} (LIKE ${written.table})`)
+    await database.query(`CREATE TABLE ${copy} (LIKE ${written.table} INCLUDING DEFAULTS)`)
     for (const { name, definition } of indexes) {
       const create = definition.replace(/^(CREATE (?:UNIQUE )?INDEX) \S+ ON \S+ /, `$1 ON ${copy} `)
       if (name !== left_out) await database.query(create)

@@ -267,7 +267,7 @@ class MessagesQuery(TypedDict):
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest."""
-    edit_strategies: NotRequired[Mapping[str, object] | None]
+    edit_strategies: NotRequired[list[Mapping[str, object]] | None]
     """A JSON array, URL-encoded, of `{ 'type', 'params' }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle."""
     pin_editing_strategies_at_message: NotRequired[str | None]
     """The last message that `edit_strategies` are applied to; those behind it are shown as they are."""

@@ -46,7 +46,7 @@ export const FIND_DUE = prepared(
 export const MOVE_DUE = prepared(
   'move_due_sessions',
   `
-UPDATE sessions AS s SET expiry_due_at = ${expiryText('h.updated_at', 's.expires_in_s')}
-FROM session_heads h
-WHERE s.project_id = $1 AND h.project_id = $1 AND h.session_id = s.id AND s.id = ANY ($2::uuid[]) AND s.expiry_due_at <= now()`,
+UPDATE sessions AS s
+SET expiry_due_at = ${expiryText('(SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = s.id)', 's.expires_in_s')}
+WHERE s.project_id = $1 AND s.id = ANY ($2::uuid[]) AND s.expiry_due_at <= now()`,
 )

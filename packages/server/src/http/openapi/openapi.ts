@@ -77,6 +77,7 @@ interface DocumentView {
 }
 
 interface ParameterView {
+  example?: unknown
   schema?: { type?: string; contentMediaType?: string; examples?: string[]; example?: string }
   content?: Record<string, { schema: object }>
 }
@@ -111,7 +112,11 @@ function describeJsonParameters(document: DocumentView): void {
   for (const parameter of operations.flatMap(({ parameters }) => parameters ?? [])) {
     const type = parameter.schema?.contentMediaType
     if (!type) continue
-    parameter.content = { [type]: { schema: { type: 'object', additionalProperties: true } } }
+    const isArray = String(parameter.example).startsWith('[')
+    const schema = isArray
+      ? { type: 'array', items: { type: 'object' } }
+      : { type: 'object', additionalProperties: true }
+    parameter.content = { [type]: { schema } }
     delete parameter.schema
   }
 }

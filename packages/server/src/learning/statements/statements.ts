@@ -85,8 +85,7 @@ export async function changeStatement(
   await database.transaction(async (connection) => {
     const [before] = await connection.query(CHANGE_STATEMENT.lock, [project_id, id])
     if (!before) throw notFound('statement')
-    if (state === undefined && text === undefined && kind === undefined)
-      throw new AnnalsError('invalid_request', 'The body must have at least one of state, text and kind.')
+    if (state === undefined && text === undefined && kind === undefined) return
     if (before.state === 'revoked')
       throw new AnnalsError(
         'statement_revoked',
