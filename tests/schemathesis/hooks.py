@@ -32,8 +32,9 @@ def map_case(context, case):
     if case.query and "edit_strategies" in case.query:
         case.query["edit_strategies"] = '[{"type":"token_limit","params":{"limit_tokens":8000}}]'
     # The path names the bytes.
-    if case.path_parameters and "sha256" in case.path_parameters and isinstance(case.body, bytes):
-        case.path_parameters["sha256"] = hashlib.sha256(case.body).hexdigest()
+    content = getattr(case.body, "data", case.body)
+    if case.path_parameters and "sha256" in case.path_parameters and isinstance(content, bytes):
+        case.path_parameters["sha256"] = hashlib.sha256(content).hexdigest()
     if isinstance(case.body, dict) and case.path.endswith("/webhooks"):
         case.body["url"] = "https://example.com/hook"
     if isinstance(case.body, dict):

@@ -9,7 +9,8 @@ import { statementRoutes } from './statements/statement_routes.js'
 import { SkillVersion, Statement } from './statements/statement_schema.js'
 
 const OF_SPACE = ['getLearningSpace', 'mergeLearningSpaceMeta', 'deleteLearningSpace']
-const LEARNING = ['learnFromSession', 'listSpaceSessions', 'getSpacePolicy', 'setSpacePolicy']
+// Not learnFromSession: it takes a session's id, too, which a new space does not say.
+const LEARNING = ['listSpaceSessions', 'getSpacePolicy', 'setSpacePolicy']
 const READING = ['listStatements', 'addStatement', 'getSpaceContext', 'getSpaceHistory']
 
 export const LEARNING_ROUTES: ModuleRoutes = {

@@ -13,7 +13,7 @@ const Url = Type.String({
 
 const Events = Type.Array(
   Type.String({
-    pattern: '^(message|event|event\\..+)$',
+    pattern: '^(message|event|event\\.[\\s\\S]+)$',
     maxLength: EVENT_PREFIX.length + EVENT_TYPE_LENGTH_MAX,
   }),
   {
