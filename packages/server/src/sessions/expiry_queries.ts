@@ -42,11 +42,14 @@ export const FIND_DUE = prepared(
   `SELECT s.project_id, s.id FROM sessions s WHERE s.expiry_due_at <= now() ORDER BY s.expiry_due_at LIMIT $1`,
 )
 
-/** For those of them that have not expired, when that may be. Parameters: $1 project, $2 ids. */
+/**
+ * For those of them that have not expired, when that may be. IS TRUE keeps PostgreSQL 15 from looking for them by their
+ * due time instead of their ids. Parameters: $1 project, $2 ids.
+ */
 export const MOVE_DUE = prepared(
   'move_due_sessions',
   `
 UPDATE sessions AS s
 SET expiry_due_at = ${expiryText('(SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = s.id)', 's.expires_in_s')}
-WHERE s.project_id = $1 AND s.id = ANY ($2::uuid[]) AND s.expiry_due_at <= now()`,
+WHERE s.project_id = $1 AND s.id = ANY ($2::uuid[]) AND (s.expiry_due_at <= now()) IS TRUE`,
 )
