@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { AnnalsError } from '../../errors.js'
 import { AppendInDoubt } from '../../log/append/append_request.js'
 import { EXIT_CODES } from '../exit_codes.js'
@@ -25,6 +26,8 @@ export async function runLongWork(
   words: { interrupted: string; unfinished: string },
 ): Promise<void> {
   const abort = new AbortController()
+  // Each statement in flight listens, and there may be one for each table: more than the ten at which Node warns.
+  setMaxListeners(0, abort.signal)
   const stop = () => {
     if (abort.signal.aborted) process.exit(EXIT_CODES.interrupted)
     abort.abort()
