@@ -81,9 +81,10 @@ export function signAdminSession(admin_token: string, began_ms = Date.now()): st
 /** When a session of the administrator began; undefined if it is forged, idle for too long, or too old. */
 export function beginOfAdminSession(value: string, admin_token: string): number | undefined {
   const [began, used, signature] = value.split('.')
-  const expected = signatureOf(`${began}.${used}`, admin_token)
-  if (signature?.length !== expected.length) return undefined
-  if (!timingSafeEqual(Buffer.from(signature), Buffer.from(expected))) return undefined
+  // Compared as bytes: characters beyond ASCII have more of them, and unequal lengths are an error to Node.
+  const expected = Buffer.from(signatureOf(`${began}.${used}`, admin_token))
+  const given = Buffer.from(signature ?? '')
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
   const is_over =
     Date.now() - Number(used) > CONSOLE_IDLE_HOURS_MAX * HOUR_MS ||
     Date.now() - Number(began) > CONSOLE_SESSION_DAYS_MAX * 24 * HOUR_MS
