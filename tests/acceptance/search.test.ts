@@ -56,8 +56,11 @@ describe('search', () => {
     await untilIndexed(api)
     expect(await found('refund')).toEqual([first])
     const second = await note(session, 'Refund was paid')
-    await untilIndexed(other)
-    expect(await placesOf(other, 'refund')).toEqual([second, first])
+    // A node may notice only at its next look that search was switched on; what it stores until then is found later.
+    await vi.waitFor(async () => expect(await placesOf(other, 'refund')).toEqual([second, first]), {
+      timeout: 40_000,
+      interval: 100,
+    })
     const { items } = expectOk(await search(api, 'REFUND -paid'))
     expect(items).toMatchObject([
       { kind: 'message', role: 'user', snippet: { text: 'Where is my refund?', hits: [[12, 18]] } },
