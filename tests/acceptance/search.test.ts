@@ -58,7 +58,7 @@ describe('search', () => {
     const second = await note(session, 'Refund was paid')
     // A node may notice only at its next look that search was switched on; what it stores until then is found later.
     await vi.waitFor(async () => expect(await placesOf(other, 'refund')).toEqual([second, first]), {
-      timeout: 40_000,
+      timeout: 25_000,
       interval: 100,
     })
     const { items } = expectOk(await search(api, 'REFUND -paid'))
