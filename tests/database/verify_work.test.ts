@@ -17,8 +17,8 @@ import { createTestDatabase, type TestDatabase } from '../harness/test_database.
  */
 
 const FEW = 500
-/** Four looks at an index of three levels, and a little more: reading a table for each row would be dozens. */
-const PAGES_PER_ROW = 14
+/** Five looks at an index of three levels, and a little more: reading a table for each row would be dozens. */
+const PAGES_PER_ROW = 18
 const SETTINGS: Record<string, Record<string, string>> = {
   'the settings of annals verify': LONG_READ_SETTINGS,
   "the server's own settings": {},
