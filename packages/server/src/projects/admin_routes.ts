@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
 import { Empty, NoQuery } from '../contract/schema.js'
@@ -25,6 +26,7 @@ import {
   issueToken,
   listProjects,
   listTokens,
+  noteErasure,
   revokeToken,
 } from './projects.js'
 
@@ -59,7 +61,7 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
     },
     async (request, reply) => {
       const { name, ...settings } = takeBody(request, takeWhole)
-      const project = await createProject(database, name, settings)
+      const project = await createProject(database, actorOf(request), name, settings)
       return answer(reply, `{"project":${project.json},"token":"${project.token}"}`, 201)
     },
   )
@@ -103,7 +105,15 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
       },
     },
     async (request, reply) =>
-      answer(reply, await changeProject(database, request.params.project_id, takeBody(request, takeWhole))),
+      answer(
+        reply,
+        await changeProject(
+          database,
+          actorOf(request),
+          request.params.project_id,
+          takeBody(request, takeWhole),
+        ),
+      ),
   )
 
   app.delete(
@@ -125,6 +135,7 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
       },
     },
     async (request, reply) => {
+      await noteErasure(database, actorOf(request), request.params.project_id)
       await erasure.eraseProject(database, request.params.project_id)
       return answer(reply, '{}')
     },
@@ -156,7 +167,7 @@ function tokenRoutes(app: AppServer, database: Database): void {
       const { name, scopes = ['read', 'write'], expires_at } = takeBody(request, takeWhole)
       return answer(
         reply,
-        await issueToken(database, request.params.project_id, {
+        await issueToken(database, actorOf(request), request.params.project_id, {
           name,
           scopes,
           expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
@@ -209,8 +220,16 @@ function tokenRoutes(app: AppServer, database: Database): void {
       },
     },
     async (request, reply) =>
-      answer(reply, await revokeToken(database, request.params.project_id, request.params.token_id)),
+      answer(
+        reply,
+        await revokeToken(database, actorOf(request), request.params.project_id, request.params.token_id),
+      ),
   )
+}
+
+/** Whom the audit names: there is one admin token, so the caller's address tells more. */
+function actorOf({ address }: FastifyRequest): string {
+  return `API, from ${address}`
 }
 
 /** A time that both the database and an answer can hold, in UTC. @throws AnnalsError invalid_request */

@@ -1,6 +1,7 @@
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { adminRoutes } from './admin_routes.js'
+import { AuditEntry, auditRoutes } from './audit_routes.js'
 import { Project, Token } from './project_schema.js'
 import { adminUsageRoutes, usageRoutes } from './usage_routes.js'
 import { Usage } from './usage_schema.js'
@@ -10,8 +11,9 @@ export const PROJECT_ROUTES: ModuleRoutes = {
   admin: (app, parts) => {
     adminRoutes(app, parts)
     adminUsageRoutes(app, parts)
+    auditRoutes(app, parts)
   },
-  schemas: [Project, Token, Usage],
+  schemas: [AuditEntry, Project, Token, Usage],
   links: {
     createProject: {
       to: ['changeProject', 'deleteProject', 'createToken', 'listTokens'],

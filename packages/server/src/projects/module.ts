@@ -16,5 +16,10 @@ export const PROJECTS_MODULE: Module = {
       is_reference: true,
       handled: 'Deleted first when a project is erased, so that nobody gets in; never exported.',
     },
+    {
+      name: 'audit',
+      is_reference: true,
+      handled: 'Append-only: it tells who erased a project, too. Never exported with one.',
+    },
   ],
 }

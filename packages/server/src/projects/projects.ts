@@ -3,6 +3,7 @@ import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import { audited } from './audit.js'
 import {
   CHANGE_PROJECT,
   CREATE_API_KEY,
@@ -57,17 +58,19 @@ export interface ProjectSettings {
 /** Creates a project with its first token. @throws AnnalsError project_exists */
 export async function createProject(
   database: Database,
+  actor: string,
   name: string,
   settings: ProjectSettings = {},
 ): Promise<NewProject> {
-  return database.transaction(async (connection) => {
+  return audited(database, actor, async (connection) => {
     const [row] = await connection.query(CREATE_PROJECT, [newId(), name, JSON.stringify(settings)])
     if (!row)
       throw new AnnalsError('project_exists', `There is already a project named ${JSON.stringify(name)}.`)
     if (settings.search) await switchConsumer(connection, row.id!, 'search', true)
     const token = mintToken()
     await storeToken(connection, row.id!, token, { name: 'first', scopes: ALL_SCOPES }, 'issued')
-    return { json: row.json!, token }
+    const act = { action: 'project.create', project_id: row.id!, details: { name, ...settings } } as const
+    return { act, result: { json: row.json!, token } }
   })
 }
 
@@ -77,15 +80,26 @@ export async function createProject(
  */
 export async function changeProject(
   database: Database,
+  actor: string,
   project_id: string,
   settings: ProjectSettings,
 ): Promise<string> {
-  return database.transaction(async (connection) => {
+  return audited(database, actor, async (connection) => {
     const [row] = await connection.query(CHANGE_PROJECT, [project_id, JSON.stringify(settings)])
     if (!row) throw notFound('project')
     if (settings.search !== undefined)
       await switchConsumer(connection, project_id, 'search', settings.search === true)
-    return row.json!
+    return { act: { action: 'project.change', project_id, details: settings }, result: row.json! }
+  })
+}
+
+/**
+ * Notes that a project is about to be erased, before anything of it is. @throws AnnalsError project_not_found
+ */
+export async function noteErasure(database: Database, actor: string, project_id: string): Promise<void> {
+  await audited(database, actor, async (connection) => {
+    await checkProject(connection, project_id)
+    return { act: { action: 'project.delete', project_id, details: {} }, result: undefined }
   })
 }
 
@@ -143,12 +157,17 @@ export async function checkProject(database: Queryable, project_id: string): Pro
  * @throws AnnalsError project_not_found
  */
 export async function issueToken(
-  database: Queryable,
+  database: Database,
+  actor: string,
   project_id: string,
   request: TokenRequest,
 ): Promise<string> {
   const token = mintToken()
-  const json = await storeToken(database, project_id, token, request, 'issued').catch((error: unknown) => {
+  const json = await audited(database, actor, async (connection) => {
+    const stored = await storeToken(connection, project_id, token, request, 'issued')
+    const { id: token_id } = JSON.parse(stored) as { id: string }
+    return { act: { action: 'token.create', project_id, details: { token_id, ...request } }, result: stored }
+  }).catch((error: unknown) => {
     // Not looked up before: the project may be erased in between.
     throw isForeignKeyViolation(error) ? notFound('project') : error
   })
@@ -162,13 +181,16 @@ export async function listTokens(database: Queryable, project_id: string): Promi
 
 /** Revokes a token; revoking it again changes nothing. @throws AnnalsError token_not_found */
 export async function revokeToken(
-  database: Queryable,
+  database: Database,
+  actor: string,
   project_id: string,
   token_id: string,
 ): Promise<string> {
-  const [row] = await database.query(REVOKE_API_KEY, [project_id, token_id])
-  if (!row) throw notFound('token')
-  return row.json!
+  return audited(database, actor, async (connection) => {
+    const [row] = await connection.query(REVOKE_API_KEY, [project_id, token_id])
+    if (!row) throw notFound('token')
+    return { act: { action: 'token.revoke', project_id, details: { token_id } }, result: row.json! }
+  })
 }
 
 /**

@@ -3,7 +3,7 @@ import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../configuration/config.js'
 import { isLoopback } from '../../configuration/exposure.js'
-import { withDatabase } from '../database/with_database.js'
+import { operatorName, withDatabase } from '../database/with_database.js'
 import { keptAddress } from '../service/service_address.js'
 import { tell } from '../terminal/output.js'
 import { type Profile, profilesPath, readProfiles, saveProfile } from './profiles.js'
@@ -64,7 +64,7 @@ function identityOf(path: string): string {
 async function makeToken(): Promise<string> {
   const { findProject, issueToken } = await import('../../projects/projects.js')
   const json = await withDatabase(async (database) =>
-    issueToken(database, await findProject(database, PROJECT), {
+    issueToken(database, operatorName(), await findProject(database, PROJECT), {
       name: `command line of ${userInfo().username}@${hostname()}`,
       scopes: ['read', 'write'],
       expires_at: undefined,

@@ -7,7 +7,7 @@ import {
   listProjects,
   type ProjectSettings,
 } from '../../projects/projects.js'
-import { withDatabase } from './with_database.js'
+import { operatorName, withDatabase } from './with_database.js'
 
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
 const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search']
@@ -36,7 +36,7 @@ export function projectCommand(): Command {
         .addHelpText('after', '\nExample:\n  annals project create checkout-agent')
         .action(async (name: string, options: SettingOptions) => {
           const { json, token } = await withDatabase((database) =>
-            createProject(database, name, settingsOf(options)),
+            createProject(database, operatorName(), name, settingsOf(options)),
           )
           if (options.json) process.stdout.write(`{"project":${json},"token":"${token}"}\n`)
           else
@@ -80,7 +80,7 @@ Examples:
       if (Object.keys(settings).length === 0)
         command.error('annals: nothing to set. Name a setting, such as --retention-days 90.')
       const json = await withDatabase(async (database) =>
-        changeProject(database, await findProject(database, name), settings),
+        changeProject(database, operatorName(), await findProject(database, name), settings),
       )
       if (options.json) process.stdout.write(`${json}\n`)
       else await printProjects([json])

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { parseId } from '../../ids.js'
 import { findNamedProject, issueToken, listTokens, revokeToken } from '../../projects/projects.js'
 import { SCOPES, type Scope } from '../../projects/tokens/scope.js'
-import { tellProgress, withDatabase } from './with_database.js'
+import { operatorName, tellProgress, withDatabase } from './with_database.js'
 
 interface Options {
   project?: string
@@ -79,7 +79,7 @@ async function createToken(
     const project = await findNamedProject(database, options.project)
     const { name, scopes, expiresAt: expires_at } = options
     return {
-      json: await issueToken(database, project.id, { name, scopes, expires_at }),
+      json: await issueToken(database, operatorName(), project.id, { name, scopes, expires_at }),
       project_name: project.name,
     }
   })
@@ -108,7 +108,12 @@ function revokeCommand(): Command {
     .addHelpText('after', '\nExample:\n  annals token revoke 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
     .action(async (token_id: string, options: Options) => {
       const json = await withDatabase(async (database) =>
-        revokeToken(database, (await findNamedProject(database, options.project)).id, token_id),
+        revokeToken(
+          database,
+          operatorName(),
+          (await findNamedProject(database, options.project)).id,
+          token_id,
+        ),
       )
       process.stdout.write(options.json ? `${json}\n` : `Revoked token ${token_id}.\n`)
     })

@@ -1,3 +1,4 @@
+import { hostname, userInfo } from 'node:os'
 import { readConfig } from '../../configuration/config.js'
 import type { Appender } from '../../log/append/appender.js'
 import type { Database } from '../../postgres/database.js'
@@ -9,6 +10,11 @@ const LONG_WORK = { wait_ms_max: 60_000, statement_ms_max: 0 }
 /** Reports progress on stderr, apart from a command's output. */
 export function tellProgress(sentence: string): void {
   process.stderr.write(`${sentence}\n`)
+}
+
+/** Whom the audit names for what a command does. */
+export function operatorName(): string {
+  return `command line of ${userInfo().username}@${hostname()}`
 }
 
 /** Runs a command's work on the database that the environment names. */

@@ -62,6 +62,7 @@ export const SCOPE_OF_OPERATION: Readonly<Record<string, Scope | 'admin'>> = {
   changeProject: 'admin',
   deleteProject: 'admin',
   getProjectUsage: 'admin',
+  listAudit: 'admin',
   createToken: 'admin',
   listTokens: 'admin',
   revokeToken: 'admin',

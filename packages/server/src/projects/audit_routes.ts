@@ -1,0 +1,59 @@
+import Type from '#typebox'
+import { responses } from '../contract/responses.js'
+import { JsonObject, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { answer } from '../http/answer/answer.js'
+import type { AppServer } from '../http/app_server.js'
+import { Cursors } from '../http/request/cursor.js'
+import type { AppParts } from '../http/service_context.js'
+import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { listActs } from './audit.js'
+
+export const AuditEntry = Type.Object(
+  {
+    seq: Type.Integer({ minimum: 1, description: '1, 2, 3, … without gaps, in commit order.' }),
+    created_at: Timestamp('When it was done.'),
+    actor: Type.String({
+      description: 'Who did it: the command line with its user, or the address of a caller of the API.',
+    }),
+    action: Type.String({ examples: ['project.change'] }),
+    project_id: Uuid('The project, which may have been erased since.'),
+    details: JsonObject('What was asked for, without secrets.', { max_sessions: 1000 }),
+  },
+  { $id: 'AuditEntry' },
+)
+
+const { limit, cursor } = pageQuery()
+
+/** What operators did. */
+export function auditRoutes(app: AppServer, parts: AppParts): void {
+  const database = parts.database.of('operator')
+  app.get(
+    '/audit',
+    {
+      schema: {
+        operationId: 'listAudit',
+        summary: 'List what operators did',
+        description:
+          'Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. The last page has a `next_cursor`, too, from which later acts follow.',
+        tags: ['Administration'],
+        security: [{ admin_token: [] }],
+        querystring: Strict({ limit, cursor }),
+        response: responses({
+          description: 'A page of acts.',
+          data: PageOf(Type.Ref('AuditEntry')),
+          errors: ['invalid_cursor'],
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+      const cursors = new Cursors('audit')
+      const after_seq = cursor === undefined ? 0 : Number(cursors.read(cursor))
+      const acts = await listActs(database, after_seq, limit + 1)
+      const shown = acts.slice(0, limit)
+      const next = cursors.write(String(shown.at(-1)?.seq ?? after_seq))
+      const items = shown.map(({ json }) => json).join(',')
+      return answer(reply, `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`)
+    },
+  )
+}
