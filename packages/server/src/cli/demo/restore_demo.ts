@@ -5,6 +5,7 @@ import { READ_HEAD } from '../../log/read/read_queries.js'
 import type { Database } from '../../postgres/database.js'
 import { changeProject, findProject } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
+import { operatorName } from '../database/with_database.js'
 import type { DemoDocument, DemoSession, DemoTotals } from './demo_document.js'
 import { demoExport } from './demo_export.js'
 
@@ -29,7 +30,7 @@ export async function restoreDemo(
     onProgress: () => {},
     onConflict: () => {},
   })
-  await changeProject(database, project_id, { search: true })
+  await changeProject(database, operatorName(), project_id, { search: true })
   return {
     sessions: { stored: tallies.sessions!.stored, known: demo.sessions.length - sessions.length },
     entries: tallies.entries!.stored,
