@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { expectError, expectOk } from '../harness/expectations.ts'
+import { describedOperations } from '../harness/described_operations.ts'
+import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { issueToken } from '../harness/tokens.ts'
 
@@ -65,29 +66,25 @@ describe('a project with several tokens', () => {
 })
 
 describe('scopes', () => {
-  it('let a read token read and refuse it every write with 403', async () => {
-    const { token } = await issue({ name: 'reader', scopes: ['read'] })
-    const writer = await service.newClient({ token: project.token })
-    const reader = await service.newClient({ token })
-    const session = expectOk(await writer.createSession({}), 201)
-    expectOk(await reader.getSession(session.id))
-    expectOk(await reader.listSessions())
-    expectOk(await reader.listEvents(session.id))
-    expectError(await reader.createSession({}), 403, 'insufficient_scope', 'write')
-    expectError(await reader.createLearningSpace({}), 403, 'insufficient_scope', 'write')
-    expectError(await reader.deleteSession(session.id), 403, 'insufficient_scope', 'write')
-    const body = { type: 'note', data: {} }
-    expectError(await reader.appendEvent(session.id, body), 403, 'insufficient_scope', 'write')
-    expect(expectOk(await writer.listEvents(session.id)).items).toEqual([])
+  it.each([
+    ['read', 'write'],
+    ['write', 'read'],
+  ])('of %s do not suffice for any operation that takes %s', async (scope, other) => {
+    const client = service.rawClient((await issue({ name: scope, scopes: [scope] })).token)
+    for (const { path, method } of describedOperations) {
+      if (!path.startsWith('/api/') || (method === 'get') !== (other === 'read')) continue
+      const target = path.replaceAll(/\{\w+\}/g, NOBODYS_ID)
+      expectError(await client.request(method.toUpperCase(), target), 403, 'insufficient_scope', other)
+    }
   })
 
-  it('let a write token write and refuse it every read with 403', async () => {
-    const { token } = await issue({ name: 'writer', scopes: ['write'] })
-    const writer = await service.newClient({ token })
+  it('let a token do what it is for', async () => {
+    const reader = await service.newClient({ token: (await issue({ name: 'r', scopes: ['read'] })).token })
+    const writer = await service.newClient({ token: (await issue({ name: 'w', scopes: ['write'] })).token })
     const session = expectOk(await writer.createSession({}), 201)
     expectOk(await writer.appendEvent(session.id, { type: 'note', data: {} }))
-    expectError(await writer.getSession(session.id), 403, 'insufficient_scope', 'read')
-    expectError(await writer.listSessions(), 403, 'insufficient_scope', 'read')
-    expectError(await writer.listEvents(session.id), 403, 'insufficient_scope', 'read')
+    expectOk(await reader.getSession(session.id))
+    expectOk(await reader.listSessions())
+    expect(expectOk(await reader.listEvents(session.id)).items).toHaveLength(1)
   })
 })

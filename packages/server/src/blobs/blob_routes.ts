@@ -1,6 +1,5 @@
 import Type from '#typebox'
 import { byteResponses, responses } from '../contract/responses.js'
-import { NoQuery } from '../contract/schema.js'
 import { reserveBlobBytes } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { answerBytes } from '../http/answer/answer_bytes.js'
@@ -43,7 +42,6 @@ function putRoute(app: AppServer, { config, usage }: AppParts): void {
         description:
           'The body is the bytes themselves, of any type. If the project has the blob already, it is not read. A blob that no entry refers to is deleted after 24 hours; sending it again begins these anew.',
         params: BlobParams,
-        querystring: NoQuery,
         response: responses({
           status: 201,
           description: 'The bytes were stored.',
@@ -85,7 +83,6 @@ function getRoute(app: AppServer): void {
         summary: 'Read a blob',
         description: 'The bytes, all or one range of them. HEAD tells how many there are.',
         params: BlobParams,
-        querystring: NoQuery,
         headers: BlobHeaders,
         response: byteResponses(
           responses({

@@ -33,15 +33,12 @@ const FIGURES_BYTES = 16 * FIGURE_BYTES_MAX
 const FIGURES_MAX = 50
 const NAMES_MAX = 4
 
-// A read-only key may see all of it.
-const READ = { config: { scope: 'read' } } as const
-
 /**
  * Data that the console shows in addition to the API's, for one page at a time. Not part of the API: it changes with
  * the console, its only caller.
  */
 export function consoleDataRoutes(app: AppServer): void {
-  app.get('/figures', { ...READ, schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
+  app.get('/figures', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
     const ids = parseIds(request.query.ids, FIGURES_MAX)
     await request.memory.hold(FIGURES_BYTES)
     return answer(
@@ -51,39 +48,32 @@ export function consoleDataRoutes(app: AppServer): void {
   })
 
   // Where the list of sessions goes on from a time, in its order.
-  app.get('/start', { ...READ, schema: { hide: true, querystring: StartQuery } }, async (request, reply) => {
+  app.get('/start', { schema: { hide: true, querystring: StartQuery } }, async (request, reply) => {
     const { at, filter_by_configs, ...query } = request.query
     const document = parseFilter('filter_by_configs', filter_by_configs)
     const cursors = cursorsOfList(request.project_id, SESSIONS, query, document)
     return answer(reply, JSON.stringify({ cursor: writeListCursor(cursors, { created_at: at, id: NIL_ID }) }))
   })
 
-  app.get(
-    '/identifiers',
-    { ...READ, schema: { hide: true, querystring: IdsQuery } },
-    async (request, reply) =>
-      answer(
-        reply,
-        itemsOf(
-          await readIdentifiers(
-            request.database,
-            request.project_id,
-            parseIds(request.query.ids, PAGE_LIMIT_MAX),
-          ),
+  app.get('/identifiers', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) =>
+    answer(
+      reply,
+      itemsOf(
+        await readIdentifiers(
+          request.database,
+          request.project_id,
+          parseIds(request.query.ids, PAGE_LIMIT_MAX),
         ),
       ),
+    ),
   )
 
-  app.get(
-    '/over_time',
-    { ...READ, schema: { hide: true, querystring: OverTimeQuery } },
-    async (request, reply) => {
-      const { filter_by_configs, by, ...range } = request.query
-      const configs = parseFilter('filter_by_configs', filter_by_configs)
-      const counted = { ...range, project_id: request.project_id, configs, by: parseNames(by) }
-      return answer(reply, await countOverTime(request.database, counted))
-    },
-  )
+  app.get('/over_time', { schema: { hide: true, querystring: OverTimeQuery } }, async (request, reply) => {
+    const { filter_by_configs, by, ...range } = request.query
+    const configs = parseFilter('filter_by_configs', filter_by_configs)
+    const counted = { ...range, project_id: request.project_id, configs, by: parseNames(by) }
+    return answer(reply, await countOverTime(request.database, counted))
+  })
 }
 
 /** @throws AnnalsError invalid_request */

@@ -1,5 +1,5 @@
 import { responses } from '../contract/responses.js'
-import { Empty, NoQuery } from '../contract/schema.js'
+import { Empty } from '../contract/schema.js'
 import type { AppServer } from './app_server.js'
 
 const PONG = '{"code":0,"error":"","msg":"pong","data":{}}'
@@ -13,7 +13,6 @@ export function pingRoutes(app: AppServer): void {
         operationId: 'ping',
         summary: 'Check the URL and the token',
         tags: ['Service'],
-        querystring: NoQuery,
         response: responses({ description: 'Both are valid.', data: Empty, message: 'pong' }),
       },
     },

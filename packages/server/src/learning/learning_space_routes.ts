@@ -1,6 +1,6 @@
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { Empty, NoQuery, PageOf } from '../contract/schema.js'
+import { Empty, PageOf } from '../contract/schema.js'
 import { notFound } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
@@ -32,7 +32,6 @@ export function learningSpaceRoutes(app: AppServer, { erasure }: AppParts): void
         description:
           'For the project, or for one of its users, who is created on first use. An absent body counts as `{}`.',
         tags: ['Learning spaces'],
-        querystring: NoQuery,
         headers: IdempotencyHeaders,
         body: CreateLearningSpaceBody,
         response: responses({
@@ -65,7 +64,6 @@ export function learningSpaceRoutes(app: AppServer, { erasure }: AppParts): void
         summary: 'Read a learning space',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
-        querystring: NoQuery,
         response: responses({
           description: 'The learning space.',
           data: Type.Ref('LearningSpace'),
@@ -92,7 +90,6 @@ export function learningSpaceRoutes(app: AppServer, { erasure }: AppParts): void
           'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` gets back the meta that it sent, without the user.',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
-        querystring: NoQuery,
         body: PatchLearningSpaceBody,
         response: responses({
           description: 'The merged learning space.',
@@ -120,7 +117,6 @@ export function learningSpaceRoutes(app: AppServer, { erasure }: AppParts): void
         summary: 'Delete a learning space',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
-        querystring: NoQuery,
         response: responses({
           description: 'It was deleted.',
           data: Empty,

@@ -1,5 +1,4 @@
 import { responses } from '../contract/responses.js'
-import { NoQuery } from '../contract/schema.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
@@ -23,7 +22,6 @@ export function atomicRoutes(app: AppServer, parts: AppParts): void {
         description:
           'Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.',
         tags: ['Timeline'],
-        querystring: NoQuery,
         headers: IdempotencyHeaders,
         body: AppendToSessionsBody,
         response: responses({

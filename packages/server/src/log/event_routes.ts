@@ -1,6 +1,6 @@
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { NoQuery, PageOf } from '../contract/schema.js'
+import { PageOf } from '../contract/schema.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { answerChunks } from '../http/answer/answer_chunks.js'
@@ -29,7 +29,6 @@ export function eventRoutes(app: AppServer, parts: AppParts): void {
           "Stored after the session's last entry, and acknowledged once it is durable. Messages and events share one numbering, `seq`.",
         tags: ['Events'],
         params: SessionParams,
-        querystring: NoQuery,
         headers: AppendHeaders,
         body: AddEventBody,
         response: responses({

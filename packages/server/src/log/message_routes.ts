@@ -2,7 +2,6 @@ import type { MessageFormat } from '@annals/messages'
 import type { EditStrategy } from '@annals/messages/context'
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { NoQuery } from '../contract/schema.js'
 import { notFound } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
@@ -66,7 +65,6 @@ function addRoute(app: AppServer, { appender, usage, thread }: AppParts): void {
         description:
           "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged.",
         params: SessionParams,
-        querystring: NoQuery,
         headers: AppendHeaders,
         body: AddMessageBody,
         response: responses({
@@ -193,7 +191,6 @@ function metaAndTokenRoutes(app: AppServer): void {
         description:
           'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
         params: MessageParams,
-        querystring: NoQuery,
         body: PatchMetaBody,
         response: responses({
           description: 'The merged meta.',
@@ -227,7 +224,6 @@ function metaAndTokenRoutes(app: AppServer): void {
         description:
           'In o200k_base, over text, tool calls and tool results. Stored with the session, not recounted.',
         params: SessionParams,
-        querystring: NoQuery,
         response: responses({ description: 'The count.', data: TokenCounts, errors: ['session_not_found'] }),
       },
     },

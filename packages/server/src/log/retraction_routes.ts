@@ -1,5 +1,4 @@
 import { responses } from '../contract/responses.js'
-import { NoQuery } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answerChunks } from '../http/answer/answer_chunks.js'
@@ -38,7 +37,6 @@ export function retractionRoutes(app: AppServer, parts: AppParts): void {
           'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.',
         tags: ['Timeline'],
         params: SessionParams,
-        querystring: NoQuery,
         headers: AppendHeaders,
         body: RetractEntriesBody,
         response: responses({

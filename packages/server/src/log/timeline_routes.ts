@@ -1,6 +1,6 @@
 import Type from '#typebox'
 import { responses, streamResponse } from '../contract/responses.js'
-import { NoQuery, PageOf } from '../contract/schema.js'
+import { PageOf } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { appendWithinQuota, refuseTail } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
@@ -97,7 +97,6 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
           'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent: if it is sent again, the stored entry is returned.',
         tags: ['Timeline'],
         params: SessionParams,
-        querystring: NoQuery,
         headers: AppendHeaders,
         body: AppendEntriesBody,
         response: responses({

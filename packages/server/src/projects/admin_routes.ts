@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { Empty, NoQuery } from '../contract/schema.js'
+import { Empty } from '../contract/schema.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { takeWhole } from '../http/request/bodies.js'
@@ -48,7 +48,6 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
         summary: 'Create a project with its first token',
         tags: ['Administration'],
         security: SECURITY,
-        querystring: NoQuery,
         body: CreateProjectBody,
         response: responses({
           status: 201,
@@ -74,7 +73,6 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
         summary: 'List all projects',
         tags: ['Administration'],
         security: SECURITY,
-        querystring: NoQuery,
         response: responses({
           description: 'All projects, oldest first.',
           data: Type.Object({ items: Type.Array(Type.Ref('Project')) }),
@@ -94,7 +92,6 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
         tags: ['Administration'],
         security: SECURITY,
         params: ProjectParams,
-        querystring: NoQuery,
         body: ChangeProjectBody,
         response: responses({
           description: 'The project.',
@@ -126,7 +123,6 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
         tags: ['Administration'],
         security: SECURITY,
         params: ProjectParams,
-        querystring: NoQuery,
         response: responses({
           description: 'The project was erased.',
           data: Empty,
@@ -152,7 +148,6 @@ function tokenRoutes(app: AppServer, database: Database): void {
         tags: ['Administration'],
         security: SECURITY,
         params: ProjectParams,
-        querystring: NoQuery,
         body: CreateTokenBody,
         response: responses({
           status: 201,
@@ -186,7 +181,6 @@ function tokenRoutes(app: AppServer, database: Database): void {
         tags: ['Administration'],
         security: SECURITY,
         params: ProjectParams,
-        querystring: NoQuery,
         response: responses({
           description: 'Its tokens without their secrets, oldest first.',
           data: Type.Object({ items: Type.Array(Type.Ref('Token')) }),
@@ -211,7 +205,6 @@ function tokenRoutes(app: AppServer, database: Database): void {
         tags: ['Administration'],
         security: SECURITY,
         params: TokenParams,
-        querystring: NoQuery,
         response: responses({
           description: 'The token.',
           data: Type.Ref('Token'),

@@ -1,6 +1,5 @@
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { NoQuery } from '../contract/schema.js'
 import { usageJson } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
@@ -21,7 +20,6 @@ export function usageRoutes(app: AppServer, { usage, feed }: AppParts): void {
         summary: "Read the project's usage and quotas",
         description: DESCRIPTION,
         tags: ['Service'],
-        querystring: NoQuery,
         response: responses({ description: 'Usage, with the quotas.', data: Type.Ref('Usage') }),
       },
     },
@@ -46,7 +44,6 @@ export function adminUsageRoutes(app: AppServer, { usage, feed, database }: AppP
         tags: ['Administration'],
         security: [{ admin_token: [] }],
         params: ProjectParams,
-        querystring: NoQuery,
         response: responses({
           description: 'Usage, with the quotas.',
           data: Type.Ref('Usage'),

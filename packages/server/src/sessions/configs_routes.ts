@@ -1,6 +1,6 @@
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { Empty, NoQuery } from '../contract/schema.js'
+import { Empty } from '../contract/schema.js'
 import { answer } from '../http/answer/answer.js'
 import { mayRead, sentField } from '../http/answer/only_sent.js'
 import type { AppServer } from '../http/app_server.js'
@@ -10,7 +10,7 @@ import { ConfigsBody, MergedConfigs, SessionParams } from './session_schema.js'
 import { mergeConfigs, readSession, replaceConfigs } from './sessions.js'
 
 const PATH = '/session/:session_id/configs'
-const SHARED = { tags: ['Sessions'], params: SessionParams, querystring: NoQuery }
+const SHARED = { tags: ['Sessions'], params: SessionParams }
 
 /** A session's configs: read, replace, merge. */
 export function configsRoutes(app: AppServer): void {

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { Empty, NoQuery, PageOf } from '../contract/schema.js'
+import { Empty, PageOf } from '../contract/schema.js'
 import { notFound } from '../errors.js'
 import { roomFor } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
@@ -66,7 +66,6 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         description:
           'All fields are optional; an absent body counts as `{}`. The user is created on first use. If the session of `use_uuid` already exists, a key without the scope `read` gets back the fields that it sent.',
         tags: ['Sessions'],
-        querystring: NoQuery,
         headers: IdempotencyHeaders,
         body: CreateSessionBody,
         response: responses({
@@ -106,7 +105,6 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         summary: 'Read a session',
         tags: ['Sessions'],
         params: SessionParams,
-        querystring: NoQuery,
         response: responses({
           description: 'The session.',
           data: Type.Ref('Session'),
@@ -127,7 +125,6 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
         description: 'And with all sessions below it.',
         tags: ['Sessions'],
         params: SessionParams,
-        querystring: NoQuery,
         response: responses({ description: 'It was deleted.', data: Empty, errors: ['session_not_found'] }),
       },
     },
@@ -155,7 +152,6 @@ function updateRoute(app: AppServer): void {
         description: 'Touches the session. A key without the scope `read` gets back what it sent.',
         tags: ['Sessions'],
         params: SessionParams,
-        querystring: NoQuery,
         body: UpdateSessionBody,
         response: responses({
           description: 'The session.',
@@ -186,7 +182,6 @@ function copyRoute(app: AppServer, parts: AppParts): void {
           "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` give it its own. Where more than 2,000 entries or 4 MiB are copied, this is done in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.",
         tags: ['Sessions'],
         params: SessionParams,
-        querystring: NoQuery,
         headers: IdempotencyHeaders,
         body: CopySessionBody,
         response: responses({

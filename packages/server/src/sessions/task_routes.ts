@@ -1,6 +1,6 @@
 import Type, { type TSchema } from '#typebox'
 import { responses } from '../contract/responses.js'
-import { EmptyBody, NoQuery, PageOf, pageQuery, Strict, Timestamp } from '../contract/schema.js'
+import { EmptyBody, PageOf, pageQuery, Strict, Timestamp } from '../contract/schema.js'
 import type { ErrorName } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
@@ -41,7 +41,6 @@ export function taskRoutes(app: AppServer): void {
     {
       schema: {
         ...described('getObservingStatus', 'Count the messages by extraction of tasks', ObservingStatus),
-        querystring: NoQuery,
       },
     },
     async (request, reply) => {
@@ -74,7 +73,6 @@ export function taskRoutes(app: AppServer): void {
     {
       schema: {
         ...described('flushSession', 'Wait for the extraction of tasks', Flushed, { body: true }),
-        querystring: NoQuery,
         body: EmptyBody,
       },
     },

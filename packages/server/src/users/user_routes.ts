@@ -1,6 +1,6 @@
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { NoQuery, PageOf } from '../contract/schema.js'
+import { PageOf } from '../contract/schema.js'
 import { answer } from '../http/answer/answer.js'
 import { answerList, answerWholeList, type PagePosition, readListCursor } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
@@ -52,7 +52,6 @@ export function userRoutes(app: AppServer, { longWork, erasure, registry }: AppP
         summary: 'Count what a user has',
         tags: ['Users'],
         params: UserParams,
-        querystring: NoQuery,
         response: responses({
           description: 'The counts.',
           data: ResourceCounts(names),
@@ -81,7 +80,6 @@ export function userRoutes(app: AppServer, { longWork, erasure, registry }: AppP
           "Deletes the user and all the user's data: sessions with their logs, learning spaces, idempotency keys.",
         tags: ['Users'],
         params: UserParams,
-        querystring: NoQuery,
         response: responses({
           description: 'What was deleted.',
           data: ErasedUser(erasure.receiptNames()),

@@ -1,6 +1,6 @@
 import Type from '#typebox'
 import { responses } from '../contract/responses.js'
-import { Empty, NoQuery } from '../contract/schema.js'
+import { Empty } from '../contract/schema.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { takeWhole } from '../http/request/bodies.js'
@@ -9,7 +9,7 @@ import type { AppParts } from '../http/service_context.js'
 import { CreateWebhookBody, NewWebhook, WebhookParams } from './webhook_schema.js'
 import { createWebhook, deleteWebhook, listWebhooks } from './webhooks.js'
 
-const SHARED = { tags: ['Webhooks'], querystring: NoQuery }
+const SHARED = { tags: ['Webhooks'] }
 
 /** Webhooks: create, list, delete. */
 export function webhookRoutes(app: AppServer, { changes, config }: AppParts): void {

@@ -5,10 +5,10 @@ import { AnnalsError } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
 import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import type { Grant } from '../../projects/tokens/key_look_ups.js'
+import type { Scope } from '../../projects/tokens/scope.js'
 import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
 import type { AppServer } from '../app_server.js'
 import { opensWhatItNames } from './console_requests.js'
-import { assignScopes } from './scopes.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,6 +20,10 @@ declare module 'fastify' {
     database: Database
     /** Whether the token is still valid for what it allowed when the request came: long answers ask for it. */
     isStillAuthorized(): Promise<boolean>
+  }
+  interface FastifyContextConfig {
+    /** The scope that the token needs: `read` for GET and `write` for all else, unless the route says otherwise. */
+    scope?: Scope
   }
 }
 
@@ -35,7 +39,10 @@ interface AuthenticationParts {
 
 /** Lets only requests with a project token that has the operation's scope through to the routes of `app`. */
 export function authenticate(app: AppServer, { tokens, database, changes }: AuthenticationParts): void {
-  assignScopes(app, 'project')
+  app.addHook('onRoute', (route) => {
+    const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD')
+    route.config = { scope: isRead ? 'read' : 'write', ...route.config }
+  })
   app.decorateRequest('grant', null)
   app.decorateRequest('database', null as never)
   app.decorateRequest('isStillAuthorized', async function (this: FastifyRequest) {

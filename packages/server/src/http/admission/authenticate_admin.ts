@@ -3,11 +3,9 @@ import { AnnalsError } from '../../errors.js'
 import { hashToken } from '../../projects/tokens/token.js'
 import type { AppServer } from '../app_server.js'
 import { bearerToken } from './authenticate.js'
-import { assignScopes } from './scopes.js'
 
 /** Lets only requests with the admin token through to the routes of `app`. */
 export function authenticateAdmin(app: AppServer, admin_token: string): void {
-  assignScopes(app, 'admin')
   const expected = hashToken(admin_token)
   app.addHook('onRequest', async (request) => {
     // Hashes have the same length and reveal nothing about the token, and comparing them takes constant time.

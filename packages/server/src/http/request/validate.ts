@@ -1,4 +1,5 @@
 import { Compile, type TSchema } from '#typebox'
+import { NoQuery } from '../../contract/schema.js'
 import { AnnalsError } from '../../errors.js'
 import { parseId } from '../../ids.js'
 import type { AppServer } from '../app_server.js'
@@ -15,9 +16,13 @@ import { revived, TakenBody } from './taken_body.js'
 
 /**
  * Validates every part of a request by the schema of the contract. Query parameters, path parameters and
- * headers are text, read strictly by the schema's type: an integer is digits, a boolean is true or false.
+ * headers are text, read strictly by the schema's type: an integer is digits, a boolean is true or false. An operation
+ * without a schema of its query takes no parameters.
  */
 export function validateRequests(app: AppServer): void {
+  app.addHook('onRoute', ({ schema }) => {
+    if (schema?.operationId) schema.querystring ??= NoQuery
+  })
   app.setValidatorCompiler(({ schema, httpPart }) => {
     const part = httpPart as Part
     if (part === 'body') return bodyValidator(schema as TSchema)

@@ -1,6 +1,5 @@
 import Type from '#typebox'
 import { responses } from '../../contract/responses.js'
-import { NoQuery } from '../../contract/schema.js'
 import { answer } from '../../http/answer/answer.js'
 import { answerChunks } from '../../http/answer/answer_chunks.js'
 import type { AppServer } from '../../http/app_server.js'
@@ -29,7 +28,6 @@ export function spaceSessionRoutes(app: AppServer, { changes }: AppParts): void 
           'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again.',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
-        querystring: NoQuery,
         body: LearnBody,
         response: responses({
           status: 201,
@@ -58,7 +56,6 @@ export function spaceSessionRoutes(app: AppServer, { changes }: AppParts): void 
         description: 'All of them, in the order in which they were given to the space.',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
-        querystring: NoQuery,
         response: responses({
           description: 'The sessions.',
           data: Type.Array(Type.Ref('SpaceSession')),
@@ -78,7 +75,6 @@ export function spaceSessionRoutes(app: AppServer, { changes }: AppParts): void 
         summary: 'Read how far a learning space is with a session',
         tags: ['Learning spaces'],
         params: SpaceSessionParams,
-        querystring: NoQuery,
         response: responses({
           description: 'The session in the space.',
           data: Type.Ref('SpaceSession'),
@@ -105,7 +101,6 @@ function policyRoutes(app: AppServer): void {
         summary: 'Read how a learning space learns',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
-        querystring: NoQuery,
         response: responses({
           description: 'The policy.',
           data: Type.Ref('SpacePolicy'),
@@ -127,7 +122,6 @@ function policyRoutes(app: AppServer): void {
           'Replaces the policy. Sessions of the space are read again under it as far as it matters.',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
-        querystring: NoQuery,
         body: SpacePolicy,
         response: responses({
           description: 'The policy.',

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { responses } from '../../contract/responses.js'
-import { Empty, NoQuery, PageOf } from '../../contract/schema.js'
+import { Empty, PageOf } from '../../contract/schema.js'
 import { answer } from '../../http/answer/answer.js'
 import { mayRead, sentField, withFields } from '../../http/answer/only_sent.js'
 import { answerList, readListCursor } from '../../http/answer/page_answer.js'
@@ -34,7 +34,6 @@ export function statementRoutes(app: AppServer): void {
           'It is active at once and pinned. The same statement again is not stored twice. By default a `fact` of the skill `general`.',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
-        querystring: NoQuery,
         body: AddStatementBody,
         response: responses({
           status: 201,
@@ -63,7 +62,6 @@ export function statementRoutes(app: AppServer): void {
           'Whatever a person changes is pinned: rules and models no longer reword it. A key without the scope `read` gets back what it sent.',
         tags: ['Learning spaces'],
         params: StatementParams,
-        querystring: NoQuery,
         body: ChangeStatementBody,
         response: responses({
           description: 'The statement.',
@@ -90,7 +88,6 @@ export function statementRoutes(app: AppServer): void {
         description: 'A session says it once of each statement; what it says later replaces that.',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
-        querystring: NoQuery,
         body: FeedbackBody,
         response: responses({
           description: 'It was stored, for those of the statements that the space has.',
