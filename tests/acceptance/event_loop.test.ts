@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { costlyJson, costlyTexts } from '../../fuzz/costly_shapes.ts'
 import type { ApiClient } from '../harness/api_client.ts'
@@ -158,6 +159,20 @@ describe('the event loop is held for 20 ms at most', () => {
         rawBody,
       })
     }
+    expect(long.splice(0)).toEqual([])
+  })
+
+  it('by messages with attachments of 18 MiB, and by reading them', { timeout: 60_000 }, async () => {
+    const { id } = expectOk(await api.createSession({}), 201)
+    const path = `/api/v1/session/${id}/messages`
+    const url = `data:image/png;base64,${randomBytes(18 * 1024 * 1024).toString('base64')}`
+    const rawBody = JSON.stringify({
+      blob: { role: 'user', content: [{ type: 'image_url', image_url: { url } }] },
+    })
+    await check('sent', api, 'POST', path, { rawBody })
+    await check('sent as text', api, 'POST', path, { rawBody: rawBody.replace('base64,', 'base64, ') })
+    await check('read', api, 'GET', `${path}?limit=1`, {})
+    await check('read in another format', api, 'GET', `${path}?limit=1&format=gemini`, {})
     expect(long.splice(0)).toEqual([])
   })
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { AnnalsServer } from '../harness/annals_process.ts'
 import { expectOk } from '../harness/expectations.ts'
@@ -80,6 +81,22 @@ describe('a process with little memory lives, keeps to its bound, and serves ano
   it('1,000 bodies of a mebibyte less one byte that never end, without a key', async () => {
     const paths = ['/console/sign_in', '/admin/v1/projects', '/api/v1/session', '/nowhere']
     await expectBodiesBounded(paths, undefined, [401, 404, 405, 413, 503])
+  }, 60_000)
+
+  it('50 messages with attachments of 15 MB', async () => {
+    const client = await service.newClient({ token: project.token, node: small })
+    const other = await newSessionLog(client)
+    const statuses: number[] = []
+    await expectBounded(async () => {
+      const url = `data:image/png;base64,${randomBytes(15 * MEGABYTE).toString('base64')}`
+      const rawBody = JSON.stringify({
+        blob: { role: 'user', content: [{ type: 'image_url', image_url: { url } }] },
+      })
+      const send = () => client.request('POST', `/api/v1/session/${other.id}/messages`, { rawBody })
+      for (const { status } of await Promise.all(Array.from({ length: 50 }, send))) statuses.push(status)
+    })
+    expect(statuses).toContain(201)
+    expect(new Set([...statuses, 503])).toEqual(new Set([201, 503]))
   }, 60_000)
 
   it('pages of 8 MB in five formats, read by 50 clients', async () => {

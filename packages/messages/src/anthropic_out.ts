@@ -1,4 +1,4 @@
-import { isMarked } from './attachments.js'
+import { isMarked, textMark } from './attachments.js'
 import { textOfBase64 } from './base64.js'
 import { bytesOf, fileBytes, fileName, mediaTypeOf, publicUrl } from './media.js'
 import type { CacheControl, FilePart, ImagePart, NeutralMessage, Part, ToolResultPart } from './parts.js'
@@ -178,9 +178,8 @@ function writeFile(file: FilePart): Block | null {
     const image = { media_type, data, ...(tool_call_id !== undefined && { tool_call_id }) }
     return writeImage({ ...file, type: 'image', meta: image })
   }
-  // The text of a blob is not at hand here.
-  if (!media_type.startsWith('text/') || isMarked(data)) return null
-  const text = meta.type === 'text' ? (meta.data ?? '') : textOfBase64(data)
+  if (!media_type.startsWith('text/')) return null
+  const text = meta.type === 'text' ? (meta.data ?? '') : isMarked(data) ? textMark(data) : textOfBase64(data)
   if (isBlank(text)) return null
   return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...rest }
 }

@@ -4,12 +4,14 @@ import type { Part } from './parts.js'
 
 /**
  * A blob in place of its bytes. `encoding`: the place holds bare base64, where it might hold a `data:` URL instead.
+ * `annals_inline`: it was sent as base64 behind this text, and is read as that.
  */
 export interface BlobReference extends JsonObject {
   annals_blob: string
   media_type: string
   filename?: string
   encoding?: 'base64'
+  annals_inline?: string
 }
 
 /** A place in a message that holds bytes: as base64 (`data`), as a URL that may be a `data:` URL, or as either. */
@@ -22,6 +24,7 @@ export interface BytePlace {
 }
 
 const SHA256 = /^[0-9a-f]{64}$/
+const INLINE = /^(?:data:[ !#-+\--[\]-~]{0,240};base64,)?$/i
 /** The name of the member, also where letters of it are written as escapes. */
 const MENTION = /annals_blob|\\u00[5-7]/
 /**
@@ -29,6 +32,8 @@ const MENTION = /annals_blob|\\u00[5-7]/
  * escape, so that whoever writes the text out can put the bytes there and nobody else can pretend to.
  */
 const MARK = '\0'
+/** Stands likewise for the text of a blob. */
+const TEXT_MARK = `${MARK}t`
 
 /** Whether a JSON text may refer to a blob: most do not, and need not be looked through. */
 export function mayReferToBlobs(text: string): boolean {
@@ -49,7 +54,7 @@ export function blobReferences(
 }
 
 function referenceAt(value: JsonObject, at: string): BlobReference {
-  const { annals_blob, media_type, filename } = value
+  const { annals_blob, media_type, filename, annals_inline } = value
   if (typeof annals_blob !== 'string' || !SHA256.test(annals_blob))
     throw new InvalidMessage(
       `${at}/annals_blob`,
@@ -59,6 +64,11 @@ function referenceAt(value: JsonObject, at: string): BlobReference {
     throw new InvalidMessage(`${at}/media_type`, 'must be the media type of the blob')
   if (filename !== undefined && typeof filename !== 'string')
     throw new InvalidMessage(`${at}/filename`, 'must be a string')
+  if (annals_inline !== undefined && (typeof annals_inline !== 'string' || !INLINE.test(annals_inline)))
+    throw new InvalidMessage(
+      `${at}/annals_inline`,
+      'must be what stands ahead of base64 in a data: URL, or empty',
+    )
   return value as BlobReference
 }
 
@@ -68,14 +78,20 @@ export function markBlobs(format: MessageFormat, blob: unknown): unknown {
     const reference = holder[key]
     if (!isObject(reference) || typeof reference.annals_blob !== 'string') continue
     const mark = `${MARK}${reference.annals_blob}`
-    const isBare = holds === 'data' || (holds === 'either' && reference.encoding === 'base64')
-    holder[key] = isBare ? mark : `data:${reference.media_type};base64,${mark}`
+    const { annals_inline, media_type, encoding } = reference
+    const isBare = holds === 'data' || (holds === 'either' && encoding === 'base64')
+    holder[key] = `${annals_inline ?? (isBare ? '' : `data:${media_type};base64,`)}${mark}`
   }
   return blob
 }
 
 export function isMarked(text: string): boolean {
   return text.startsWith(MARK)
+}
+
+/** What stands for the text of the blob whose bytes a mark stands for. */
+export function textMark(mark: string): string {
+  return TEXT_MARK + mark.slice(MARK.length)
 }
 
 /** Parts with references where they have marks: what is answered without the bytes. Changes the parts. */

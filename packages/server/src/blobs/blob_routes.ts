@@ -1,21 +1,13 @@
 import Type from '#typebox'
 import { byteResponses, responses } from '../contract/responses.js'
-import { reserveBlobBytes } from '../http/admission/quotas.js'
+import { storeBlobWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { answerBytes } from '../http/answer/answer_bytes.js'
 import type { AppServer } from '../http/app_server.js'
 import { receiveBytes } from '../http/request/receive_bytes.js'
 import type { AppParts } from '../http/service_context.js'
 import { BlobHeaders, BlobParams } from './blob_schema.js'
-import {
-  blobTooLarge,
-  findBlob,
-  READ_BYTES,
-  readBlob,
-  STORE_BYTES,
-  storeBlob,
-  touchBlob,
-} from './blob_store.js'
+import { blobTooLarge, findBlob, READ_BYTES, readBlob, STORE_BYTES, touchBlob } from './blob_store.js'
 
 const TAGS = { tags: ['Attachments'] }
 
@@ -59,16 +51,9 @@ function putRoute(app: AppServer, { config, usage }: AppParts): void {
       const { source, length } = receiveBytes(request)
       if (length !== undefined && length > blob_bytes_max) throw blobTooLarge(blob_bytes_max)
       await request.memory.hold(STORE_BYTES)
-      const room = await reserveBlobBytes(usage, request, length ?? blob_bytes_max)
-      let used = 0
-      try {
-        const stored = await storeBlob(database, project_id, sha256, source, blob_bytes_max)
-        if (!stored.known) used = stored.bytes
-        const { bytes } = stored
-        return answer(reply, JSON.stringify({ sha256, bytes }), stored.known ? 200 : 201)
-      } finally {
-        room?.settle(used)
-      }
+      const bytes_max = length ?? blob_bytes_max
+      const { bytes, known: isKnown } = await storeBlobWithinQuota(usage, request, sha256, source, bytes_max)
+      return answer(reply, JSON.stringify({ sha256, bytes }), isKnown ? 200 : 201)
     },
   )
 }

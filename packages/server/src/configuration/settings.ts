@@ -70,7 +70,7 @@ export const SETTINGS = {
   ...RATE_SETTINGS,
   body_bytes_max: {
     variable: 'ANNALS_BODY_BYTES_MAX',
-    meaning: 'largest request body',
+    meaning: 'largest request body, apart from attachments in messages',
     unit: 'bytes',
     default: 1_048_576,
     min: 1_024,

@@ -68,7 +68,7 @@ export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]
   await describeApi(app, modules)
   logRequests(app)
   answerErrors(app)
-  readBodies(app, parts.thread)
+  readBodies(app, parts)
   countMemory(app, parts.memory)
   sendInPieces(app)
   validateRequests(app)

@@ -3,8 +3,7 @@ import type { ContextCut, ContextRules } from '@annals/messages/context'
 import { responses } from '../contract/responses.js'
 import { AnnalsError } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
-import { sendChunks } from '../http/answer/answer_chunks.js'
-import { withBlobBytes } from '../http/answer/blob_bytes.js'
+import { sendEntries } from '../http/answer/blob_bytes.js'
 import { ContextReader } from '../http/answer/context_reader.js'
 import { PageRenderer } from '../http/answer/page_renderer.js'
 import type { AppServer } from '../http/app_server.js'
@@ -57,7 +56,7 @@ export function contextRoutes(app: AppServer, { thread }: AppParts): void {
         const pin = pins.write([from_seq, asked_seq, cleared_through_seq].join(SEPARATOR))
         const end = `],"ids":[${ids.join(',')}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"pin":"${pin}"}`
         const chunks = contextChunks(items.flat(), end)
-        return await sendChunks(reply, withBlobBytes(request.database, request.project_id, chunks))
+        return await sendEntries(reply, chunks)
       } finally {
         renderer.close()
       }

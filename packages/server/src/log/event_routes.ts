@@ -3,7 +3,7 @@ import { responses } from '../contract/responses.js'
 import { PageOf } from '../contract/schema.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
-import { answerChunks } from '../http/answer/answer_chunks.js'
+import { answerEntries } from '../http/answer/blob_bytes.js'
 import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
@@ -80,7 +80,7 @@ export function eventRoutes(app: AppServer, parts: AppParts): void {
       const session = { project_id, session_id }
       const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
       const entries = log.read('event', { kind: 'event', type, ...range, time_desc, limit: limit + 1 })
-      return answerChunks(
+      return answerEntries(
         reply,
         entriesPage(entries, limit, (seq) => cursors.write(String(seq))),
       )

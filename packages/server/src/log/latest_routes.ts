@@ -2,7 +2,7 @@ import Type from '#typebox'
 import { responses } from '../contract/responses.js'
 import { PageOf } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
-import { answerChunks } from '../http/answer/answer_chunks.js'
+import { answerEntries } from '../http/answer/blob_bytes.js'
 import { entriesPage } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { Cursors } from '../http/request/cursor.js'
@@ -44,7 +44,7 @@ export function latestRoutes(app: AppServer): void {
       const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
       const entries = log.readSeqs(latest.map(({ seq }) => seq))
       const cursorOf = () => cursors.write(latest[limit - 1]!.key)
-      return answerChunks(reply, entriesPage(entries, limit, cursorOf))
+      return answerEntries(reply, entriesPage(entries, limit, cursorOf))
     },
   )
 }

@@ -6,8 +6,7 @@ import { notFound } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { answer } from '../http/answer/answer.js'
-import { answerChunks, sendChunks } from '../http/answer/answer_chunks.js'
-import { withBlobBytes } from '../http/answer/blob_bytes.js'
+import { answerEntries, sendEntries } from '../http/answer/blob_bytes.js'
 import { EDITED_BYTES_MAX, type Editing } from '../http/answer/message_edits.js'
 import { messagePage } from '../http/answer/message_page.js'
 import { mayRead, sentField } from '../http/answer/only_sent.js'
@@ -155,8 +154,7 @@ function listRoute(app: AppServer, { thread }: AppParts): void {
       }
       if (page.editing) await request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX)
       const items = messagePage({ log, thread }, page, cursors)
-      const chunks = withBlobBytes(request.database, project_id, items)
-      return page.editing ? sendChunks(reply, chunks) : answerChunks(reply, chunks)
+      return page.editing ? sendEntries(reply, items) : answerEntries(reply, items)
     },
   )
 }

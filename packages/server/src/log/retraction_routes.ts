@@ -1,7 +1,7 @@
 import { responses } from '../contract/responses.js'
 import { AnnalsError } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
-import { answerChunks } from '../http/answer/answer_chunks.js'
+import { answerEntries } from '../http/answer/blob_bytes.js'
 import { mayRead } from '../http/answer/only_sent.js'
 import type { AppServer } from '../http/app_server.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
@@ -68,7 +68,7 @@ export function retractionRoutes(app: AppServer, parts: AppParts): void {
       })
       markReplayed(reply, outcome.replayed)
       const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
-      return answerChunks(reply, retracted(outcome.entries, log, mayRead(request)))
+      return answerEntries(reply, retracted(outcome.entries, log, mayRead(request)))
     },
   )
 }

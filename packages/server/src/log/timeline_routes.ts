@@ -4,7 +4,7 @@ import { PageOf } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { appendWithinQuota, refuseTail } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
-import { answerChunks } from '../http/answer/answer_chunks.js'
+import { answerEntries } from '../http/answer/blob_bytes.js'
 import { streamTail } from '../http/answer/event_stream.js'
 import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
@@ -56,7 +56,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         const found = await findIds(request.database, session, readIds(request.query, ids))
         const seqs = found.flatMap((entry) => entry?.seq ?? [])
         const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
-        return answerChunks(reply, entriesPage(log.readSeqs(seqs), seqs.length, String))
+        return answerEntries(reply, entriesPage(log.readSeqs(seqs), seqs.length, String))
       }
       if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
         refuseForStream(request.query)
@@ -79,7 +79,7 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
       const { range, seen_seq } = readPageRange(cursors, request.query)
       const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
       const entries = log.read('item', { kind, type, ...range, time_desc, limit: limit + 1 })
-      return answerChunks(
+      return answerEntries(
         reply,
         entriesPage(entries, limit, (seq) => cursors.write(String(seq))),
       )

@@ -1,4 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import { type StoredBlob, storeBlob, touchBlob } from '../../blobs/blob_store.js'
+import { AnnalsError } from '../../errors.js'
 import {
   type AppendOutcome,
   type AppendRequest,
@@ -8,14 +10,10 @@ import {
 import { requireBlobs } from '../../log/append/blob_places.js'
 import type { Feed } from '../../log/follow/feed.js'
 import type { Quotas } from '../../projects/quotas.js'
-import {
-  quotaExceeded,
-  type Reservation,
-  type Room,
-  type Usage,
-  type UsageDirectory,
-} from '../../projects/usage.js'
+import { quotaExceeded, type Room, type Usage, type UsageDirectory } from '../../projects/usage.js'
 import type { AppParts } from '../service_context.js'
+
+const ATTEMPTS_MAX = 3
 
 /**
  * Appends within the project's quota of bytes, and only if the project has the blobs that the entries refer to.
@@ -29,20 +27,48 @@ export async function appendWithinQuota(
   const { quotas, unmarked_until } = request.grant!
   const append = { ...asked, unmarked_until }
   const isReferring = ({ entries }: SessionAppend) => entries.some(({ references }) => references)
-  if (appendsOf(append).some(isReferring)) await requireBlobs(request.database, append)
   const max = quotas.max_bytes
-  return max === undefined ? appender.append(append) : usage.append(appender, append, max)
+  for (let attempts = 1; ; attempts++) {
+    try {
+      await storeAttachments(usage, request)
+      if (appendsOf(append).some(isReferring)) await requireBlobs(request.database, append)
+      return await (max === undefined ? appender.append(append) : usage.append(appender, append, max))
+    } catch (error) {
+      // Blobs that the project had may have been deleted with the last entry that referred to them.
+      const isMissing = error instanceof AnnalsError && error.error === 'blob_missing'
+      if (!isMissing || !request.attachments?.length || attempts === ATTEMPTS_MAX) throw error
+    }
+  }
 }
 
-/** Reserves room for the bytes of a blob. @throws AnnalsError quota_exceeded */
-export function reserveBlobBytes(
+/** Stores the bytes that were taken out of the body. Those that nothing refers to in the end are deleted after a day. */
+async function storeAttachments(usage: UsageDirectory, request: FastifyRequest): Promise<void> {
+  const { database, project_id, attachments } = request
+  for (const { sha256, bytes } of attachments ?? []) {
+    if ((await touchBlob(database, project_id, sha256)) !== undefined) continue
+    const source = [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)]
+    await storeBlobWithinQuota(usage, request, sha256, source, bytes.length)
+  }
+}
+
+/** Stores a blob of up to so many bytes if there is room for them. @throws AnnalsError quota_exceeded, and as storeBlob */
+export async function storeBlobWithinQuota(
   usage: UsageDirectory,
-  request: FastifyRequest,
-  bytes: number,
-): Promise<Reservation | undefined> {
-  const max = request.grant!.quotas.max_blob_bytes
-  if (max === undefined) return Promise.resolve(undefined)
-  return usage.reserve(request.project_id, 'blob_bytes', bytes, max)
+  { database, grant, project_id }: FastifyRequest,
+  sha256: string,
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  bytes_max: number,
+): Promise<StoredBlob> {
+  const max = grant!.quotas.max_blob_bytes
+  const room = max === undefined ? undefined : await usage.reserve(project_id, 'blob_bytes', bytes_max, max)
+  let used = 0
+  try {
+    const stored = await storeBlob(database, project_id, sha256, source, bytes_max)
+    if (!stored.known) used = stored.bytes
+    return stored
+  } finally {
+    room?.settle(used)
+  }
 }
 
 /** The quota that new sessions of the request's project must fit into. */

@@ -1,39 +1,89 @@
-import { findBlob, readBlob } from '../../blobs/blob_store.js'
+import { StringDecoder } from 'node:string_decoder'
+import type { FastifyReply } from 'fastify'
+import { findBlobs, readBlob } from '../../blobs/blob_store.js'
+import { notFound } from '../../errors.js'
 import type { Queryable } from '../../postgres/database.js'
-
-/** A mark of a blob as JSON has it. Behind another backslash, it is what a caller wrote. */
-const MARK = /(?<!\\)\\u0000([0-9a-f]{64})/
+import { logReadBytes } from '../admission/request_memory.js'
+import { sendChunks } from './answer_chunks.js'
 
 /**
- * Puts the bytes of blobs, as base64, where texts of JSON have marks of them: a chunk at a time, so that no more than one
- * is in memory. @throws AnnalsError blob_not_found
+ * A mark of a blob as JSON has it, where `t` asks for its text: behind another backslash, it is what a caller wrote. Or a
+ * reference to bytes that were sent as base64, as PostgreSQL writes it: no part of a string, whose quotes are escaped.
+ */
+const BYTES =
+  /(?<!\\)\\u0000(?<as>t?)(?<marked>[0-9a-f]{64})|\{"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}/g
+
+/** Whether bytes have to be put into a JSON text. */
+export function lacksBytes(text: string): boolean {
+  return text.includes('\\u0000') || text.includes('"annals_inline"')
+}
+
+/** Answers with entries, with the bytes of blobs in place; see answerChunks. */
+export async function answerEntries(
+  reply: FastifyReply,
+  chunks: AsyncIterable<string>,
+): Promise<FastifyReply> {
+  await reply.request.memory.hold(logReadBytes(reply.request))
+  return sendEntries(reply, chunks)
+}
+
+/** The same for chunks whose memory is already reserved. */
+export function sendEntries(reply: FastifyReply, chunks: AsyncIterable<string>): Promise<FastifyReply> {
+  const { database, project_id } = reply.request
+  return sendChunks(reply, withBlobBytes(database, project_id, chunks))
+}
+
+/**
+ * Puts the bytes of blobs, as base64, where texts of JSON have marks of them or inline references: a chunk at a time, so
+ * that no more than one is in memory. @throws AnnalsError blob_not_found
  */
 export async function* withBlobBytes(
   database: Queryable,
   project_id: string,
-  texts: AsyncIterable<string>,
+  texts: AsyncIterable<string> | Iterable<string>,
 ): AsyncGenerator<string> {
   for await (const text of texts) {
-    if (!text.includes('\\u0000')) {
+    if (!lacksBytes(text)) {
       yield text
       continue
     }
-    const pieces = text.split(MARK)
-    for (const [at, piece] of pieces.entries()) {
-      if (at % 2 === 0) yield piece
-      else yield* base64Of(database, project_id, piece)
+    let at = 0
+    for (const { 0: found, index, groups } of text.matchAll(BYTES)) {
+      const { as, marked, sha256 = marked!, prefix } = groups!
+      yield text.slice(at, index)
+      at = index + found.length
+      const blob = (await findBlobs(database, project_id, [sha256])).get(sha256)
+      // Something like it in a message's meta refers to nothing.
+      if (!blob && prefix === undefined) throw notFound('blob')
+      if (!blob) yield found
+      else if (prefix !== undefined) {
+        yield `"${prefix}`
+        yield* base64Of(readBlob(database, project_id, blob))
+        yield '"'
+      } else
+        yield* as === 't'
+          ? textOf(readBlob(database, project_id, blob))
+          : base64Of(readBlob(database, project_id, blob))
     }
+    yield text.slice(at)
   }
 }
 
-/** A blob in base64. A piece of it ends with a group of three bytes, but for the last. */
-async function* base64Of(database: Queryable, project_id: string, sha256: string): AsyncGenerator<string> {
+/** Bytes in base64. A piece of it ends with a group of three bytes, but for the last. */
+async function* base64Of(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let rest = Buffer.alloc(0)
-  for await (const chunk of readBlob(database, project_id, await findBlob(database, project_id, sha256))) {
+  for await (const chunk of chunks) {
     const bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
     const whole = bytes.length - (bytes.length % 3)
     yield bytes.toString('base64', 0, whole)
     rest = Buffer.from(bytes.subarray(whole))
   }
   yield rest.toString('base64')
+}
+
+/** UTF-8 as what stands between the quotes of a JSON string. */
+async function* textOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8')
+  for await (const chunk of chunks) yield JSON.stringify(decoder.write(chunk)).slice(1, -1)
+  yield JSON.stringify(decoder.end()).slice(1, -1)
 }

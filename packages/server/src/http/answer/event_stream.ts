@@ -10,6 +10,7 @@ import type { Queryable } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
 import { logReadBytes } from '../admission/request_memory.js'
 import { answerPieces, PIECE_LENGTH_MAX } from './answer_pieces.js'
+import { lacksBytes, withBlobBytes } from './blob_bytes.js'
 import type { Heartbeat } from './heartbeat.js'
 
 const RETRY_PAUSE_MS = 500
@@ -56,7 +57,9 @@ export async function streamTail(
   })
   raw.write('retry: 1000\n\n')
   try {
-    await follow(request, parts.database, subscription, tail, (entries) => write(raw, entries, subscription))
+    await follow(request, parts.database, subscription, tail, (entries) =>
+      write(reply, entries, subscription),
+    )
   } catch (error) {
     request.log.warn({ err: describeError(error) }, 'a tail ended with an error')
   } finally {
@@ -110,12 +113,18 @@ async function follow(
 }
 
 /** Writes entries one by one, and waits while the client is behind. */
-async function write(raw: ServerResponse, entries: ReadEntry[], subscription: Subscription): Promise<void> {
+async function write(
+  { raw, request: { database, project_id } }: FastifyReply,
+  entries: ReadEntry[],
+  subscription: Subscription,
+): Promise<void> {
   for (const { seq, kind, json } of entries) {
-    const text = `id: ${seq}\nevent: ${kind}\ndata: ${json}\n\n`
-    for (const piece of text.length > PIECE_LENGTH_MAX ? answerPieces(text) : [text]) {
-      if (subscription.ended) return
-      if (!raw.write(piece)) await drained(raw, subscription)
+    const whole = [`id: ${seq}\nevent: ${kind}\ndata: ${json}\n\n`]
+    for await (const text of lacksBytes(json) ? withBlobBytes(database, project_id, whole) : whole) {
+      for (const piece of text.length > PIECE_LENGTH_MAX ? answerPieces(text) : [text]) {
+        if (subscription.ended) return
+        if (!raw.write(piece)) await drained(raw, subscription)
+      }
     }
   }
 }

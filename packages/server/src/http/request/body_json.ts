@@ -19,3 +19,10 @@ export function readBodyJson(body: Buffer): BodyJson | AnnalsError {
     `The body cannot be stored: at ${json.pointer || '/'} ${json.reason}.`,
   )
 }
+
+export function bodyTooLarge(bytes_max: number): AnnalsError {
+  return new AnnalsError(
+    'payload_too_large',
+    `The body has more than ${bytes_max} bytes, apart from attachments in base64 where messages have them. Send less per request.`,
+  )
+}

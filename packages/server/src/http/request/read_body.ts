@@ -1,22 +1,27 @@
 import type { FastifyRequest } from 'fastify'
+import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import type { AppServer } from '../app_server.js'
+import type { AppParts } from '../service_context.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 import { BODIES, type BodyOperation } from './bodies.js'
 import { readBodyJson } from './body_json.js'
 import { receiveBody } from './receive_body.js'
-import { revived, TakenBody } from './taken_body.js'
+import { type AttachmentLimits, revived, TakenBody } from './taken_body.js'
 
 /** Longer bodies are processed on the work thread: the worst of this length takes a few ms on the event loop. */
 const INLINE_BYTES_MAX = 32 * 1024
 /** In some languages, counting tokens takes a thousand times as long as parsing JSON of the same length. */
 const INLINE_MESSAGE_BYTES_MAX = 8 * 1024
-const COUNTS_TOKENS = new Set<string | undefined>([
+const WITH_MESSAGES = new Set<string | undefined>([
   'addMessage',
   'appendEntries',
   'appendToSessions',
   'retractEntries',
 ])
+/** Bytes of attachments in one body at most, and their length in base64. */
+const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
+const BASE64_FACTOR = 4 / 3
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -24,13 +29,21 @@ declare module 'fastify' {
     bodyText: string
     /** Bytes of the body as PostgreSQL will write it, without insignificant space. */
     bodyBytes: number
+    /** The bytes that were taken out of it, to which it refers. */
+    attachments: readonly TakenBytes[] | null
   }
 }
 
 /** Reads JSON bodies: the value for checking, the text for storing. Everything else is 415. */
-export function readBodies(app: AppServer, thread: WorkThread): void {
+export function readBodies(app: AppServer, { config, thread }: Pick<AppParts, 'config' | 'thread'>): void {
+  const { body_bytes_max: rest_bytes_max, blob_bytes_max } = config
+  const attached_max = Math.ceil(BASE64_FACTOR * Math.min(ATTACHMENT_BYTES_MAX, blob_bytes_max))
   app.decorateRequest('bodyText', '{}')
   app.decorateRequest('bodyBytes', 2)
+  app.decorateRequest('attachments', null)
+  app.addHook('onRoute', (route) => {
+    if (WITH_MESSAGES.has(route.schema?.operationId)) route.bodyLimit = rest_bytes_max + attached_max
+  })
   app.removeAllContentTypeParsers()
   // No operation of these methods has a body; one that is sent has no meaning (RFC 9110, 9.3.5) and is not read.
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true })
@@ -62,7 +75,7 @@ export function readBodies(app: AppServer, thread: WorkThread): void {
     }
     receiveBody(request, payload, (error, body) => {
       if (error) done(error)
-      else takeIn(request, body!, thread, done)
+      else takeIn(request, body!, thread, { rest_bytes_max, blob_bytes_max }, done)
     })
   })
 }
@@ -72,15 +85,20 @@ function takeIn(
   request: FastifyRequest,
   body: Buffer,
   thread: WorkThread,
+  limits: AttachmentLimits,
   done: (error: Error | null, value?: unknown) => void,
 ) {
   if (body.length === 0) return done(null, undefined)
   const operation = operationOf(request)
-  const inline_max = COUNTS_TOKENS.has(operation) ? INLINE_MESSAGE_BYTES_MAX : INLINE_BYTES_MAX
-  if (operation !== undefined && body.length > inline_max) {
-    thread.run(request.project_id ?? '', 'takeBody', operation, body).then((outcome) => {
+  const hasMessages = WITH_MESSAGES.has(operation)
+  if (operation !== undefined && body.length > (hasMessages ? INLINE_MESSAGE_BYTES_MAX : INLINE_BYTES_MAX)) {
+    const takeOut = hasMessages ? limits : undefined
+    thread.run(request.project_id ?? '', 'takeBody', operation, body, takeOut).then((outcome) => {
       if (outcome.stage === 'reading') return done(revived(outcome.error))
-      if (outcome.stage === 'taken') request.bodyText = outcome.text
+      if (outcome.stage === 'taken') {
+        request.bodyText = outcome.text
+        request.attachments = outcome.attachments
+      }
       done(null, new TakenBody(outcome))
     }, done)
     return

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import { SMALL_BYTES } from '../admission/request_memory.js'
+import { bodyTooLarge } from './body_json.js'
 
 /** Memory for each byte of a body: as it arrived, as text, and on its way to the database. */
 const BODY_FACTOR = 3
@@ -36,8 +37,7 @@ export function receiveBody(
       payload.resume()
       return done(error)
     }
-    // Copied to its exact size, because a transfer to another thread takes the whole buffer along.
-    done(null, received === body.length ? body : Buffer.from(body.subarray(0, received)))
+    done(null, received === body.length ? body : body.subarray(0, received))
   }
   const put = (chunk: Buffer, room: number) => {
     if (room > body.length) {
@@ -73,11 +73,4 @@ export function receiveBody(
 
   if (length !== undefined && length > bytes_max) return done(bodyTooLarge(bytes_max))
   payload.on('data', take).on('end', finish).on('error', fail)
-}
-
-function bodyTooLarge(bytes_max: number): AnnalsError {
-  return new AnnalsError(
-    'payload_too_large',
-    `The body is larger than ${bytes_max} bytes. Send less per request.`,
-  )
 }

@@ -1,3 +1,4 @@
+import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import type { TakeBody } from './bodies.js'
 
@@ -5,8 +6,14 @@ import type { TakeBody } from './bodies.js'
  * The result for a body: what its operation takes from it, or why it is refused and at which stage of the request.
  */
 export type BodyOutcome =
-  | { stage: 'taken'; text: string; taken: unknown }
+  | { stage: 'taken'; text: string; taken: unknown; attachments: TakenBytes[] }
   | { stage: 'reading' | 'validation' | 'taking'; error: AnnalsError }
+
+/** Bytes of a body beside its attachments, and of each of these. */
+export interface AttachmentLimits {
+  rest_bytes_max: number
+  blob_bytes_max: number
+}
 
 /** Stands for a body that was read, checked and processed on the work thread. */
 export class TakenBody {

@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import { ThreadWork } from './thread_work.js'
 import type { WorkOrder, WorkReport } from './work_thread.js'
@@ -14,7 +15,12 @@ parentPort!.on('message', ({ number, name, values }: WorkOrder) => {
   } catch (error) {
     report = { number, fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }
   }
-  parentPort!.postMessage(report)
+  const { attachments = [] } = ('result' in report ? report.result : {}) as { attachments?: TakenBytes[] }
+  // Handed over instead of copied.
+  parentPort!.postMessage(
+    report,
+    attachments.map(({ bytes }) => bytes.buffer as ArrayBuffer),
+  )
 })
 
 /** An error loses its class, and with it its name, on the way between threads. */

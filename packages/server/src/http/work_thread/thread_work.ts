@@ -8,11 +8,12 @@ import {
   type SearchTerm,
   searchVector,
 } from '@annals/messages/search'
+import { takeOutBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import { storedPartsJson } from '../../log/append/message_entry.js'
 import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
-import { readBodyJson } from '../request/body_json.js'
-import type { BodyOutcome } from '../request/taken_body.js'
+import { bodyTooLarge, readBodyJson } from '../request/body_json.js'
+import type { AttachmentLimits, BodyOutcome } from '../request/taken_body.js'
 import { bodyValidator, type Validate } from '../request/validate.js'
 
 /**
@@ -23,10 +24,17 @@ export class ThreadWork {
   private readonly validators = new Map<BodyOperation, Validate>()
   private readonly renderers = new Map<number, StoredRenderer>()
 
-  /** Processes a body as on the event loop: the same functions in the same order. */
-  takeBody(operation: BodyOperation, bytes: Uint8Array): BodyOutcome {
+  /**
+   * Processes a body as on the event loop: the same functions in the same order. With `limits`, the bytes of attachments
+   * are taken out of it first.
+   */
+  takeBody(operation: BodyOperation, bytes: Uint8Array, limits?: AttachmentLimits): BodyOutcome {
     const [schema, take] = BODIES[operation]
-    const json = readBodyJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    const sent = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const { rest_bytes_max = Number.POSITIVE_INFINITY, blob_bytes_max = 0 } = limits ?? {}
+    const { body, taken: attachments } = takeOutBytes(sent, rest_bytes_max, blob_bytes_max)
+    if (body.length > rest_bytes_max) return { stage: 'reading', error: bodyTooLarge(rest_bytes_max) }
+    const json = readBodyJson(body)
     if (json instanceof AnnalsError) return { stage: 'reading', error: json }
     let validate = this.validators.get(operation)
     if (!validate) {
@@ -37,7 +45,7 @@ export class ThreadWork {
     if (error) return { stage: 'validation', error }
     try {
       const taken = (take as TakeBody<unknown, unknown>)(value, json.text, json.bytes)
-      return { stage: 'taken', text: json.text, taken }
+      return { stage: 'taken', text: json.text, taken, attachments }
     } catch (error) {
       if (error instanceof AnnalsError) return { stage: 'taking', error }
       throw error

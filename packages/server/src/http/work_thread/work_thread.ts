@@ -7,6 +7,8 @@ import type { WorkArguments, WorkName, WorkResult } from './thread_work.js'
 /** How long a job may wait for the thread. A body of 1 MiB takes it up to a second. */
 const WAIT_MS_MAX = 5_000
 const MEGABYTE = 1024 * 1024
+/** Smaller buffers may be parts of one that others use. */
+const SMALL_BYTES = 16_384
 /**
  * Limit of the thread's heap. Without one, it grows as large as the process's own, mostly with garbage. The most
  * expensive body found, 1 MB of `[{},{},…]` beside a message, takes 80 MB, the idle thread included.
@@ -46,7 +48,7 @@ export class WorkThread {
 
   constructor(private readonly body_bytes_max: number) {}
 
-  /** Runs a job for an owner, which is a project. @throws AnnalsError overloaded */
+  /** Runs a job for an owner, which is a project; bytes are gone after it. @throws AnnalsError overloaded */
   run<Name extends WorkName>(
     owner: string,
     name: Name,
@@ -70,7 +72,12 @@ export class WorkThread {
     const number = ++this.orders
     return new Promise((resolve, reject) => {
       this.waiting.set(number, { resolve, reject })
-      thread.postMessage({ number, name, values } satisfies WorkOrder)
+      // Bytes are handed over instead of copied: a large body would hold the event loop.
+      const bytes = values.filter((value) => value instanceof Uint8Array && value.length > SMALL_BYTES)
+      thread.postMessage(
+        { number, name, values } satisfies WorkOrder,
+        (bytes as Uint8Array<ArrayBuffer>[]).map(({ buffer }) => buffer),
+      )
     })
   }
 

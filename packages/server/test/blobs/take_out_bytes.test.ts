@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { takeOutBytes } from '../../src/blobs/take_out_bytes.js'
+
+const LONG = 32 * 1024
+const bytesOf = (length: number) => Buffer.alloc(length, createHash('sha256').update(String(length)).digest())
+
+/** Base64, or nearly. */
+const base64 = fc
+  .tuple(
+    fc.oneof(
+      fc.integer({ min: LONG - 9_000, max: LONG + 9_000 }),
+      fc.constantFrom(0, 1, 786_431, 786_432, 786_433, 900_000),
+    ),
+    fc.constantFrom(
+      (text: string) => text,
+      (text: string) => text,
+      (text: string) => text.replace(/.{76}/g, '$&\n'),
+      (text: string) => text.replaceAll('+', '-').replaceAll('/', '_'),
+      (text: string) => text.replace(/=+$/, ''),
+      (text: string) => `${text}==`,
+      (text: string) => text.replace(/.$/, 'B'),
+      (text: string) => `"${text}`,
+      (text: string) => text.replace(/^..../, 'AA=='),
+    ),
+  )
+  .map(([length, write]) => write(bytesOf(length).toString('base64')))
+const prefix = fc.constantFrom(
+  '',
+  '',
+  'data:image/png;base64,',
+  'DATA:image/PNG;Base64,',
+  'data:;base64,',
+  'data:a/b;c="d";base64,',
+)
+const text = fc.tuple(prefix, base64).map((parts) => parts.join(''))
+
+const part = fc.oneof(
+  text.map((url) => ({ type: 'image_url', image_url: { url, [url]: url } })),
+  text.map((data) => ({ type: 'input_audio', input_audio: { data, format: 'wav' } })),
+  text.map((file_data) => ({ type: 'file', file: { file_data, filename: 'a.pdf' } })),
+  text.map((said) => ({ type: 'text', text: said })),
+)
+const body = fc
+  .tuple(fc.array(part, { maxLength: 4 }), text, fc.boolean(), fc.boolean())
+  .map(([content, extra, isBatch, isEscaped]) => {
+    const message = { blob: { role: 'user', content, extra }, meta: { extra } }
+    const json = JSON.stringify(
+      isBatch ? { entries: [{ kind: 'event', data: { extra } }, message] } : message,
+    )
+    return isEscaped ? json.replaceAll('/', '\\/') : json
+  })
+
+it('What is taken out of a body can be put back to the character, and only what is long, canonical and in its place', () => {
+  fc.assert(
+    fc.property(body, (json) => {
+      const { body: rest, taken } = takeOutBytes(Buffer.from(json), 64_000_000, 25_000_000)
+      const bytes = new Map(taken.map((one) => [one.sha256, Buffer.from(one.bytes).toString('base64')]))
+      const restored = JSON.parse(rest.toString(), (_key, value) =>
+        value?.annals_blob === undefined ? value : value.annals_inline + bytes.get(value.annals_blob),
+      )
+      const sent = JSON.parse(json)
+      expect(JSON.stringify(restored) === JSON.stringify(sent)).toBe(true)
+      const content: Array<Record<string, Record<string, string>>> = (sent.blob ?? sent.entries[1].blob)
+        .content
+      const held = content.flatMap(({ image_url, input_audio, file }) => [
+        /^data:/i.test(image_url?.url ?? '') ? image_url!.url : '',
+        /^data:/i.test(input_audio?.data ?? '') ? '' : input_audio?.data,
+        file?.file_data,
+      ])
+      const expected = held.filter((value = '') => {
+        const data = value.replace(/^data:[^,"]*?;base64,/i, '')
+        return data.length > LONG && Buffer.from(data, 'base64').toString('base64') === data
+      })
+      expect(taken.length).toBe(expected.length)
+    }),
+    { numRuns: 40 },
+  )
+})
+
+it('A body that would be too long without them, and bytes that are more than a blob may have, are left alone', () => {
+  const data = bytesOf(60_000).toString('base64')
+  const json = Buffer.from(JSON.stringify({ blob: { content: [{ input_audio: { data } }] } }))
+  expect(takeOutBytes(json, 40, 60_000).taken.length).toBe(0)
+  expect(takeOutBytes(json, 500, 59_999).taken.length).toBe(0)
+  expect(takeOutBytes(json, 500, 60_000).taken.length).toBe(1)
+})
