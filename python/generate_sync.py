@@ -30,6 +30,19 @@ _NAMES = {
     "async_run": "sync_run",
     "async_sleep": "sleep",
     "async_together": "together",
+    # Of LangGraph's savers and graphs.
+    "acopy_thread": "copy_thread",
+    "adelete_for_runs": "delete_for_runs",
+    "adelete_thread": "delete_thread",
+    "aget_state": "get_state",
+    "aget_state_history": "get_state_history",
+    "aget_tuple": "get_tuple",
+    "ainvoke": "invoke",
+    "alist": "list",
+    "aprune": "prune",
+    "aput": "put",
+    "aput_writes": "put_writes",
+    "aupdate_state": "update_state",
 }
 
 

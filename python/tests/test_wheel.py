@@ -9,7 +9,7 @@ import venv
 from pathlib import Path
 
 from .service import Service
-from .test_docs import ROOT, program_of
+from .test_docs import FRAMEWORKS, ROOT, program_of
 
 
 def test_the_wheel_that_the_documented_commands_build_installs_and_runs(tmp_path: Path, service: Service) -> None:
@@ -28,4 +28,7 @@ def test_the_wheel_that_the_documented_commands_build_installs_and_runs(tmp_path
         assert done.returncode == 0, done.stdout + done.stderr
     installed = {path.name for path in (tmp_path / "venv").glob("lib/python3*/site-packages/annals/*")}
     assert {"__init__.py", "types.py", "py.typed", "_async", "_sync"} <= installed
+    [metadata] = (tmp_path / "venv").glob("lib/python3*/site-packages/annals-*/METADATA")
+    extras = re.findall(r"^Provides-Extra: (.*)$", metadata.read_text(), re.MULTILINE)
+    assert sorted(extras) == sorted(["claude" if name == "claude-agent-sdk" else name for name in FRAMEWORKS])
     assert not (ROOT / "python/dist").exists()

@@ -5,11 +5,20 @@ from asyncio import sleep as async_sleep
 from collections.abc import AsyncGenerator, Generator
 from threading import Semaphore
 from time import sleep
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
-__all__ = ["AsyncSemaphore", "AsyncStream", "Semaphore", "Stream", "async_sleep", "sleep"]
+__all__ = ["AsyncSemaphore", "AsyncStream", "AsyncUse", "Semaphore", "Stream", "Use", "async_sleep", "sleep"]
 
 _T = TypeVar("_T")
+_Answer = TypeVar("_Answer", covariant=True)
 
 AsyncStream: TypeAlias = AsyncGenerator[_T, None]
 Stream: TypeAlias = Generator[_T, None, None]
+
+
+class AsyncUse(Protocol[_Answer]):
+    async def __call__(self) -> _Answer: ...
+
+
+class Use(Protocol[_Answer]):
+    def __call__(self) -> _Answer: ...

@@ -1,0 +1,147 @@
+"""Sessions that are named by a framework's own key, and events too large for one request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from .._errors import AnnalsError
+from .._json import dumps, loads
+from .._storable import (
+    BODY_BYTES_MAX,
+    UnstorableEntries,
+    byte_length,
+    cut_into_batches,
+    cut_text,
+    escape_json,
+    stable_id,
+    unescape_json,
+    without_repeated_ids,
+)
+from .._waiting import AsyncUse
+from ..types import JsonObject, NewEntry, NewEventEntry, NewSession, TimelineEvent, TimelineItem
+from .annals import AsyncAnnals
+
+Answer = TypeVar("Answer")
+
+PART_TYPE = "adapter.part"
+"""The type of an event that is a part of another event's data; it means nothing by itself."""
+# What stands in the place of an event's data: the ids of the events whose texts, joined, are the data as JSON.
+_PARTS_FIELD = "adapter_parts"
+# Of one request.
+_IDS_MAX = 200
+
+
+async def created_on_first_use(annals: AsyncAnnals, session: NewSession, use: AsyncUse[Answer]) -> Answer:
+    """Runs what needs the session, and creates the session if it is not there. Callers at once create one session."""
+    try:
+        return await use()
+    except AnnalsError as error:
+        if error.error != "session_not_found":
+            raise
+    await create_session(annals, session)
+    return await use()
+
+
+async def create_session(annals: AsyncAnnals, session: NewSession) -> None:
+    """Creates the session, or leaves the one that is there as it is, also if its configs have changed."""
+    try:
+        await annals.sessions.create(**session)
+    except AnnalsError as error:
+        if error.error != "session_exists":
+            raise
+
+
+async def append_to_keyed(
+    annals: AsyncAnnals,
+    session: NewSession,
+    entries: Sequence[NewEntry],
+    *,
+    idempotency_key: str,
+    keeps_stored: bool = False,
+    body_bytes_max: int = BODY_BYTES_MAX,
+) -> list[TimelineItem]:
+    """Appends to a session, which the first append creates, and returns the stored entries.
+
+    Entries that repeat an id are stored once. What PostgreSQL cannot hold is escaped; `unescape_json` restores it.
+    More than one request can carry is appended in several.
+
+    - `idempotency_key`: what the framework calls this write. Repeating the append stores nothing more.
+    - `keeps_stored`: an entry whose id is stored already, with other content, is left out. Each has an id.
+
+    Raises UnstorableEntries before anything is stored.
+    """
+    batches = cut_into_batches(without_repeated_ids([escape_json(entry) for entry in entries]), body_bytes_max)
+    stored: list[TimelineItem] = []
+    for number, batch in enumerate(batches):
+        key = f"{idempotency_key}:{number}" if number else idempotency_key
+        stored += await _append(annals, session, batch, key, keeps_stored)
+    return stored
+
+
+async def _append(
+    annals: AsyncAnnals, session: NewSession, batch: list[NewEntry], key: str, keeps_stored: bool
+) -> list[TimelineItem]:
+    session_id = id_of(session)
+
+    async def append() -> list[TimelineItem]:
+        return (await annals.sessions.append_batch(session_id, batch, idempotency_key=key))["items"]
+
+    try:
+        return await created_on_first_use(annals, session, append)
+    except AnnalsError as error:
+        if not keeps_stored or error.error != "idempotency_key_reused":
+            raise
+        stored = {
+            item["id"] for item in await read_by_ids(annals, session_id, [entry.get("id", "") for entry in batch])
+        }
+        rest = [entry for entry in batch if entry.get("id", "").lower() not in stored]
+        if len(rest) == len(batch):
+            raise
+    return await _append(annals, session, rest, stable_id(key, dumps(rest)), keeps_stored) if rest else []
+
+
+def id_of(session: NewSession) -> str:
+    session_id = session.get("use_uuid")
+    if session_id is None:
+        raise UnstorableEntries("A keyed session has a stable id.")
+    return session_id
+
+
+async def read_by_ids(annals: AsyncAnnals, session_id: str, ids: Sequence[str]) -> list[TimelineItem]:
+    """The entries with these ids, any number of them, in this order, without those that the session does not have."""
+    found: list[TimelineItem] = []
+    for start in range(0, len(ids), _IDS_MAX):
+        page = await annals.sessions.timeline(session_id, ids=",".join(ids[start : start + _IDS_MAX])).page()
+        found += page["items"]
+    return found
+
+
+def split_large_event(event: NewEventEntry, body_bytes_max: int = BODY_BYTES_MAX) -> list[NewEntry]:
+    """An event that one request cannot carry, as several: its parts, and then the event, which names them.
+
+    The event has an id, which the ids of its parts are made of. Parts that are left alone because the event was not
+    stored mean nothing. A smaller event stays as it is.
+    """
+    part_bytes_max = body_bytes_max // 2
+    if byte_length(event) <= part_bytes_max:
+        return [event]
+    event_id = event.get("id", "").lower()
+    texts = cut_text(dumps(event["data"]), part_bytes_max)
+    parts: list[NewEntry] = [
+        {"kind": "event", "type": PART_TYPE, "id": stable_id("part", event_id, f"{index}"), "data": {"text": text}}
+        for index, text in enumerate(texts)
+    ]
+    named = {_PARTS_FIELD: [part.get("id") for part in parts]}
+    return [*parts, {**event, "data": named}]
+
+
+async def read_event_data(annals: AsyncAnnals, session_id: str, event: TimelineEvent) -> JsonObject:
+    """An event's data as it was given: put together if it is large, and without escapes."""
+    data = unescape_json(event["data"])
+    ids: list[str] | None = data.get(_PARTS_FIELD)
+    if ids is None:
+        return data
+    parts = await read_by_ids(annals, session_id, ids)
+    texts = [unescape_json(part["data"])["text"] for part in parts if part["kind"] == "event"]
+    return loads("".join(texts))
