@@ -50,6 +50,73 @@ const CATALOGUE = {
 
 export type ErrorName = keyof typeof CATALOGUE
 
+/** What an error says unless whoever throws it knows better. */
+const SENTENCES = {
+  invalid_cursor:
+    'Query parameter cursor is damaged or belongs to a query with another order or filter. Start again without a cursor.',
+  unauthorized: 'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".',
+  session_not_found: 'There is no such session in this project.',
+  learning_space_not_found: 'There is no such learning space in this project.',
+  space_session_not_found: 'The learning space does not learn from this session.',
+  statement_not_found: 'There is no such statement in this project.',
+  message_not_found: 'There is no such message in this session.',
+  blob_not_found: 'There is no such blob in this project.',
+  user_not_found: 'There is no such user in this project.',
+  project_not_found: 'There is no such project.',
+  token_not_found: 'There is no such token in this project.',
+  webhook_not_found: 'There is no such webhook in this project.',
+  request_timeout: 'The request took too long to arrive. Send it again, faster.',
+  session_in_space: 'The learning space already learns from this session.',
+  user_mismatch:
+    'The learning space belongs to a user, and learns only from sessions of that user; this session is not one of them. Use a space without a user, or one of the user of the session.',
+  statement_revoked:
+    'The statement was revoked, since what it was learnt from was deleted. It cannot be changed.',
+  search_off:
+    'Search is off for this project. The operator switches it on, which indexes what is there: annals project set <name> --search on, or PATCH /admin/v1/projects/{project_id} with {"search":true}.',
+  unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',
+  idempotency_key_reused:
+    'This Idempotency-Key was used for another request. Use a new key for a new request.',
+  internal_error: 'Something went wrong on the server. Find it in the log by its request id.',
+  unavailable: 'The database cannot be reached at the moment. Nothing was stored; retry shortly.',
+  overloaded: 'Too many appends are waiting to be stored. Nothing was stored; retry shortly.',
+} as const satisfies Partial<Record<ErrorName, string>>
+
+type SaidName = keyof typeof SENTENCES
+
+/** For the documentation: what the other errors say, for example. */
+const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
+  invalid_json: 'The body is not JSON: Unexpected end of JSON input.',
+  invalid_request: 'Query parameter limit must be an integer from 1 to 200.',
+  insufficient_scope: 'This API key lacks the scope "write". Use a key that has it.',
+  quota_exceeded:
+    'The quota max_sessions allows this project 1000 sessions. Nothing was stored: delete sessions, or ask the operator for a higher quota.',
+  entry_not_found: '/ids/2 is not the id of an entry in this session.',
+  route_not_found: 'There is no GET /api/v1/nothing. See /docs for all operations.',
+  method_not_allowed: 'PUT is not supported here; use GET, HEAD.',
+  seq_conflict:
+    "If-Match expected seq 6, but the session's last seq is 7. Read the new entries and try again.",
+  seq_ahead:
+    "Seq 12 is beyond the session's last seq 7: the entries read before are gone, for example after a restore. Read the log again from its beginning.",
+  blob_missing:
+    '/data/report refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/{sha256}.',
+  session_exists:
+    'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
+  too_many_webhooks: 'A project may have 10 webhooks. Delete one, or have one take more events.',
+  project_exists: 'There is already a project named "checkout".',
+  payload_too_large: 'The body is larger than 1048576 bytes. Send less per request.',
+  range_not_satisfiable: 'The blob has 1048576 bytes. Ask for a range that begins within them.',
+  rate_limited:
+    'This API key may make 100 requests per second. Nothing was done; retry after the time in Retry-After.',
+  headers_too_large: 'The request line and the headers are larger than 16384 bytes together. Send less.',
+  being_prepared:
+    'This order is being prepared for the project: it was not asked for before. 120,000 sessions are done; retry shortly.',
+}
+
+/** A sentence that an error may say. */
+export function exampleOf(name: ErrorName): string {
+  return { ...EXAMPLES, ...SENTENCES }[name]
+}
+
 export const ERROR_NAMES = Object.keys(CATALOGUE) as ErrorName[]
 
 /** The HTTP status of an error. */
@@ -71,37 +138,24 @@ export class AnnalsError extends Error {
   override readonly name = 'AnnalsError'
   readonly error: ErrorName
 
-  constructor(error: ErrorName, message: string, options?: { cause?: unknown }) {
+  constructor(error: SaidName, message?: string, options?: { cause?: unknown })
+  constructor(error: ErrorName, message: string, options?: { cause?: unknown })
+  constructor(error: SaidName, message: string = SENTENCES[error], options?: { cause?: unknown }) {
     super(message, options)
     this.error = error
   }
 }
 
-const NOT_FOUND = {
-  session: 'There is no such session in this project.',
-  learning_space: 'There is no such learning space in this project.',
-  space_session: 'The learning space does not learn from this session.',
-  statement: 'There is no such statement in this project.',
-  message: 'There is no such message in this session.',
-  blob: 'There is no such blob in this project.',
-  user: 'There is no such user in this project.',
-  project: 'There is no such project.',
-  token: 'There is no such token in this project.',
-  webhook: 'There is no such webhook in this project.',
-} as const
+type Missing = SaidName extends infer Name
+  ? Name extends `${infer Resource}_not_found`
+    ? Resource
+    : never
+  : never
 
 /** The answer for a resource that does not exist, and for one that belongs to another project. `place`: who named it. */
-export function notFound(resource: keyof typeof NOT_FOUND, place?: string): AnnalsError {
-  const msg = NOT_FOUND[resource]
-  return new AnnalsError(`${resource}_not_found`, place === undefined ? msg : `${place}: ${msg}`)
-}
-
-/** The answer for an idempotency key that was used for a different request. */
-export function keyReused(): AnnalsError {
-  return new AnnalsError(
-    'idempotency_key_reused',
-    'This Idempotency-Key was used for another request. Use a new key for a new request.',
-  )
+export function notFound(resource: Missing, place?: string): AnnalsError {
+  const name = `${resource}_not_found` as const
+  return new AnnalsError(name, place === undefined ? SENTENCES[name] : `${place}: ${SENTENCES[name]}`)
 }
 
 /** The result of a merge would be too large. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AnnalsError, keyReused } from '../errors.js'
+import { AnnalsError } from '../errors.js'
 import type { Queryable } from '../postgres/database.js'
 import { isForeignKeyViolation, isTransient, isUniqueViolation } from '../postgres/database_errors.js'
 import type { IdempotencyKey } from './append/append_request.js'
@@ -70,6 +70,6 @@ async function findAnswer(
 ): Promise<{ answer: string | null; owner_id: string } | undefined> {
   const [row] = await database.query(FIND_IDEMPOTENCY_KEY, [project_id, idempotency.key])
   if (!row) return undefined
-  if (row.request_hash !== idempotency.request_hash) throw keyReused()
+  if (row.request_hash !== idempotency.request_hash) throw new AnnalsError('idempotency_key_reused')
   return { answer: row.answer!, owner_id: row.owner_id! }
 }

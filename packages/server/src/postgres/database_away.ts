@@ -9,8 +9,6 @@ export class DatabaseAway extends AnnalsError {
     readonly in_doubt: boolean,
     cause: unknown,
   ) {
-    super('unavailable', 'The database cannot be reached at the moment. Nothing was stored; retry shortly.', {
-      cause,
-    })
+    super('unavailable', undefined, { cause })
   }
 }

@@ -19,11 +19,7 @@ export async function readSearchState(
   user: string | undefined,
 ): Promise<SearchState> {
   const [row] = await database.query(READ_SEARCH_STATE, [project_id, user ?? null])
-  if (row?.is_on !== 't')
-    throw new AnnalsError(
-      'search_off',
-      'Search is off for this project. The operator switches it on, which indexes what is there: annals project set <name> --search on, or PATCH /admin/v1/projects/{project_id} with {"search":true}.',
-    )
+  if (row?.is_on !== 't') throw new AnnalsError('search_off')
   const user_id = row.user_id ?? null
   if (row.is_ready === 't') return { indexed_through: row.indexed_through!, indexing: null, user_id }
   const [count] = await database.query(COUNT_SESSIONS, [project_id])

@@ -29,8 +29,6 @@ declare module 'fastify' {
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/
 
-const UNAUTHORIZED = 'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".'
-
 interface AuthenticationParts {
   tokens: TokenDirectory
   changes: Pick<Changes, 'touched'>
@@ -69,8 +67,7 @@ function admit(
   database: SharedDatabase,
   grant: Grant | undefined,
 ): AnnalsError | undefined {
-  if (!grant || !opensWhatItNames(request.headers, grant))
-    return new AnnalsError('unauthorized', UNAUTHORIZED)
+  if (!grant || !opensWhatItNames(request.headers, grant)) return new AnnalsError('unauthorized')
   request.project_id = grant.project_id
   request.grant = grant
   request.database = database.of(grant.project_id)

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../../configuration/config.js'
-import { AnnalsError, type ErrorName } from '../../errors.js'
+import { AnnalsError, type ErrorName, exampleOf } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { errorText } from '../answer/answer.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
@@ -63,10 +63,7 @@ const REFUSALS: Record<string, [ErrorName, string]> = {
     'headers_too_large',
     `The request line and the headers are larger than ${HEADER_BYTES_MAX} bytes together. Send less.`,
   ],
-  ERR_HTTP_REQUEST_TIMEOUT: [
-    'request_timeout',
-    'The request took too long to arrive. Send it again, faster.',
-  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', exampleOf('request_timeout')],
 }
 const MALFORMED: [ErrorName, string] = [
   'invalid_request',

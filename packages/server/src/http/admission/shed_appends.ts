@@ -1,4 +1,5 @@
-import { type Appender, overloaded } from '../../log/append/appender.js'
+import { AnnalsError } from '../../errors.js'
+import type { Appender } from '../../log/append/appender.js'
 import type { AppServer } from '../app_server.js'
 
 declare module 'fastify' {
@@ -12,6 +13,6 @@ declare module 'fastify' {
 export function shedAppends(app: AppServer, appender: Appender): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const isTooMuch = request.routeOptions.config.appends && appender.isBehind(request.project_id)
-    done(isTooMuch ? overloaded() : undefined)
+    done(isTooMuch ? new AnnalsError('overloaded') : undefined)
   })
 }

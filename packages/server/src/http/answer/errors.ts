@@ -63,10 +63,7 @@ function toAnnalsError(error: FastifyError | AnnalsError): AnnalsError {
   if (error instanceof AnnalsError) return error
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new AnnalsError(
-        'unsupported_media_type',
-        'The body must be JSON, with Content-Type: application/json.',
-      )
+      return new AnnalsError('unsupported_media_type')
     case 'FST_ERR_BAD_URL':
       return new AnnalsError('invalid_request', 'The path is not a valid URL path.')
     case 'FST_ERR_MAX_PARAM_LENGTH':
@@ -84,13 +81,7 @@ function toAnnalsError(error: FastifyError | AnnalsError): AnnalsError {
       cause: error,
     })
   }
-  return new AnnalsError(
-    'internal_error',
-    'Something went wrong on the server. Find it in the log by its request id.',
-    {
-      cause: error,
-    },
-  )
+  return new AnnalsError('internal_error', undefined, { cause: error })
 }
 
 function pathOf(request: FastifyRequest): string {

@@ -30,10 +30,7 @@ export class Cursors {
       this.digest(position).equals(bytes.subarray(0, DIGEST_BYTES))
     )
       return position
-    throw new AnnalsError(
-      'invalid_cursor',
-      'Query parameter cursor is damaged or belongs to a query with another order or filter. Start again without a cursor.',
-    )
+    throw new AnnalsError('invalid_cursor')
   }
 
   private digest(position: string): Buffer {

@@ -17,12 +17,8 @@ const ROWS_AT_ONCE = 500
 const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
   no_space: () => notFound('learning_space'),
   no_session: () => notFound('session'),
-  other_user: () =>
-    new AnnalsError(
-      'user_mismatch',
-      'The learning space belongs to a user, and learns only from sessions of that user; this session is not one of them. Use a space without a user, or one of the user of the session.',
-    ),
-  known: () => new AnnalsError('session_in_space', 'The learning space already learns from this session.'),
+  other_user: () => new AnnalsError('user_mismatch'),
+  known: () => new AnnalsError('session_in_space'),
 }
 
 /**

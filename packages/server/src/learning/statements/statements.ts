@@ -86,11 +86,7 @@ export async function changeStatement(
     const [before] = await connection.query(CHANGE_STATEMENT.lock, [project_id, id])
     if (!before) throw notFound('statement')
     if (state === undefined && text === undefined && kind === undefined) return
-    if (before.state === 'revoked')
-      throw new AnnalsError(
-        'statement_revoked',
-        'The statement was revoked, since what it was learnt from was deleted. It cannot be changed.',
-      )
+    if (before.state === 'revoked') throw new AnnalsError('statement_revoked')
     await connection.query(CHANGE_STATEMENT.update, [
       project_id,
       id,

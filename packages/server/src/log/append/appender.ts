@@ -67,7 +67,7 @@ export class Appender {
   append(request: AppendRequest): Promise<AppendOutcome> {
     const bytes = request.entries.reduce((sum, { bytes }) => sum + bytes, 0)
     if (this.isBehind(request.project_id) || !this.makeRoom(request.project_id, bytes)) {
-      return Promise.reject(overloaded())
+      return Promise.reject(new AnnalsError('overloaded'))
     }
     this.waitingRequests += 1
     this.waitingBytes += bytes
@@ -198,7 +198,7 @@ export class Appender {
       const newest = longest?.waiting.pop()
       if (!longest || !newest) return false
       this.leaveQueue(longest, newest)
-      newest.reject(overloaded())
+      newest.reject(new AnnalsError('overloaded'))
     }
   }
 
@@ -228,14 +228,6 @@ export class Appender {
       }
     }
   }
-}
-
-/** The queue is full. */
-export function overloaded(): AnnalsError {
-  return new AnnalsError(
-    'overloaded',
-    'Too many appends are waiting to be stored. Nothing was stored; retry shortly.',
-  )
 }
 
 function once(act: () => void): () => void {

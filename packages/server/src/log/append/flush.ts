@@ -182,10 +182,6 @@ function giveUp(batch: readonly PendingAppend[], state: FlushState, cause?: unkn
   state.told.add(end)
   const reason = state.sent
     ? new AppendInDoubt('the database did not answer before the deadline', { cause })
-    : new AnnalsError(
-        'unavailable',
-        'The database cannot be reached at the moment. Nothing was stored; retry shortly.',
-        { cause },
-      )
+    : new AnnalsError('unavailable', undefined, { cause })
   for (const pending of batch) fail(pending, reason)
 }

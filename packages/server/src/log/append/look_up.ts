@@ -1,4 +1,4 @@
-import { AnnalsError, keyReused } from '../../errors.js'
+import { AnnalsError } from '../../errors.js'
 import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { Database } from '../../postgres/database.js'
 import { appendsOf } from './append_request.js'
@@ -54,7 +54,8 @@ async function answerKnownKeys(
     const { idempotency } = pending.request
     const past = idempotency && answered.get(idempotency.key)
     if (!past) return true
-    if (past.request_hash !== idempotency.request_hash || past.seqs === null) fail(pending, keyReused())
+    if (past.request_hash !== idempotency.request_hash || past.seqs === null)
+      fail(pending, new AnnalsError('idempotency_key_reused'))
     else readBacks.push(readBack(database, pending, past.seqs!.split(','), true))
     return false
   })
