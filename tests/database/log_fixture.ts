@@ -3,9 +3,9 @@ import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
 import type { AppendedEntry, AppendRequest } from '../../packages/server/src/log/append/append_request.ts'
 import { Appender, type AppenderOptions } from '../../packages/server/src/log/append/appender.ts'
+import { traitsOf } from '../../packages/server/src/postgres/connection_target.ts'
 import { type DatabasePool, openDatabase } from '../../packages/server/src/postgres/database.ts'
 import { requestSettings } from '../../packages/server/src/postgres/pool_settings.ts'
-import { traitsOf } from '../../packages/server/src/postgres/server_traits.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 
 /** One stored entry. */

@@ -1,9 +1,8 @@
 import type { Config } from '../configuration/config.js'
+import { connectionsOf } from '../postgres/connection_target.js'
 import type { Database } from '../postgres/database.js'
-import { checkCluster } from './cluster.js'
-import { checkConnections } from './connections.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
-import { PING, READ_CLOCK, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
+import { PING, READ_CLOCK, READ_CONNECTIONS, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
 import { checkHolders, checkVacuum } from './maintenance.js'
 import { checkSchema } from './schema.js'
 
@@ -135,4 +134,38 @@ async function checkClock(database: Database): Promise<Diagnosis> {
     found,
     "Synchronize both by NTP: timestamps come from the database's clock, and the expiry of tokens is checked against both.",
   )
+}
+
+const RECOVERY_MS_HIGH = 5_000
+
+/** How long a Citus cluster leaves a transaction over several machines in between. Nothing on a single server. */
+async function checkCluster(database: Database): Promise<Diagnosis[]> {
+  const [setting] = await database.query(READ_SETTINGS, [['citus.recover_2pc_interval']])
+  if (!setting) return []
+  const interval_ms = Number(setting.setting)
+  const found = `citus.recover_2pc_interval is ${interval_ms / 1_000} s`
+  if (interval_ms > 0 && interval_ms <= RECOVERY_MS_HIGH) return [well('cluster', found)]
+  return [
+    wrong(
+      'cluster',
+      'warning',
+      found,
+      "If a machine fails between the two phases of a commit, what was written to projects and keys stays invisible, and its locks held, for that long: ALTER SYSTEM SET citus.recover_2pc_interval = '2s', and SELECT pg_reload_conf(), on the coordinator and on each worker.",
+    ),
+  ]
+}
+
+/** Compares the connections that a node of so many processes may open with those that the server allows. */
+async function checkConnections(database: Database, config: Config, workers: number): Promise<Diagnosis> {
+  const [row] = await database.query(READ_CONNECTIONS, [])
+  const limits = [row!.user_limit!, row!.database_limit!].map(Number).filter((limit) => limit >= 0)
+  const available = Math.min(Number(row!.limit) - Number(row!.reserved), ...limits)
+  const ours = workers * connectionsOf(config)
+  const node = workers === 1 ? 'a node opens' : `a node of ${workers} workers opens`
+  const found = `${node} up to ${ours}; the server has ${available}, of which ${row!.in_use} are in use`
+  const todo =
+    'Raise max_connections or the limit of the user or database, or lower ANNALS_DATABASE_CONNECTIONS_MAX; all workers and nodes count.'
+  if (ours > available) return wrong('connections', 'failure', found, todo)
+  if (ours * 2 > available) return wrong('connections', 'warning', `${found}: enough for one node only`, todo)
+  return well('connections', `${found}: room for ${Math.floor(available / ours)} nodes`)
 }

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { responses } from '../contract/responses.js'
+import { Empty } from '../contract/schema.js'
 import type { Database } from '../postgres/database.js'
 import { schemaVersion } from '../postgres/migrator.js'
 import { planned } from '../postgres/statement.js'
@@ -47,4 +49,22 @@ async function findWorkersAway(database: Database): Promise<string[]> {
   } finally {
     timeout.abort()
   }
+}
+
+const PONG = '{"code":0,"error":"","msg":"pong","data":{}}'
+
+/** Whether the service answers and the token is valid. */
+export function pingRoutes(app: AppServer): void {
+  app.get(
+    '/ping',
+    {
+      schema: {
+        operationId: 'ping',
+        summary: 'Check the URL and the token',
+        tags: ['Service'],
+        response: responses({ description: 'Both are valid.', data: Empty, message: 'pong' }),
+      },
+    },
+    async (_request, reply) => reply.header('content-type', 'application/json; charset=utf-8').send(PONG),
+  )
 }

@@ -1,11 +1,11 @@
 import type { User } from '@annals/client'
 import { Command } from 'commander'
 import { runLongWork } from '../database/long_work.js'
+import { confirm } from '../terminal/ask.js'
 import { countOf } from '../terminal/count.js'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
-import { confirm } from './confirm.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 

@@ -1,6 +1,9 @@
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
+import { StartError } from '../../errors.js'
 import { EXIT_CODES } from '../exit_codes.js'
+import { UsageError } from '../run_command.js'
+import { visibleLine } from './visible.js'
 
 /** Asks for a line on the terminal. */
 export async function ask(question: string): Promise<string> {
@@ -55,4 +58,12 @@ function readSecret(): Promise<string> {
     }
     stdin.on('data', take)
   })
+}
+
+/** Continues only if `word` is typed at the terminal, or `--yes` was given. */
+export async function confirm(what: string, word: string, yes: boolean | undefined): Promise<void> {
+  if (yes) return
+  if (!process.stdin.isTTY) throw new UsageError(`${what} There is no terminal to confirm on: use --yes.`)
+  const answer = await ask(`${visibleLine(what)} Type ${visibleLine(word)} to confirm: `)
+  if (answer !== word) throw new StartError('The confirmation did not match. Nothing was done.')
 }

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Changes } from '../../changes/changes.js'
@@ -6,6 +7,7 @@ import type { Database } from '../../postgres/database.js'
 import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import type { Grant } from '../../projects/tokens/key_look_ups.js'
 import type { Scope } from '../../projects/tokens/scope.js'
+import { hashToken } from '../../projects/tokens/token.js'
 import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
 import type { AppServer } from '../app_server.js'
 import { opensWhatItNames } from './console_requests.js'
@@ -82,4 +84,19 @@ function admit(
 /** The token of an Authorization header in the only accepted form; undefined without one. */
 export function bearerToken(request: Pick<IncomingMessage, 'headers'>): string | undefined {
   return BEARER.exec(request.headers.authorization ?? '')?.[1]
+}
+
+/** Lets only requests with the admin token through to the routes of `app`. */
+export function authenticateAdmin(app: AppServer, admin_token: string): void {
+  const expected = hashToken(admin_token)
+  app.addHook('onRequest', async (request) => {
+    // Hashes have the same length and reveal nothing about the token, and comparing them takes constant time.
+    const token = bearerToken(request)
+    if (token === undefined || !timingSafeEqual(hashToken(token), expected)) {
+      throw new AnnalsError(
+        'unauthorized',
+        'The admin token is required: send it as "Authorization: Bearer <ANNALS_ADMIN_TOKEN>".',
+      )
+    }
+  })
 }

@@ -1,4 +1,7 @@
-import { refuseHeaders } from '../admission/refuse_headers.js'
+import type { IncomingMessage } from 'node:http'
+import { AnnalsError } from '../../errors.js'
+import { newId } from '../../ids.js'
+import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
 
@@ -33,4 +36,65 @@ export function logRequests(app: AppServer): void {
     )
     done()
   })
+}
+
+/**
+ * Headers that may be sent only once, each with its own bit: of two values, different parties would use different
+ * ones.
+ */
+const SENT_ONCE = new Map(
+  [
+    'host',
+    'authorization',
+    'content-type',
+    'content-length',
+    'idempotency-key',
+    'if-match',
+    'last-event-id',
+  ].map((name, index) => [name, 1 << index]),
+)
+
+/** The error for headers that no operation accepts: HTTP/1.1 needs a Host, and some headers may be sent only once. */
+function refuseHeaders(request: IncomingMessage): AnnalsError | undefined {
+  if (request.headers.host === undefined && request.httpVersion === '1.1')
+    return new AnnalsError('invalid_request', 'Header host is required in HTTP/1.1.')
+  return refuseRepeated(request)
+}
+
+/** The error for a header that is sent twice. */
+function refuseRepeated({ rawHeaders }: IncomingMessage): AnnalsError | undefined {
+  let seen = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase()
+    const bit = SENT_ONCE.get(name) ?? 0
+    if (seen & bit) return new AnnalsError('invalid_request', `Header ${name} is sent twice. Send it once.`)
+    seen |= bit
+  }
+  return undefined
+}
+
+const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
+
+/** The id of a request: the caller's, if it is safe to log; otherwise a new one. */
+export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
+  const given = request.headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
+}
+
+/** One span per request, from its headers until it is answered or its connection is gone. */
+export function traceRequests(app: AppServer, tracing: Tracing): void {
+  const traces = new WeakMap<object, RequestTrace>()
+  app.addHook('onRequest', (request, reply, done) => {
+    const traced = tracing.request(request.method, request.routeOptions.url, request.id, request.headers)
+    traces.set(request, traced)
+    reply.raw.once('close', () =>
+      traced.end({
+        status: reply.raw.headersSent ? reply.raw.statusCode : undefined,
+        project_id: request.project_id || undefined,
+      }),
+    )
+    traced.enter(done)
+  })
+  // The end of a body is an event of the connection, which belongs to no request.
+  app.addHook('preValidation', (request, _reply, done) => traces.get(request)!.enter(done))
 }

@@ -2,9 +2,9 @@ import { AnnalsError } from '../../errors.js'
 import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import { Answers } from './answers.js'
 import { type AppendOutcome, type AppendRequest, appendsOf } from './append_request.js'
+import { Pace } from './backlog.js'
 import { flush, type OnTrouble } from './flush.js'
 import { Lane } from './lane.js'
-import { Pace } from './pace.js'
 import type { PendingAppend } from './pending_append.js'
 
 export interface AppenderOptions {

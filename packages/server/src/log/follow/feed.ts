@@ -1,5 +1,5 @@
-import type { Bell } from '../../postgres/bell.js'
 import type { Queryable } from '../../postgres/database.js'
+import type { Bell } from '../../postgres/postgres_bell.js'
 import { READ_HEADS } from '../read/read_queries.js'
 
 /**

@@ -10,7 +10,7 @@ type Compiler = (route: { schema: TSchema; httpPart: string }) => (input: unknow
 /** The validator of one part of a request, as an app would be given it. */
 export function validatorOf(schema: TSchema, httpPart: string): (input: unknown) => Outcome {
   let compile: Compiler | undefined
-  const app = { setValidatorCompiler: (compiler: Compiler) => (compile = compiler) }
+  const app = { addHook: () => {}, setValidatorCompiler: (compiler: Compiler) => (compile = compiler) }
   validateRequests(app as unknown as AppServer)
   return compile!({ schema, httpPart })
 }
