@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
-import { useSharedService } from '../harness/service.ts'
+import { useService } from '../harness/service.ts'
 
-const service = useSharedService()
+const service = useService({ ANNALS_WEBHOOKS_TO_PRIVATE: 'false' })
 let api: ApiClient
 beforeEach(async () => {
   api = await service.newClient()

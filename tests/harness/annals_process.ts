@@ -81,6 +81,8 @@ export async function startServer(
     ANNALS_DATABASE_CONNECTIONS_MAX: '8',
     // On a busy machine a database takes its time; a test in which it is away has its own.
     ANNALS_DATABASE_WAIT_MS_MAX: '10000',
+    // Where test files share a database, a node of any of them delivers what is due.
+    ANNALS_WEBHOOKS_TO_PRIVATE: 'true',
     ...env,
   }
   const child = launch(['serve', ...args], variables, { stderr })

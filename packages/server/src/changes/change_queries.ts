@@ -102,12 +102,15 @@ WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[])`
   ),
 } as const
 
-/** Puts off what failed, by a second, two, four and so on up to an hour. Parameters: $1 project, $2 consumer, $3 sessions, $4 lease. */
+/**
+ * Puts off what failed, by a second, two, four and so on up to an hour. In an UPDATE, Citus applies only immutable
+ * functions to columns, which adding an interval to a time is not. Parameters: $1 project, $2 consumer, $3 sessions, $4 lease.
+ */
 export const POSTPONE_MARKS = prepared(
   'postpone_marks',
   `
 UPDATE change_marks AS c SET lease = NULL, failures = c.failures + 1,
-  due_at = now() + make_interval(secs => least(3600, power(2, least(c.failures, 12))))
+  due_at = to_timestamp(extract(epoch FROM now())::float8 + least(3600, power(2, least(c.failures, 12))))
 WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[]) AND c.lease = $4`,
 )
 

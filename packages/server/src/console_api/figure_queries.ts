@@ -12,7 +12,7 @@ export const FIGURE_BYTES_MAX = 128 * 1024
 export const READ_FIGURES = prepared(
   'read_session_figures',
   `SELECT h.session_id, h.last_seq, h.total_tokens,
-  CASE jsonb_typeof(s.configs -> 'title') WHEN 'string' THEN nullif(left(s.configs ->> 'title', 640), '') END AS title,
+  CASE WHEN jsonb_typeof(s.configs -> 'title') = 'string' THEN nullif(left(s.configs ->> 'title', 640), '') END AS title,
   coalesce(floor(extract(epoch FROM
     (SELECT l.created_at FROM entries l WHERE l.project_id = $1 AND l.session_id = h.session_id AND l.seq = h.last_seq)
     - (SELECT f.created_at FROM entries f WHERE f.project_id = $1 AND f.session_id = h.session_id AND f.seq = 1)

@@ -53,13 +53,17 @@ export const FIND_ENTRIES: StoredFunction = storedFunction(
   looked_at int := 0;
 BEGIN
   LOOP
-    SELECT array_agg(p_project::text || ' ' || g.segment::text), min(g.segment), min(g.begins_at) INTO segments, last_segment, begins
-    FROM (
+    segments := '{}';
+    FOR c IN
       SELECT s.segment, s.begins_at FROM search_segments s
       WHERE s.project_id = p_project AND s.segment < last_segment AND s.begins_at <= at_time
       ORDER BY s.segment DESC LIMIT segments_max
-    ) g;
-    EXIT WHEN segments IS NULL;
+    LOOP
+      segments := array_append(segments, p_project::text || ' ' || c.segment::text);
+      last_segment := c.segment;
+      begins := c.begins_at;
+    END LOOP;
+    EXIT WHEN segments = '{}';
     taken := ${TAKEN.first};
     LOOP
       n := 0;
@@ -114,7 +118,8 @@ END`,
     enable_indexscan: 'off',
     enable_indexonlyscan: 'off',
     enable_bitmapscan: 'on',
-    plan_cache_mode: 'force_generic_plan',
+    // Citus can plan what names project_id more than once only with its value, and says so of a generic plan by its cost.
+    plan_cache_mode: 'auto',
   },
 )
 

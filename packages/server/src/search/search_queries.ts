@@ -24,7 +24,7 @@ export const INDEX_ENTRIES = {
 INSERT INTO search_segments AS n (project_id, segment, begins_at, entries, last_at)
 SELECT $1, g.segment, g.begins_at, 0, '-infinity'
 FROM (
-  SELECT p.segment, CASE p.segment WHEN 0 THEN '-infinity' ELSE min(p.at) END AS begins_at
+  SELECT p.segment, CASE WHEN p.segment = 0 THEN '-infinity' ELSE min(p.at) END AS begins_at
   FROM (
     SELECT s.created_at + (h.updated_at - s.created_at) * (x.part / x.parts) AS at,
       floor((sum(h.last_seq / x.parts) OVER (ORDER BY s.created_at + (h.updated_at - s.created_at) * (x.part / x.parts))

@@ -70,6 +70,8 @@ export const LEARN_BY_RULES = storedFunction(
   digest text;
   is_new boolean;
   tools_so_far jsonb;
+  soon timestamptz := now();
+  quiet timestamptz := now() + interval '10 minutes';
 BEGIN
   FOR finding IN
     SELECT f.*, encode(sha256(convert_to(f.key, 'UTF8')), 'hex') AS digest
@@ -94,7 +96,7 @@ BEGIN
       FROM jsonb_to_recordset(finding.cites) AS c (seq bigint, quote text)
       ON CONFLICT (project_id, statement_id, session_id, seq) DO NOTHING;
       UPDATE statements AS s SET supports = s.supports + is_new::int,
-        state = CASE s.state WHEN 'revoked' THEN 'proposed' ELSE s.state END,
+        state = CASE WHEN s.state = 'revoked' THEN 'proposed' ELSE s.state END,
         text = CASE WHEN NOT s.pinned AND (s.state = 'revoked' OR finding.is_repaired AND length(s.text) < length(finding.text))
           THEN finding.text ELSE s.text END,
         updated_at = greatest(now(), s.updated_at)
@@ -113,7 +115,7 @@ BEGIN
     status = CASE WHEN NOT p_is_whole THEN x.status WHEN NOT p_has_model THEN 'completed'
       WHEN x.status IN ('pending', 'completed') AND p_seq > x.reflected_seq THEN 'queued' ELSE x.status END,
     due_at = CASE WHEN p_is_whole AND p_has_model AND p_seq > x.reflected_seq AND x.status IN ('pending', 'queued', 'completed')
-      THEN now() + CASE WHEN x.asked OR coalesce(p_outcome, x.outcome) ? 'reward' THEN interval '0' ELSE interval '10 minutes' END ELSE x.due_at END,
+      THEN CASE WHEN x.asked OR coalesce(p_outcome, x.outcome) ? 'reward' THEN soon ELSE quiet END ELSE x.due_at END,
     updated_at = greatest(now(), x.updated_at)
   WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space;
   RETURN NULL;

@@ -36,9 +36,9 @@ WITH session AS MATERIALIZED (
 ), log AS MATERIALIZED (
   SELECT e.session_id, e.seq, e.id, e.parent_id, e.kind, e.bytes, e.tokens, e.created_at, e.updated_at,
     e.retracted_by, CASE WHEN e.type = '${RETRACTION_TYPE}' THEN e.data -> 'seqs' END AS retracted_seqs,
-    CASE e.kind
-      WHEN 'event' THEN e.type IS NOT NULL AND num_nulls(e.role, e.format, e.meta, e.patched_meta) = 4
-      WHEN 'message' THEN e.type IS NULL AND num_nulls(e.role, e.format, e.meta) = 0
+    CASE
+      WHEN e.kind = 'event' THEN e.type IS NOT NULL AND num_nulls(e.role, e.format, e.meta, e.patched_meta) = 4
+      WHEN e.kind = 'message' THEN e.type IS NULL AND num_nulls(e.role, e.format, e.meta) = 0
       ELSE false END AS is_formed,
     lag(e.seq) OVER log AS seq_before, lag(e.created_at) OVER log AS created_at_before,
     lag(e.id) OVER same_kind AS id_before, lead(e.id) OVER same_kind IS NULL AS is_last
