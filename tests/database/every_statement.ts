@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { LEARNING_SPACES } from '../../packages/server/src/learning/learning_space_queries.ts'
 import { learnByRules } from '../../packages/server/src/learning/rules/learn_by_rules.ts'
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
-import { isOwner, type Table } from '../../packages/server/src/lifecycle/table.ts'
+import { backedUp, isOwner, type Table } from '../../packages/server/src/lifecycle/table.ts'
 import type { ListPosition } from '../../packages/server/src/lists/keyset_queries.ts'
 import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
@@ -45,6 +45,9 @@ const CALLS: Record<string, unknown[][]> = {
     [true, false],
   ),
   restoreStatements: exported.filter(({ own }) => !own?.restore).map((table) => [table, undefined]),
+  readCatalogue: backedUp(all_tables).map((table) => [table]),
+  findCatalogue: backedUp(all_tables).map((table) => [table]),
+  restoreCatalogue: backedUp(all_tables).map((table) => [table, [table.backed_up.key]]),
   verifyPiece: tables.filter(({ own }) => !own?.verify).map((table) => [table, tables]),
   rowChecks: [],
   measureStatements: [[tables]],

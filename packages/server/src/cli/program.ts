@@ -14,6 +14,7 @@ import { tailCommand } from './client/tail.js'
 import { usageCommand } from './client/usage.js'
 import { usersCommand } from './client/users.js'
 import { completionCommand } from './completion/completion.js'
+import { backupCommand, restoreCommand } from './database/backup.js'
 import { distributeCommand } from './database/distribute.js'
 import { doctorCommand } from './database/doctor.js'
 import { exportCommand } from './database/export.js'
@@ -64,6 +65,8 @@ export function annalsProgram(): Command {
     .addCommand(tokenCommand())
     .addCommand(exportCommand())
     .addCommand(importCommand())
+    .addCommand(backupCommand())
+    .addCommand(restoreCommand())
     .addCommand(verifyCommand())
     .addCommand(pruneCommand())
     .addCommand(doctorCommand())

@@ -65,7 +65,19 @@ export interface HandledTable {
   readonly handled: string
   /** True for a table that every machine of a cluster has, and whose rows are not found by their project. */
   readonly is_reference?: boolean
+  /**
+   * Backups have its rows: its key and the key's type, the column with the project if the backup of one project has
+   * them, and the columns that a restored row does not get.
+   */
+  readonly backed_up?: {
+    readonly key: string
+    readonly type: 'uuid' | 'bigint'
+    readonly project?: string
+    readonly without?: readonly string[]
+  }
 }
+
+export type BackedUpTable = HandledTable & Required<Pick<HandledTable, 'backed_up'>>
 
 /** The rows that go with those of a table: of all tables that say so in `erased_with`. */
 export interface Dependents {
@@ -163,6 +175,11 @@ export interface TableOwner {
 
 export function isHandled(table: Table | HandledTable): table is HandledTable {
   return 'handled' in table
+}
+
+/** The tables of the installation that backups have, each behind those that it refers to. */
+export function backedUp(tables: ReadonlyArray<Table | HandledTable>): BackedUpTable[] {
+  return tables.filter((table): table is BackedUpTable => isHandled(table) && table.backed_up !== undefined)
 }
 
 /** The column that holds the id of what a table's rows are erased with. */

@@ -26,7 +26,7 @@ import {
   issueToken,
   listProjects,
   listTokens,
-  noteErasure,
+  noteAct,
   revokeToken,
 } from './projects.js'
 
@@ -131,7 +131,7 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
       },
     },
     async (request, reply) => {
-      await noteErasure(database, actorOf(request), request.params.project_id)
+      await noteAct(database, actorOf(request), 'project.delete', request.params.project_id)
       await erasure.eraseProject(database, request.params.project_id)
       return answer(reply, '{}')
     },

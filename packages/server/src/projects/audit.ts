@@ -6,7 +6,13 @@ const ATTEMPTS_MAX = 50
 
 /** What an operator did. `details` has no secret. */
 export interface Act {
-  action: 'project.create' | 'project.change' | 'project.delete' | 'token.create' | 'token.revoke'
+  action:
+    | 'project.create'
+    | 'project.change'
+    | 'project.restore'
+    | 'project.delete'
+    | 'token.create'
+    | 'token.revoke'
   project_id: string
   details: object
 }

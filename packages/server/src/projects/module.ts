@@ -9,16 +9,19 @@ export const PROJECTS_MODULE: Module = {
     {
       name: 'projects',
       is_reference: true,
+      backed_up: { key: 'id', type: 'uuid', project: 'id', without: ['consumers'] },
       handled: 'The last row that an erasure of the project deletes; an export has its name in the header.',
     },
     {
       name: 'api_keys',
       is_reference: true,
+      backed_up: { key: 'id', type: 'uuid', project: 'project_id' },
       handled: 'Deleted first when a project is erased, so that nobody gets in; never exported.',
     },
     {
       name: 'audit',
       is_reference: true,
+      backed_up: { key: 'seq', type: 'bigint' },
       handled: 'Append-only: it tells who erased a project, too. Never exported with one.',
     },
   ],

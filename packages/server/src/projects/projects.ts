@@ -74,10 +74,7 @@ export async function createProject(
   })
 }
 
-/**
- * Changes what `settings` names and leaves the rest. Returns the project as JSON. @throws AnnalsError
- * project_not_found
- */
+/** Changes what `settings` names; returns the project as JSON. @throws AnnalsError project_not_found */
 export async function changeProject(
   database: Database,
   actor: string,
@@ -93,13 +90,16 @@ export async function changeProject(
   })
 }
 
-/**
- * Notes that a project is about to be erased, before anything of it is. @throws AnnalsError project_not_found
- */
-export async function noteErasure(database: Database, actor: string, project_id: string): Promise<void> {
+/** Notes what is about to be done with a whole project. @throws AnnalsError project_not_found */
+export async function noteAct(
+  database: Database,
+  actor: string,
+  action: 'project.delete' | 'project.restore',
+  project_id: string,
+): Promise<void> {
   await audited(database, actor, async (connection) => {
     await checkProject(connection, project_id)
-    return { act: { action: 'project.delete', project_id, details: {} }, result: undefined }
+    return { act: { action, project_id, details: {} }, result: undefined }
   })
 }
 
@@ -242,8 +242,7 @@ export async function storeToken(
   origin: Origin,
 ): Promise<string> {
   const { name, scopes, expires_at = null, parent_id = null } = request
-  const hash = hashToken(token)
-  const parameters = [newId(), project_id, hash, name, [...scopes], origin, expires_at, parent_id]
+  const parameters = [newId(), project_id, hashToken(token), name, [...scopes], origin, expires_at, parent_id]
   const [row] = await database.query(CREATE_API_KEY, parameters)
   return row!.json!
 }

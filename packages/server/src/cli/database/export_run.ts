@@ -5,12 +5,8 @@ import {
   OutputClosed,
   streamOutput,
 } from '../../lifecycle/transfer/export_output.js'
-import {
-  type ExportCounts,
-  type ExportScope,
-  measureExport,
-  writeExport,
-} from '../../lifecycle/transfer/export_project.js'
+import { type ExportCounts, measureExport, writeExport } from '../../lifecycle/transfer/export_project.js'
+import type { ExportScope } from '../../lifecycle/transfer/walk_export.js'
 import type { Database } from '../../postgres/database.js'
 import { schemaVersion } from '../../postgres/migrator.js'
 import { findNamedProject } from '../../projects/projects.js'

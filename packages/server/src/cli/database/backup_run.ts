@@ -1,0 +1,117 @@
+import { BackupFile } from '../../lifecycle/backup/backup_file.js'
+import { BACKUP_VERSION } from '../../lifecycle/backup/backup_format.js'
+import { openBackup } from '../../lifecycle/backup/read_backup.js'
+import { checkBackup, missingOf, restoreBackup } from '../../lifecycle/backup/restore_backup.js'
+import { isOfProjects, writeBackup } from '../../lifecycle/backup/write_backup.js'
+import { registryOf } from '../../lifecycle/registry.js'
+import type { Counts } from '../../lifecycle/table.js'
+import { measureExport } from '../../lifecycle/transfer/export_project.js'
+import type { Database } from '../../postgres/database.js'
+import { schemaVersion } from '../../postgres/migrator.js'
+import { changeProject, findNamedProject, listProjects, noteAct } from '../../projects/projects.js'
+import { MODULES } from '../../service/modules.js'
+import { VERSION } from '../../version.js'
+import { EXIT_CODES } from '../exit_codes.js'
+import { countsOf } from '../terminal/count.js'
+import { showProgress } from '../terminal/progress.js'
+import { runVerify } from './verify_run.js'
+import { operatorName, tellProgress } from './with_database.js'
+
+/** What the command line says of a backup. */
+export interface BackupCommandOptions {
+  project?: string
+}
+
+/** Runs `annals backup`. */
+export async function runBackup(
+  database: Database,
+  path: string,
+  options: BackupCommandOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const registry = registryOf(MODULES)
+  const only = options.project === undefined ? undefined : await findNamedProject(database, options.project)
+  const projects = async () => (only ? [only] : await allProjects(database))
+  const found = await projects()
+  let entries = 0
+  for (const project of found) entries += await measureExport(database, { project }, registry.tables)
+  const header = {
+    annals_backup: BACKUP_VERSION,
+    what: only ? ('project' as const) : ('database' as const),
+    begun_at: new Date().toISOString(),
+    annals_version: VERSION,
+    schema_version: schemaVersion(),
+  }
+  const file = await BackupFile.open(path, header, (state) => isOfProjects(state, found))
+  if (file.is_resumed)
+    tellProgress(`Going on with the backup that was begun at ${file.state.header.begun_at}.`)
+  const progress = showProgress('Backing up', 'entries', entries)
+  const onProgress = (rows: Counts, bytes: number) => progress.update(rows.entries ?? 0, bytes)
+  try {
+    const rows = await writeBackup(database, file, {
+      registry,
+      projects,
+      only_id: only?.id,
+      signal,
+      onProgress,
+    })
+    progress.stop()
+    process.stdout.write(
+      `Backed up ${file.state.sections.length} projects: ${countsOf(rows).join(', ')} (${file.offset} bytes).\n`,
+    )
+  } catch (error) {
+    progress.stop()
+    // The first error is the one to report.
+    await file.leave().catch(() => {})
+    throw error
+  }
+}
+
+async function allProjects(database: Database): Promise<Array<{ id: string; name: string }>> {
+  return (await listProjects(database)).map((json) => JSON.parse(json) as { id: string; name: string })
+}
+
+/** Runs `annals restore`. */
+export async function runRestore(database: Database, path: string, signal: AbortSignal): Promise<void> {
+  const registry = registryOf(MODULES)
+  const backup = await openBackup(path, schemaVersion())
+  const { sections, catalogue } = backup.end
+  const over = async <T>(task: string, work: (onProgress: (bytes: number) => void) => Promise<T>) => {
+    const progress = showProgress(task, 'bytes', catalogue.offset)
+    try {
+      return await work((bytes) => progress.update(bytes, bytes))
+    } finally {
+      progress.stop()
+    }
+  }
+  await over('Checking', (onProgress) => checkBackup(backup, { registry, signal, onProgress }))
+  const onConflict = ({ kind, id, reason }: { kind: string; id: string; reason: string }) =>
+    tellProgress(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`)
+  const totals = await over('Restoring', (onProgress) =>
+    restoreBackup(database, backup, { registry, signal, onProgress, onConflict }),
+  )
+  const missing: string[] = []
+  for (const { project_id, project, rows } of sections) {
+    const { tallies } = totals.get(project_id)!
+    const lost = missingOf(rows, (name) => tallies[name] && tallies[name].stored + tallies[name].known)
+    missing.push(...lost.map((what) => `project ${JSON.stringify(project)}: ${what}`))
+    await finishProject(database, project_id)
+    const stored = countsOf(
+      Object.fromEntries(Object.entries(tallies).map(([name, { stored }]) => [name, stored])),
+    )
+    process.stdout.write(`Restored project ${JSON.stringify(project)}: ${stored.join(', ')}.\n`)
+  }
+  for (const { project } of sections) await runVerify(database, { project })
+  if (missing.length === 0) return
+  process.stderr.write(missing.map((what) => `annals: not restored: ${what}.\n`).join(''))
+  process.exitCode = EXIT_CODES.failed
+}
+
+/** Notes the restore, and begins to index a project that searches. */
+async function finishProject(database: Database, project_id: string): Promise<void> {
+  const actor = operatorName()
+  await noteAct(database, actor, 'project.restore', project_id)
+  const settings = (await listProjects(database)).map((json) => JSON.parse(json))
+  if (settings.some(({ id, search }) => id === project_id && search))
+    await changeProject(database, actor, project_id, { search: true })
+}

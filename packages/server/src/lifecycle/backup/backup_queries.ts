@@ -1,0 +1,37 @@
+import { planned, type Statement } from '../../postgres/statement.js'
+import type { BackedUpTable } from '../table.js'
+
+export const CATALOGUE_ROWS_MAX = 500
+
+/** Rows of the installation. Rows: key, line. Parameters: $1 project or null: all, $2 key to begin behind or null. */
+export function readCatalogue({ name, backed_up }: BackedUpTable): Statement {
+  const { key, type, project, without = [] } = backed_up
+  const row = without.reduce((json, column) => `${json} - '${column}'`, 'to_jsonb(t)')
+  return planned(
+    `back_up_${name}`,
+    `
+SELECT t.${key}::text AS key, concat('{"table":"${name}","row":', ${row}, '}') AS line
+FROM ${name} t
+WHERE ($1::uuid IS NULL OR ${project ? `t.${project} = $1::uuid` : 'false'}) AND ($2::text IS NULL OR t.${key} > $2::text::${type})
+ORDER BY t.${key} LIMIT ${CATALOGUE_ROWS_MAX}`,
+  )
+}
+
+/** Stores rows that are not there. Rows: key, of those. Parameters: $1 rows as a JSON array. */
+export function restoreCatalogue({ name, backed_up }: BackedUpTable, columns: readonly string[]): Statement {
+  return planned(
+    `restore_${name}`,
+    `
+INSERT INTO ${name} AS n (${columns.join(', ')})
+SELECT ${columns.map((column) => `r.${column}`).join(', ')} FROM jsonb_populate_recordset(NULL::${name}, $1::jsonb) AS r
+ON CONFLICT DO NOTHING RETURNING n.${backed_up.key}`,
+  )
+}
+
+/** Rows: key, of those that are there. Parameters: $1 keys. */
+export function findCatalogue({ name, backed_up: { key, type } }: BackedUpTable): Statement {
+  return planned(
+    `find_restored_${name}`,
+    `SELECT t.${key}::text AS key FROM ${name} t WHERE t.${key} = ANY ($1::${type}[])`,
+  )
+}

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { describe, expect, inject, it, vi } from 'vitest'
+import { runAnnals, startAnnals, startServer } from '../harness/annals_process.ts'
+import { apiClient } from '../harness/api_client.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
+import { countEntries, insertLargeLog, useTransfers } from '../harness/exports.ts'
+import { type Project, useService } from '../harness/service.ts'
+import { queryRows, withConnection } from '../harness/sql.ts'
+import { createTestDatabase } from '../harness/test_database.ts'
+
+const service = useService()
+const files = useTransfers(service)
+const MANY = Number(process.env.TEST_BACKUP_ENTRIES ?? 20_000)
+
+/** A project with sessions of users and of nobody, a blob, a space and a key that was revoked. */
+async function filledProject(): Promise<{ project: Project; revoked: string; session_id: string }> {
+  const project = await service.newProject()
+  const admin = service.adminClient()
+  expectOk(await admin.request('PATCH', `/admin/v1/projects/${project.id}`, { body: { max_sessions: 77 } }))
+  const path = `/admin/v1/projects/${project.id}/tokens`
+  const { id, token } = expectOk(
+    await admin.request<{ id: string; token: string }>('POST', path, { body: { name: 'old' } }),
+    201,
+  )
+  expectOk(await admin.request('DELETE', `${path}/${id}`))
+  const api = await service.newClient({ token: project.token })
+  const session_id = randomUUID()
+  for (const body of [{ user: 'ada', use_uuid: session_id }, { user: 'bob' }, {}])
+    expectOk(await api.request('POST', '/api/v1/session', { body }), 201)
+  const event = { type: 'note', data: { n: 1 } }
+  for (let n = 0; n < 3; n += 1)
+    expectOk(await api.request('POST', `/api/v1/session/${session_id}/events`, { body: event }))
+  expectOk(await api.request('POST', '/api/v1/learning_spaces', { body: { user: 'ada' } }), 201)
+  return { project, revoked: token, session_id }
+}
+
+async function backUp(...args: string[]): Promise<string> {
+  const path = files.newPath()
+  const { code, stderr } = await files.run('backup', path, ...args)
+  expect(code, stderr).toBe(0)
+  return path
+}
+
+/** Restores a file into a database of its own. */
+async function restored<T>(
+  path: string,
+  work: (url: string, restore: () => ReturnType<typeof runAnnals>) => Promise<T>,
+): Promise<T> {
+  const database = await createTestDatabase()
+  try {
+    return await work(database.url, () => runAnnals(['restore', path], { DATABASE_URL: database.url }))
+  } finally {
+    await database.drop()
+  }
+}
+
+describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
+  it('has all projects with their data, settings, keys and the audit, and a service takes up the restored database', async () => {
+    const { project, revoked, session_id } = await filledProject()
+    const other = await filledProject()
+    const path = await backUp()
+    await restored(path, async (DATABASE_URL, restore) => {
+      const { code, stdout, stderr } = await restore()
+      expect(code, stderr).toBe(0)
+      expect(stdout).toContain('nothing is wrong')
+      const node = await startServer({ DATABASE_URL })
+      try {
+        const api = apiClient(node.url, project.token)
+        const { items } = expectOk(
+          await api.request<{ items: unknown[] }>('GET', `/api/v1/session/${session_id}/timeline`),
+        )
+        expect(items).toHaveLength(3)
+        expectError(await apiClient(node.url, revoked).request('GET', '/api/v1/session'), 401, 'unauthorized')
+        expectError(
+          await apiClient(node.url, other.project.token).request('GET', `/api/v1/session/${session_id}`),
+          404,
+          'session_not_found',
+        )
+      } finally {
+        await node.stop()
+      }
+      const of = (url: string, text: string) => queryRows(url, text, [project.id])
+      for (const text of [
+        "SELECT to_jsonb(p) - 'consumers' AS row FROM projects p WHERE p.id = $1",
+        'SELECT * FROM api_keys WHERE project_id = $1 ORDER BY id',
+        "SELECT * FROM audit WHERE project_id = $1 AND action <> 'project.restore' ORDER BY seq",
+      ])
+        expect(await of(DATABASE_URL, text)).toEqual(await of(service.databaseUrl, text))
+      expect(
+        await of(DATABASE_URL, "SELECT 1 FROM audit WHERE project_id = $1 AND action = 'project.restore'"),
+      ).toHaveLength(1)
+      const again = await restore()
+      expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('0 sessions, 0 entries')])
+    })
+  })
+
+  it('of one project has nothing of another, and leaves other projects of its target alone', async () => {
+    const { project } = await filledProject()
+    const { project: other } = await filledProject()
+    const path = await backUp('--project', project.name)
+    const text = await readFile(path, 'utf8')
+    expect(text).toContain(project.id)
+    expect(text).not.toContain(other.id)
+    const { code, stderr } = await files.run('restore', path)
+    expect(code, stderr).toBe(0)
+    await restored(path, async (url, restore) => {
+      await queryRows(url, 'INSERT INTO projects (id, name, created_at) VALUES ($1, $2, now())', [
+        randomUUID(),
+        project.name,
+      ])
+      const { code, stderr } = await restore()
+      expect([code, stderr]).toEqual([1, expect.stringContaining('another row of projects')])
+      expect(await countEntries(url, project.id)).toBe(0)
+    })
+  })
+
+  it('that was killed goes on where it was, and restores completely', { timeout: 1_800_000 }, async () => {
+    const { project } = await filledProject()
+    await insertLargeLog(service.databaseUrl, project.id, MANY, 60)
+    const path = files.newPath()
+    const DATABASE_URL = service.databaseUrl
+    const args = ['backup', '--project', project.name, path]
+    await withConnection(DATABASE_URL, async (connection) => {
+      await connection.query('BEGIN')
+      // The last table that a backup reads: everything before it is written by then.
+      await connection.query('LOCK TABLE blobs IN ACCESS EXCLUSIVE MODE')
+      const running = startAnnals(args, { DATABASE_URL })
+      await vi.waitFor(
+        async () => {
+          const state = JSON.parse(await readFile(`${path}.partial.json`, 'utf8'))
+          expect(state.open?.checkpoint.counts.rows.entries).toBe(MANY + 3)
+          expect(state.open.checkpoint.place.part).toBe('behind')
+        },
+        { timeout: 600_000, interval: 200 },
+      )
+      running.child.kill('SIGKILL')
+      await running.exited
+      expect(existsSync(path)).toBe(false)
+    })
+    const partial = await readFile(`${path}.partial`)
+    const { code, stderr } = await runAnnals(args, { DATABASE_URL })
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Going on with the backup')])
+    const whole = await readFile(path)
+    expect(existsSync(`${path}.partial.json`)).toBe(false)
+    expect(whole.subarray(0, partial.length).equals(partial)).toBe(true)
+    await restored(path, async (url, restore) => {
+      const { code, stderr } = await restore()
+      expect(code, stderr).toBe(0)
+      expect(await countEntries(url, project.id)).toBe(MANY + 3)
+    })
+  })
+
+  it('that is damaged or cut off is refused before anything of it is stored', async () => {
+    const { project } = await filledProject()
+    const path = await backUp('--project', project.name)
+    const text = await readFile(path, 'utf8')
+    const wrong: Array<[string, RegExp]> = [
+      [text.replace('"type":"note"', '"type":"nope"'), /checksum does not match/],
+      [text.replace('"name": "old"', '"name": "odd"'), /checksum of the projects and keys/],
+      [text.slice(0, text.trimEnd().lastIndexOf('\n') + 1), /cut off/],
+      [text.replace('"annals_backup":1', '"annals_backup":2'), /newer Annals/],
+      [text.slice(text.indexOf('\n') + 1), /not a backup/],
+    ]
+    for (const [changed, message] of wrong) {
+      expect(changed).not.toBe(text)
+      await writeFile(path, changed)
+      await restored(path, async (url, restore) => {
+        const { code, stderr } = await restore()
+        expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
+        expect(await queryRows(url, 'SELECT id FROM projects')).toEqual([])
+      })
+    }
+  })
+
+  it('has each session complete up to one moment while it is written', async () => {
+    const { project } = await filledProject()
+    const api = await service.newClient({ token: project.token })
+    const sessions = await Promise.all(
+      Array.from({ length: 4 }, async () =>
+        expectOk(await api.request<{ id: string }>('POST', '/api/v1/session', { body: {} }), 201),
+      ),
+    )
+    let running = true
+    const writers = sessions.map(async ({ id }) => {
+      for (let n = 1; running; n += 1) {
+        const body = { type: 'n', data: { n } }
+        expectOk(await api.request('POST', `/api/v1/session/${id}/events`, { body }))
+      }
+    })
+    const path = await backUp('--project', project.name)
+    running = false
+    await Promise.all(writers)
+    await restored(path, async (url, restore) => {
+      expect((await restore()).code).toBe(0)
+      const rows = await queryRows<{ last_seq: string; all: string; n: string }>(
+        url,
+        `SELECT h.last_seq, count(e.seq) AS all, max((e.data ->> 'n')::int) AS n FROM session_heads h
+         LEFT JOIN entries e USING (project_id, session_id) WHERE h.session_id = ANY ($1) GROUP BY h.last_seq, h.session_id`,
+        [sessions.map(({ id }) => id)],
+      )
+      expect(rows).toHaveLength(4)
+      for (const { last_seq, all, n } of rows)
+        expect([all, Number(n ?? 0)]).toEqual([last_seq, Number(last_seq)])
+    })
+  })
+})
