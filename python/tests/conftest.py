@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from .service import Service
+from .service import KillableNode, Service
 
 # No deadline, because the machine may be busy.
 settings.register_profile(
@@ -19,6 +19,13 @@ def service() -> Iterator[Service]:
     service = Service()
     yield service
     service.end()
+
+
+@pytest.fixture
+def killable(service: Service) -> Iterator[KillableNode]:
+    node = KillableNode(service)
+    yield node
+    node.end()
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import httpx
+
 _COMMAND = Path(__file__).parents[2] / "packages/server/bin/annals.js"
 _READY_S_MAX = 120
 _EXIT_S_MAX = 30
@@ -77,9 +79,32 @@ class Service:
     def start_node(self, port: int = 0) -> Node:
         return Node(self._directory / "data", self.token, port)
 
+    def new_project(self) -> str:
+        """The API key of a project that no other test has."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        answer = httpx.post(f"{self.url}/admin/v1/projects", json={"name": new_name("project")}, headers=headers)
+        return answer.raise_for_status().json()["data"]["token"]
+
     def end(self) -> None:
         self._node.stop()
         shutil.rmtree(self._directory)
+
+
+class KillableNode:
+    """A further node that is killed, and started again at its address."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._port = free_port()
+        self._node = service.start_node(self._port)
+        self.url = self._node.url
+
+    def kill(self) -> None:
+        self._node.kill()
+        self._node = self._service.start_node(self._port)
+
+    def end(self) -> None:
+        self._node.stop()
 
 
 def free_port() -> int:

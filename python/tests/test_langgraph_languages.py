@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from typing import Any
 
 from langgraph.checkpoint.base import empty_checkpoint
@@ -13,8 +10,8 @@ from langgraph.checkpoint.base.id import uuid6
 from annals import Annals
 from annals.langgraph import AnnalsSaver
 
+from .javascript import run_javascript
 from .service import Service, new_name
-from .test_docs import ROOT
 
 PROGRAM = """
 import { Annals } from '@annals/client'
@@ -50,11 +47,7 @@ def test_a_thread_goes_from_python_to_javascript_and_back(service: Service) -> N
             versions,
         )
         saver.put_writes(config, [("answer", "pending")], "task")
-        environment = {**os.environ, "ANNALS_URL": service.url, "ANNALS_API_KEY": service.token, "THREAD": thread_id}
-        command = ["node", "--input-type=module", "-e", PROGRAM]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        read = json.loads(done.stdout)
+        read = run_javascript(PROGRAM, ANNALS_URL=service.url, ANNALS_API_KEY=service.token, THREAD=thread_id)
         assert read["checkpoint"]["channel_values"] == values
         assert read["checkpoint"]["channel_versions"] == versions
         assert read["metadata"]["step"] == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
 import httpx
@@ -19,7 +19,7 @@ from annals.langgraph import AsyncAnnalsSaver
 from annals.types import TimelineItem
 
 from ..concurrency import async_together
-from ..service import Service, free_port, new_name
+from ..service import KillableNode, Service, new_name
 
 pytestmark = pytest.mark.anyio
 
@@ -216,31 +216,16 @@ async def test_a_deleted_thread_can_be_stored_again(saver: AsyncAnnalsSaver) -> 
         assert await saver.aget_tuple(config) is None
 
 
-@pytest.fixture
-async def killable(service: Service) -> AsyncIterator[tuple[AsyncAnnals, Callable[[], None]]]:
-    """A client of a node, and what kills that node and starts it again."""
-    port = free_port()
-    nodes = [service.start_node(port)]
-
-    def kill() -> None:
-        nodes[-1].kill()
-        nodes.append(service.start_node(port))
-
-    async with AsyncAnnals(url=nodes[0].url, token=service.token, timeout_s=90, retries=200) as annals:
-        yield annals, kill
-    nodes[-1].stop()
-
-
 async def test_a_run_loses_and_doubles_nothing_when_the_service_is_killed_in_the_middle(
-    killable: tuple[AsyncAnnals, Callable[[], None]],
+    service: Service, killable: KillableNode
 ) -> None:
-    annals, kill = killable
     config = config_of(new_name("killed"), recursion_limit=100)
-    graph = counter(AsyncAnnalsSaver(annals), 20, lambda n: kill() if n == 8 else None)
-    done = await graph.ainvoke({"n": 0, "book": "b"}, config)
-    assert done["seen"] == done["deltas"] == [*range(20)]
-    history = [each.values.get("n") async for each in graph.aget_state_history(config)]
-    assert history == [*range(20, -1, -1), None]
-    keys = [entry.get("key", "") for entry in await entries_of(annals, config["configurable"]["thread_id"])]
+    async with AsyncAnnals(url=killable.url, token=service.token, timeout_s=90, retries=200) as annals:
+        graph = counter(AsyncAnnalsSaver(annals), 20, lambda n: killable.kill() if n == 8 else None)
+        done = await graph.ainvoke({"n": 0, "book": "b"}, config)
+        assert done["seen"] == done["deltas"] == [*range(20)]
+        history = [each.values.get("n") async for each in graph.aget_state_history(config)]
+        assert history == [*range(20, -1, -1), None]
+        keys = [entry.get("key", "") for entry in await entries_of(annals, config["configurable"]["thread_id"])]
     checkpoints = [key for key in keys if key.startswith("checkpoint/")]
     assert len(checkpoints) == len({*checkpoints}) == 22
