@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { ADMIN_TOKEN } from '../harness/annals_process.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { expectOk } from '../harness/expectations.ts'
+import { switchSearch, untilIndexed } from '../harness/search.ts'
 import { type Project, useService } from '../harness/service.ts'
 
 const TEST_MS_MAX = 60_000
@@ -17,11 +18,12 @@ const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = 
   ['nothing', () => '/sessions?user=nobody-has-this-name', () => 'No session matches this filter'],
   ['session', () => `/sessions/${ids.failed}?seq=5`, () => 'Where is my refund for L-20377?'],
   ['absent', () => '/sessions/01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d', () => 'Not found'],
+  ['search', () => '/search?q=refund', () => 'Search'],
   ['users', () => '/users', () => 'Users'],
   ['user', () => '/users/omar', () => 'omar'],
   ['spaces', () => '/spaces', () => 'Learning spaces'],
   ['space', () => `/spaces/${ids.space}`, () => ids.space],
-  ['activity', () => '/activity', () => 'Activity'],
+  ['activity', () => '/activity?tool=issue_refund', () => 'Activity'],
   ['keys', () => '/admin', () => 'Keys and projects'],
 ]
 let project: Project
@@ -35,12 +37,14 @@ beforeAll(async () => {
   if (!CHROMIUM) return
   project = await service.newProject()
   const api = await service.newClient({ token: project.token })
+  await switchSearch(service.adminClient(), project.id, true)
   const demo = JSON.parse((await service.rawClient().request('GET', '/console/demo.json')).text) as Demo
   for (const { session, entries } of demo.sessions) {
     const { id } = expectOk(await api.createSession(session), 201)
     expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
   }
   ids.space = expectOk(await api.createLearningSpace(demo.learning_spaces[0]), 201).id
+  await untilIndexed(api)
   const failed = { filter_by_configs: '{"outcome":"failed"}', limit: 1 }
   ids.failed = expectOk(await api.listSessions(failed)).items[0]!.id
 }, TEST_MS_MAX)
@@ -103,6 +107,9 @@ describe.skipIf(!CHROMIUM)(`axe (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () 
       await signIn(page, (await service.newProject()).token)
       await page.getByRole('button', { name: 'Load the demo' }).waitFor()
       expect(await look(tab, 'empty')).toEqual([])
+      await page.goto(`${service.node.url}/console/search?q=refund`)
+      await page.getByRole('button', { name: 'Switch search on' }).waitFor()
+      expect(await look(tab, 'search-off')).toEqual([])
       await page.goto(`${service.node.url}/console/sessions?sign_in=1`)
       await signIn(page, project.token)
       await page.goto(`${service.node.url}/console/admin?sign_in=1`)

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 
 const BUILT = fileURLToPath(new URL('../../packages/server/dist/console/', import.meta.url))
 const SCRIPT_BYTES_MAX = 300_000
+const FIRST_LOAD_BYTES_MAX = 300_000
 
 /** Names in standards and addresses in the messages of libraries: the page shows some, and fetches none. */
 const NAMES_ONLY = [
@@ -23,6 +24,16 @@ describe('the built console', () => {
     expect(scripts).not.toEqual([])
     const bytes = scripts.reduce((sum, name) => sum + gzipSync(read(name)).length, 0)
     expect(bytes).toBeLessThan(SCRIPT_BYTES_MAX)
+  })
+
+  it(`takes less than ${FIRST_LOAD_BYTES_MAX / 1000} kB to show the first view, its fonts included`, () => {
+    const page = readFileSync(join(BUILT, 'index.html'), 'utf8')
+    const first = [...page.matchAll(/assets\/([\w.-]+\.(?:js|css))/g)].map(([, name]) => name!)
+    const fonts = assets.filter((name) => name.endsWith('.woff2'))
+    const bytes = [...first.map((name) => `${name}.br`), ...fonts]
+      .map((name) => read(name).length)
+      .reduce((sum, length) => sum + length, 0)
+    expect(bytes).toBeLessThan(FIRST_LOAD_BYTES_MAX)
   })
 
   it('has every file compressed beside it that is worth it', () => {

@@ -78,8 +78,10 @@ describe('what the console reads beside the API', () => {
     )
     const counted = { last_seq: 6, total_tokens, calls: 2, failures: 1, is_whole: true }
     expect(found.get(id)).toMatchObject({ title: 'Which seats are free?', ...counted })
+    expect(found.get(id)!.failed).toEqual([{ name: 'a', seq: 3, result: 'Error: none', said: null }])
     expect(found.get(id)!.duration_ms).toBeGreaterThan(0)
-    const none = { last_seq: 0, total_tokens: 0, duration_ms: 0, calls: 0, failures: 0, is_whole: true }
+    const nothing = { calls: 0, failures: 0, tools: [], failed: [] }
+    const none = { last_seq: 0, total_tokens: 0, duration_ms: 0, is_whole: true, ...nothing }
     expect(found.get(named)).toEqual({ session_id: named, title: 'Night run', ...none })
     expect(found.get(untitled)).toEqual({ session_id: untitled, title: null, ...none })
     const query = { ids: user_id! }

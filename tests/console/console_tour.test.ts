@@ -136,9 +136,9 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     )
     await page.getByRole('region', { name: 'Event checkpoint_passed' }).waitFor()
     expect(await page.evaluate('window.was_here')).toBe(true)
-    await page.getByRole('searchbox').fill('while you LOOK')
+    await page.getByRole('searchbox', { name: 'Search this session' }).fill('while you LOOK')
     await page.getByText('1 found').waitFor()
-    await page.getByRole('searchbox').press('Enter')
+    await page.getByRole('searchbox', { name: 'Search this session' }).press('Enter')
     await expect.poll(() => new URL(page.url()).searchParams.get('seq')).toBe(String(seq))
   })
 

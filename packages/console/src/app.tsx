@@ -1,22 +1,28 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useEffect, useMemo, useReducer } from 'react'
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useMemo, useReducer } from 'react'
 import { accountsOf, changed, keepActive } from './access/accounts.ts'
 import { AccountsContext, type Project, ProjectContext } from './access/project_context.tsx'
 import { useRenewal } from './access/renewal.ts'
 import { clientFor, readAccess } from './access/service.ts'
 import { SignIn } from './access/sign_in.tsx'
-import { ActivityPage } from './activity/activity_page.tsx'
 import { useAddress } from './address/address.ts'
-import { AdminPage } from './admin/admin_page.tsx'
 import { FaultBoundary } from './parts/fault_boundary.tsx'
-import { Failure, NotFound } from './parts/states.tsx'
-import { SessionPage } from './session/session_page.tsx'
+import { Failure, Loading, NotFound } from './parts/states.tsx'
 import { SessionsPage } from './sessions/sessions_page.tsx'
 import { Shell } from './shell/shell.tsx'
-import { SpacePage } from './spaces/space_page.tsx'
-import { SpacesPage } from './spaces/spaces_page.tsx'
-import { UserPage } from './users/user_page.tsx'
-import { UsersPage } from './users/users_page.tsx'
+
+/** A view whose code is loaded when it is first opened. */
+const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) =>
+  lazy(async () => ({ default: await load() }))
+
+const ActivityPage = later(async () => (await import('./activity/activity_page.tsx')).ActivityPage)
+const AdminPage = later(async () => (await import('./admin/admin_page.tsx')).AdminPage)
+const SearchPage = later(async () => (await import('./search/search_page.tsx')).SearchPage)
+const SessionPage = later(async () => (await import('./session/session_page.tsx')).SessionPage)
+const SpacePage = later(async () => (await import('./spaces/space_page.tsx')).SpacePage)
+const SpacesPage = later(async () => (await import('./spaces/spaces_page.tsx')).SpacesPage)
+const UserPage = later(async () => (await import('./users/user_page.tsx')).UserPage)
+const UsersPage = later(async () => (await import('./users/users_page.tsx')).UsersPage)
 
 /** The whole page: first it asks what this browser has signed in to. */
 export function App() {
@@ -62,7 +68,9 @@ function SignedIn({ access }: { access: Awaited<ReturnType<typeof readAccess>> }
         <ProjectContext value={project}>
           <Shell>
             <FaultBoundary key={`${project?.project_id} ${path}`}>
-              <View />
+              <Suspense fallback={<Loading what="the view" />}>
+                <View />
+              </Suspense>
             </FaultBoundary>
           </Shell>
         </ProjectContext>
@@ -78,6 +86,8 @@ function View(): ReactNode {
   switch (view) {
     case '':
       return <SessionsPage />
+    case 'search':
+      return <SearchPage />
     case 'sessions':
       return name ? <SessionPage key={name} id={name} /> : <SessionsPage />
     case 'spaces':

@@ -6,6 +6,7 @@ import { Failure, Loading } from '../parts/states.tsx'
 import { countText } from '../parts/timestamp.tsx'
 import type { Moment } from './metrics.ts'
 import { useMoments } from './metrics_query.ts'
+import { RunsSection } from './runs_section.tsx'
 
 interface Panel {
   title: string
@@ -72,21 +73,29 @@ const PANELS: Panel[] = [
   },
 ]
 
-/** The server's current activity, from its own metrics. */
+/** What agents did lately, from the database, and what this server does now, from its own metrics. */
 export function ActivityPage() {
   usePageTitle('Activity')
+  return (
+    <div className="page">
+      <h1>Activity</h1>
+      <RunsSection />
+      <ServerSection />
+    </div>
+  )
+}
+
+function ServerSection() {
   const metrics = useMoments()
   const moments = metrics.data ?? []
   const now = moments.at(-1)
-  if (metrics.isError && !now)
-    return <Failure is_page error={metrics.error} onRetry={() => void metrics.refetch()} />
+  if (metrics.isError && !now) return <Failure error={metrics.error} onRetry={() => void metrics.refetch()} />
   return (
-    <div className="page">
+    <section className="runs" aria-label="This server">
       <div className="page-head">
-        <h1>Activity</h1>
+        <h2>This server</h2>
         <p className="hint">
-          This server, every two seconds since the page was opened. For longer, let Prometheus read{' '}
-          <code>/metrics</code>.
+          Every two seconds since the page was opened. For longer, let Prometheus read <code>/metrics</code>.
         </p>
       </div>
       {metrics.isError && (
@@ -111,7 +120,7 @@ export function ActivityPage() {
           </dl>
         </>
       )}
-    </div>
+    </section>
   )
 }
 
@@ -126,7 +135,7 @@ function PanelChart({ panel, moments, now }: { panel: Panel; moments: Moment[]; 
   )
   return (
     <section className="panel">
-      <h2>{panel.title}</h2>
+      <h3>{panel.title}</h3>
       <p className="panel-now mono">{panel.now(now)}</p>
       <Chart
         data={data}

@@ -1,4 +1,6 @@
-import { memo, useState } from 'react'
+import { writeJson } from '@annals/messages/json'
+import { memo, useMemo, useState } from 'react'
+import { useIsFound } from '../search/finder.ts'
 import { ExactNumber, isObject, type Json, shortText } from './exact_json.ts'
 
 const MEMBERS_MAX = 50
@@ -58,7 +60,13 @@ function Member(props: { name: string; value: Json; depth: number; open: Opennes
   const { name, value, depth, open, is_index } = props
   const key = <span className={is_index ? 'json-index' : 'json-key'}>{name}</span>
   const is_branch = (isObject(value) || Array.isArray(value)) && membersOf(value).length > 0
-  const [is_open, setOpen] = useState(() => depth < open.levels && sizeOf(value, open.values) <= open.values)
+  const is_found = useIsFound(() => (is_branch ? writeJson(value) : ''))
+  const is_small = useMemo(
+    () => depth < open.levels && sizeOf(value, open.values) <= open.values,
+    [value, depth, open],
+  )
+  const [chosen, setOpen] = useState<boolean>()
+  const is_open = chosen ?? (is_small || is_found)
   if (!is_branch) {
     return (
       <>
@@ -81,7 +89,9 @@ function Member(props: { name: string; value: Json; depth: number; open: Opennes
 }
 
 function Leaf({ value, open }: { value: Json; open: Openness }) {
-  const [is_whole, setWhole] = useState(false)
+  const is_found = useIsFound(() => (typeof value === 'string' ? value.slice(open.characters) : ''))
+  const [chosen, setWhole] = useState(false)
+  const is_whole = chosen || is_found
   if (typeof value === 'string' && value.length > open.characters && !is_whole) {
     return (
       <span className="json-string">

@@ -1,7 +1,9 @@
 import type { TimelineEvent } from '@annals/client'
+import { writeJson } from '@annals/messages/json'
 import { useState } from 'react'
 import { type Json, shortText } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
+import { useIsFound } from '../search/finder.ts'
 
 const BAD = /error|fail|exception|abort|crash|timeout|exceed|denied|reject/i
 const GOOD = /ended|complete|succe|finish|done/i
@@ -35,7 +37,9 @@ export function EventCard({ item }: { item: TimelineEvent }) {
   )
     .slice(0, 3)
     .join(' · ')
-  const [is_open, setOpen] = useState(names.length <= 6 && JSON.stringify(data).length < 400)
+  const is_found = useIsFound(() => writeJson(data))
+  const [chosen, setOpen] = useState<boolean>()
+  const is_open = chosen ?? ((names.length <= 6 && JSON.stringify(data).length < 400) || is_found)
   const mood = BAD.test(item.type) ? 'is-failed' : GOOD.test(item.type) ? 'is-answered' : ''
   return (
     <section className={`card event ${mood}`} aria-label={`Event ${item.type}`}>

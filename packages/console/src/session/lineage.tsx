@@ -2,8 +2,8 @@ import type { Session } from '@annals/client'
 import { useQuery } from '@tanstack/react-query'
 import { useProject } from '../access/project_context.tsx'
 import { Link } from '../address/link.tsx'
+import { useFacts } from '../sessions/facts_query.ts'
 import { outcomeOf } from '../sessions/outcome.ts'
-import { useFacts } from '../sessions/sessions_query.ts'
 
 /** Sub-sessions that are shown; the API has the others. */
 const CHILDREN_MAX = 50

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
+import type { Finder } from '../search/finder.ts'
 import { LOG_PAGE, type Log, pageQuery } from './log_query.ts'
 
 /** The results of a search so far. */
@@ -17,14 +18,18 @@ const WAIT_MS = 200
 const NOTHING: LogSearch = { found: [], searched: 0, is_done: true }
 
 /** Searches all entries for a text, page by page from the first, and then new entries. */
-export function useLogSearch(session_id: string, opened_at: number, log: Log, text: string): LogSearch {
+export function useLogSearch(
+  session_id: string,
+  opened_at: number,
+  log: Log,
+  finder: Finder | undefined,
+): LogSearch {
   const project = useProject()
   const queries = useQueryClient()
   const [stored, setStored] = useState<LogSearch>(NOTHING)
-  const wanted = text.trim().toLowerCase()
   useEffect(() => {
-    setStored(wanted === '' ? NOTHING : { ...NOTHING, is_done: false })
-    if (wanted === '') return
+    setStored(finder ? { ...NOTHING, is_done: false } : NOTHING)
+    if (!finder) return
     let is_over = false
     const search = async () => {
       const found: number[] = []
@@ -32,7 +37,7 @@ export function useLogSearch(session_id: string, opened_at: number, log: Log, te
         if (is_over) return
         const items = await queries.fetchQuery(pageQuery(project, session_id, page, opened_at))
         if (is_over) return
-        for (const item of items) if (item.seq <= opened_at && contains(item, wanted)) found.push(item.seq)
+        for (const item of items) if (item.seq <= opened_at && finder.isIn(item)) found.push(item.seq)
         setStored({ found: [...found], searched: Math.min((page + 1) * LOG_PAGE, opened_at), is_done: false })
       }
       if (!is_over) setStored((before) => ({ ...before, is_done: true }))
@@ -46,20 +51,13 @@ export function useLogSearch(session_id: string, opened_at: number, log: Log, te
       is_over = true
       clearTimeout(timer)
     }
-  }, [wanted, project, queries, session_id, opened_at])
+  }, [finder, project, queries, session_id, opened_at])
   const arrived = useMemo(
     () =>
-      wanted === ''
-        ? []
-        : log.read.filter((item) => item.seq > opened_at && contains(item, wanted)).map(({ seq }) => seq),
-    [log.read, wanted, opened_at],
+      finder
+        ? log.read.filter((item) => item.seq > opened_at && finder.isIn(item)).map(({ seq }) => seq)
+        : [],
+    [log.read, finder, opened_at],
   )
   return useMemo(() => ({ ...stored, found: [...stored.found, ...arrived] }), [stored, arrived])
-}
-
-function contains(item: object, wanted: string): boolean {
-  const { blob, type, data, meta } = item as Record<string, unknown>
-  // In a plain text a quote is a quote; in a JSON string it is escaped.
-  const text = JSON.stringify([blob, type, data, meta]).toLowerCase()
-  return text.includes(wanted) || text.replaceAll('\\"', '"').replaceAll('\\n', ' ').includes(wanted)
 }

@@ -6,6 +6,7 @@ import { JsonTree } from '../json/json_tree.tsx'
 import { LongText } from '../parts/long_text.tsx'
 import { OutsideLink } from '../parts/markdown.tsx'
 import { countText } from '../parts/timestamp.tsx'
+import { useIsFound } from '../search/finder.ts'
 import { CallCard, ResultText, Told } from './call_card.tsx'
 
 /** Characters of a text shown at first. */
@@ -50,10 +51,7 @@ function Part(props: { block: Block; text_max: number; onJump: (seq: number) => 
       return block.text === null ? (
         <p className="faint">Thinking, hidden by the provider.</p>
       ) : (
-        <details className="thinking">
-          <summary>Thinking · about {countText(estimateTokens(block.text))} tokens</summary>
-          <LongText text={block.text} max={text_max} />
-        </details>
+        <Thinking text={block.text} text_max={text_max} />
       )
     case 'medium':
       return <Attachment part={block.part} />
@@ -79,6 +77,16 @@ function Part(props: { block: Block; text_max: number; onJump: (seq: number) => 
         </div>
       )
   }
+}
+
+function Thinking({ text, text_max }: { text: string; text_max: number }) {
+  const is_found = useIsFound(() => text)
+  return (
+    <details className="thinking" open={is_found || undefined}>
+      <summary>Thinking · about {countText(estimateTokens(text))} tokens</summary>
+      <LongText text={text} max={text_max} />
+    </details>
+  )
 }
 
 function Attachment({ part }: { part: Medium }) {

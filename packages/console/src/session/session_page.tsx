@@ -6,6 +6,8 @@ import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { copy } from '../parts/clipboard.ts'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
+import { Finder, FinderContext } from '../search/finder.ts'
+import { useMarks } from '../search/mark_found.ts'
 import { useKeys } from '../shell/shortcuts.ts'
 import { FORMATS, useConverted } from './converted_messages.ts'
 import { jsonOf } from './entry_actions.tsx'
@@ -41,13 +43,16 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const log = useLog(id, opened_at)
   const reading = useReading(log.read)
   const { calls } = reading
-  const search = useLogSearch(id, opened_at, log, text)
+  const finder = useMemo(() => (text.trim() === '' ? undefined : new Finder(text)), [text])
+  const search = useLogSearch(id, opened_at, log, finder)
   const title = titleOf(session, reading)
   usePageTitle(title ?? id, 'Sessions')
   const matches = useMemo(() => new Set(search.found), [search.found])
   const converted = useConverted(id, format, log.last_seq)
   const timeline = useRef<TimelineHandle>(null)
   const outline = useRef<OutlineHandle>(null)
+  const page = useRef<HTMLDivElement>(null)
+  useMarks(page, '.said', finder)
   const see = useCallback((seq: number) => outline.current?.follow(seq), [])
 
   const show = (change: { seq?: number | undefined; q?: string; format?: string | undefined }) => {
@@ -100,7 +105,7 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
     c: () => here && void copy(`entry ${here.seq} as JSON`, jsonOf(here)),
   })
   return (
-    <div className="page is-session">
+    <div className="page is-session" ref={page}>
       <SessionHead session={session} log={log} title={title} />
       <SessionToolbar
         {...{ session, log, calls, search, text, format, current }}
@@ -123,13 +128,15 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
         </Empty>
       ) : (
         <div className="session-body">
-          <Timeline
-            ref={timeline}
-            {...{ log, opened_at, reading, current, matches }}
-            converted={format && converted.data}
-            onJump={jump}
-            onSee={see}
-          />
+          <FinderContext value={finder}>
+            <Timeline
+              ref={timeline}
+              {...{ log, opened_at, reading, current, matches }}
+              converted={format && converted.data}
+              onJump={jump}
+              onSee={see}
+            />
+          </FinderContext>
           <Outline
             ref={outline}
             reading={reading}

@@ -1,4 +1,5 @@
 import type { Session } from '@annals/client'
+import { firstQuestion } from '@annals/messages/session'
 import type { Reading } from './log_reading.ts'
 
 const LENGTH_MAX = 120
@@ -6,12 +7,8 @@ const LENGTH_MAX = 120
 /** A session's title: `configs.title`, or the first thing that a user said; undefined if it has neither. */
 export function titleOf({ configs }: Pick<Session, 'configs'>, { entries }: Reading): string | undefined {
   if (typeof configs.title === 'string' && configs.title.trim() !== '') return shortTitle(configs.title)
-  for (const { speaker, kind, blocks } of entries.values()) {
-    if (kind !== 'message' || speaker !== 'user') continue
-    const text = blocks.find((block) => block.kind === 'text')?.text.trim()
-    if (text) return shortTitle(text)
-  }
-  return undefined
+  const question = firstQuestion(entries.values())
+  return question === undefined ? undefined : shortTitle(question)
 }
 
 /** One line of bounded length. */

@@ -175,7 +175,7 @@ function OrderSwitch({ view, onChange }: { view: SessionsView; onChange: (oldest
 }
 
 /** Where the first of the rows that tells its outcome has it in configs. */
-function outcomePathOf(rows: Session[]): string[] | undefined {
+export function outcomePathOf(rows: Session[]): string[] | undefined {
   for (const { configs } of rows.slice(0, 100)) {
     const outcome = outcomeOf(configs)
     if (outcome) return outcome.path

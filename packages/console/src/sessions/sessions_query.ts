@@ -1,6 +1,6 @@
 import type { Annals, Page, Session } from '@annals/client'
 import { type InfiniteData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useProject } from '../access/project_context.tsx'
+import { type Project, useProject } from '../access/project_context.tsx'
 import { ask } from '../access/service.ts'
 import type { Filter } from './conditions.ts'
 import { type TimeRange, timesOf } from './time_range.tsx'
@@ -23,19 +23,29 @@ const NEWEST_EVERY_MS = 5_000
  * nothing here iterates over the previous ones.
  */
 export function useSessions(view: SessionsView) {
-  const { annals, project_id } = useProject()
+  const project = useProject()
+  const { project_id } = project
   return useInfiniteQuery({
     queryKey: [project_id, 'sessions', view],
-    queryFn: async ({ pageParam, signal }) => {
-      const cursor = pageParam ?? (await startOf(view, project_id, signal))
-      return within(await listOf(annals, view, PAGE, signal).page(cursor), view)
-    },
+    queryFn: ({ pageParam, signal }) => sessionsPage(project, view, pageParam, PAGE, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
     structuralSharing: false,
     placeholderData: untilAnswered(project_id),
     refetchOnMount: ({ state }) => (state.data?.pages.length ?? 0) <= PAGES_ANEW_MAX,
   })
+}
+
+/** A page of a view. */
+export async function sessionsPage(
+  { annals, project_id }: Project,
+  view: SessionsView,
+  cursor: string | undefined,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Page<Session>> {
+  const from = cursor ?? (await startOf(view, project_id, signal))
+  return within(await listOf(annals, view, limit, signal).page(from), view)
 }
 
 /** Where the list begins if its order leads from one end of the time range to the other. */
@@ -112,94 +122,6 @@ function listOf(
     { user, filter_by_configs: filter, time_desc: !oldest_first, limit },
     { signal },
   )
-}
-
-/** Figures of a session that the API's list lacks. */
-export interface SessionFigures {
-  session_id: string
-  title: string | null
-  last_seq: number
-  total_tokens: number
-  duration_ms: number
-  calls: number
-  failures: number
-  is_whole: boolean
-}
-
-export interface SessionFacts {
-  user: string | undefined
-  figures: SessionFigures | undefined
-}
-
-/** Sessions whose figures are read at once, when one of their rows is visible. */
-const FIGURES_AT_ONCE = 25
-
-/** What the API's list lacks of a session of a page. */
-export function useFacts(session: Session, page: Session[]): SessionFacts {
-  const { project_id } = useProject()
-  const user = useIdentifier(session.user_id, page)
-  const part = partsOf(page).get(session.id)
-  const { data } = useQuery({
-    queryKey: [project_id, 'figures', part?.key],
-    enabled: part !== undefined,
-    queryFn: async ({ signal }) => {
-      const path = `/console/data/figures?ids=${part!.ids}`
-      const { items } = await ask<{ items: SessionFigures[] }>(path, { opens: project_id, signal })
-      return new Map(items.map((figures) => [figures.session_id, figures]))
-    },
-    staleTime: Number.POSITIVE_INFINITY,
-    structuralSharing: false,
-  })
-  return { user, figures: data?.get(session.id) }
-}
-
-/** A user's identifier, looked up together with those of the whole page. */
-export function useIdentifier(
-  user_id: string | null,
-  page: Array<{ user_id: string | null }> = [{ user_id }],
-): string | undefined {
-  const { project_id } = useProject()
-  const ids = idsKey(page)
-  const { data } = useQuery({
-    queryKey: [project_id, 'identifiers', ids],
-    queryFn: async () => {
-      const path = `/console/data/identifiers?ids=${ids}`
-      const { items } = await ask<{ items: Array<{ id: string; identifier: string }> }>(path, {
-        opens: project_id,
-      })
-      return new Map(items.map(({ id, identifier }) => [id, identifier]))
-    },
-    enabled: ids !== '',
-    staleTime: Number.POSITIVE_INFINITY,
-    structuralSharing: false,
-  })
-  return user_id === null ? undefined : data?.get(user_id)
-}
-
-/** The parts of a page whose figures are read together, by session. A key changes with each session of its part. */
-const partsOf = once((page: Session[]) => {
-  const parts = new Map<string, { key: string; ids: string }>()
-  for (let from = 0; from < page.length; from += FIGURES_AT_ONCE) {
-    const sessions = page.slice(from, from + FIGURES_AT_ONCE)
-    const key = sessions.map(({ id, updated_at }) => `${id} ${updated_at}`).join()
-    const part = { key, ids: sessions.map(({ id }) => id).join() }
-    for (const { id } of sessions) parts.set(id, part)
-  }
-  return parts
-})
-
-const idsKey = once((page: Array<{ user_id: string | null }>) =>
-  [...new Set(page.map(({ user_id }) => user_id).filter((id) => id !== null))].sort().join(),
-)
-
-/** Computes once per object, however many rows ask. */
-function once<Of extends object, Value>(compute: (of: Of) => Value): (of: Of) => Value {
-  const computed = new WeakMap<Of, Value>()
-  return (of) => {
-    const value = computed.get(of) ?? compute(of)
-    computed.set(of, value)
-    return value
-  }
 }
 
 /** Sessions counted by creation time. */

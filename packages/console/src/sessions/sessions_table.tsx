@@ -6,8 +6,8 @@ import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
 import { COLUMNS, type Column } from './columns.tsx'
 import { type Condition, conditionsOf, type Filter, pathText } from './conditions.ts'
+import { type SessionFacts, useFacts } from './facts_query.ts'
 import { outcomeOf } from './outcome.ts'
-import { type SessionFacts, useFacts } from './sessions_query.ts'
 
 const CHIPS_MAX = 8
 const idOf = ({ id }: { id: string }) => id

@@ -3,6 +3,7 @@ import { ProjectContext, useAccounts } from '../access/project_context.tsx'
 import { useAddress } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { Notice } from '../parts/notice.tsx'
+import { SearchEverywhere } from '../search/search_everywhere.tsx'
 import { ProjectSwitcher } from './project_switcher.tsx'
 import { ServiceWatch } from './service_watch.tsx'
 import { ShortcutHelp } from './shortcut_help.tsx'
@@ -35,6 +36,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <Link to="/sessions" className="wordmark" aria-label="Annals, all sessions">
           Annals
         </Link>
+        {project && <SearchEverywhere />}
         <nav aria-label="Views">
           {views.map(({ to, name, mark, key }) => (
             <Link

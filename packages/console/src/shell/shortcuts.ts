@@ -1,6 +1,7 @@
 import { useEffect, useEffectEvent } from 'react'
 import { navigate } from '../address/address.ts'
 
+const FIELDS: Record<string, string> = { '/': '[data-search-everywhere]', s: '[data-search]' }
 const SECOND_KEY_MS_MAX = 1_200
 
 /** Whether key presses are text input at the moment. */
@@ -26,7 +27,8 @@ export function useKeys(actions: Record<string, () => void>): void {
   }, [])
 }
 
-/** The shortcuts that work everywhere: g and a letter goes to a view, ? helps, / goes to the view's search field. */
+/** The shortcuts that work everywhere: g and a letter goes to a view, ? helps, / searches all sessions, s goes to the
+ * view's own search field. */
 export function useShortcuts(views: ReadonlyArray<{ to: string; key: string }>, onHelp: () => void): void {
   const press = useEffectEvent((event: KeyboardEvent, after_g: boolean): boolean => {
     if (isTyping(event) || event.metaKey || event.ctrlKey || event.altKey) return false
@@ -37,8 +39,9 @@ export function useShortcuts(views: ReadonlyArray<{ to: string; key: string }>, 
       return false
     }
     if (event.key === '?') onHelp()
-    if (event.key === '/') {
-      const field = document.querySelector<HTMLInputElement>('[data-search]')
+    const wanted = FIELDS[event.key]
+    if (wanted) {
+      const field = document.querySelector<HTMLInputElement>(wanted)
       if (field) {
         event.preventDefault()
         field.focus()

@@ -10,7 +10,7 @@ import { CopyButton } from '../parts/copy_button.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
-import { useIdentifier } from '../sessions/sessions_query.ts'
+import { useIdentifier } from '../sessions/facts_query.ts'
 
 /** One learning space: its user and its content. */
 export function SpacePage({ id }: { id: string }) {

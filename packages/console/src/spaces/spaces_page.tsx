@@ -16,7 +16,7 @@ import {
   withCondition,
   withoutCondition,
 } from '../sessions/conditions.ts'
-import { useIdentifier } from '../sessions/sessions_query.ts'
+import { useIdentifier } from '../sessions/facts_query.ts'
 import { NewSpaceDialog } from './new_space_dialog.tsx'
 
 const CHIPS_MAX = 8

@@ -41,6 +41,12 @@ export function matchTerms(text: string, terms: readonly SearchTerm[]): Match | 
   return { snippet: cutSnippet(text, hits), score }
 }
 
+/** Where a text has any of what is looked for, term by term. */
+export function placesOfTerms(text: string, terms: readonly SearchTerm[]): [start: number, end: number][] {
+  const words = wordsOf(text)
+  return terms.flatMap((term) => (term.is_excluded ? [] : placesOf(words, term)))
+}
+
 /** Where a term stands among the words. Terms have few words, so looking for each place anew is still linear. */
 function placesOf(words: readonly Word[], { words: wanted, is_prefix }: SearchTerm): [number, number][] {
   const places: [number, number][] = []

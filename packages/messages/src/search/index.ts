@@ -1,5 +1,5 @@
 export { entryText, SEARCHED_LENGTH_MAX, type SearchedEntry } from './entry_text.js'
-export { type Match, matchTerms, SNIPPET_LENGTH_MAX, type Snippet } from './find_terms.js'
+export { type Match, matchTerms, placesOfTerms, SNIPPET_LENGTH_MAX, type Snippet } from './find_terms.js'
 export { InvalidQuery, parseSearchQuery, QUERY_WORDS_MAX, type SearchTerm } from './search_query.js'
 export { isExact, searchCondition, searchVector } from './search_vector.js'
 export { type Word, wordsOf } from './words.js'

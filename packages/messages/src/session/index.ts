@@ -10,4 +10,11 @@ export type {
   Verdict,
 } from './entry.js'
 export { textSaysFailed } from './failures.js'
+export {
+  type FailedCall,
+  figuresOfLog,
+  firstQuestion,
+  type LogFigures,
+  type ToolFigures,
+} from './log_figures.js'
 export { isShownElsewhere, SessionReader } from './session_reader.js'

@@ -5,8 +5,10 @@ import { answer } from '../http/answer/answer.js'
 import { cursorsOfList, writeListCursor } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { parseFilter } from '../http/request/json_parameters.js'
+import type { AppParts } from '../http/service_context.js'
 import { parseId } from '../ids.js'
 import { PAGE_LIMIT_MAX } from '../limits.js'
+import { changeProject } from '../projects/projects.js'
 import { SESSIONS } from '../sessions/session_queries.js'
 import { countOverTime, readIdentifiers } from './console_figures.js'
 import { FIGURE_BYTES_MAX } from './figure_queries.js'
@@ -37,7 +39,16 @@ const NAMES_MAX = 4
  * Data that the console shows in addition to the API's, for one page at a time. Not part of the API: it changes with
  * the console, its only caller.
  */
-export function consoleDataRoutes(app: AppServer): void {
+export function consoleDataRoutes(app: AppServer, { database }: AppParts): void {
+  // Search costs disk space, so the console asks before it switches it on.
+  app.post('/search', { config: { scope: 'write' }, schema: { hide: true } }, async (request, reply) => {
+    const { project_id, grant } = request
+    await changeProject(database.of('operator'), `console, key ${grant!.key_id}`, project_id, {
+      search: true,
+    })
+    return answer(reply, '{}')
+  })
+
   app.get('/figures', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
     const ids = parseIds(request.query.ids, FIGURES_MAX)
     await request.memory.hold(FIGURES_BYTES)

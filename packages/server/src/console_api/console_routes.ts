@@ -79,7 +79,7 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
   await app.register(
     async (authenticated: AppServer) => {
       authenticate(authenticated, parts)
-      consoleDataRoutes(authenticated)
+      consoleDataRoutes(authenticated, parts)
     },
     { prefix: '/console/data' },
   )

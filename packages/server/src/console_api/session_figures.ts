@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { type LogEntry, SessionReader, type ToolCall } from '@annals/messages/session'
+import { figuresOfLog, type LogEntry, type LogFigures } from '@annals/messages/session'
 import type { Queryable, Row } from '../postgres/database.js'
 import { READ_FIGURES } from './figure_queries.js'
 
@@ -7,8 +7,8 @@ import { READ_FIGURES } from './figure_queries.js'
 const SESSIONS_AT_ONCE = 4
 const TITLE_LENGTH_MAX = 160
 
-/** What the list of sessions shows of one, beyond the API's fields. */
-interface SessionFigures {
+/** What the console shows of a session, beyond the API's fields. */
+interface SessionFigures extends Omit<LogFigures, 'question'> {
   session_id: string
   /** configs.title, or what a user said first. */
   title: string | null
@@ -16,9 +16,7 @@ interface SessionFigures {
   total_tokens: number
   /** From the first entry to the last. */
   duration_ms: number
-  calls: number
-  failures: number
-  /** Whether calls and failures are of the whole session; otherwise of its beginning. */
+  /** Whether what comes from the log is of the whole session; otherwise of its beginning. */
   is_whole: boolean
 }
 
@@ -45,33 +43,18 @@ export async function readFigures(
 
 function figuresOf(row: Row): SessionFigures {
   const entries = JSON.parse(row.entries!) as Array<LogEntry & { data: unknown }>
-  const reader = new SessionReader()
-  let title = row.title
-  const calls: ToolCall[] = []
-  for (const entry of entries) {
-    const { speaker, kind, blocks } = reader.read(
-      entry.kind === 'message' ? { ...entry, blob: entry.data } : entry,
-    )
-    for (const block of blocks) {
-      if (block.kind === 'call' && !block.is_repeat) calls.push(block.call)
-      if (block.kind === 'text' && kind === 'message' && speaker === 'user')
-        title ??= block.text.trim() || null
-    }
-  }
+  const { question, ...figures } = figuresOfLog(
+    entries.map((entry) => (entry.kind === 'message' ? { ...entry, blob: entry.data } : entry)),
+  )
+  const title = (row.title ?? question)?.slice(0, 4 * TITLE_LENGTH_MAX).replaceAll(/\s+/g, ' ')
   const last_seq = Number(row.last_seq)
   return {
     session_id: row.session_id!,
-    title:
-      title
-        ?.slice(0, 4 * TITLE_LENGTH_MAX)
-        .replaceAll(/\s+/g, ' ')
-        .slice(0, TITLE_LENGTH_MAX) ?? null,
+    title: title?.slice(0, TITLE_LENGTH_MAX) ?? null,
     last_seq,
     total_tokens: Number(row.total_tokens),
     duration_ms: Number(row.duration_ms),
-    calls: calls.length,
-    // A result comes after its call, so this is known only now.
-    failures: calls.filter(({ verdict }) => verdict === 'failed').length,
+    ...figures,
     is_whole: entries.length === last_seq,
   }
 }

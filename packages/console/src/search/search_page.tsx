@@ -1,0 +1,146 @@
+import { AnnalsError, type FoundEntry } from '@annals/client'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { useProject } from '../access/project_context.tsx'
+import { navigate, useAddress, withQuery } from '../address/address.ts'
+import { Link } from '../address/link.tsx'
+import { usePageTitle } from '../parts/page_title.ts'
+import { Empty, Failure, Loading } from '../parts/states.tsx'
+import { countText, Timestamp } from '../parts/timestamp.tsx'
+import { useFacts } from '../sessions/facts_query.ts'
+import { readTimeRange, type TimeRange, TimeRangeField, timesOf } from '../sessions/time_range.tsx'
+import { SearchOff } from './search_off.tsx'
+
+const PAGE = 50
+const INDEXING_MS = 1_500
+
+/** Entries of all sessions that match a query. */
+export function SearchPage() {
+  const { query } = useAddress()
+  const q = query.get('q') ?? ''
+  usePageTitle(q, 'Search')
+  const { annals, project_id } = useProject()
+  const range = readTimeRange(query)
+  const order = query.get('order') === 'relevance' ? 'relevance' : 'newest'
+  const show = (change: { range?: TimeRange; order?: string }) => {
+    const { last, from, to } = change.range ?? range
+    navigate(withQuery('/search', { q, last, from, to, order: change.order ?? order }))
+  }
+  const times = timesOf(range)
+  const found = useInfiniteQuery({
+    queryKey: [project_id, 'search', q, order, times],
+    enabled: q !== '',
+    queryFn: ({ pageParam, signal }) =>
+      annals.search(q, { ...times, order, limit: PAGE }, { signal }).page(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
+    refetchInterval: ({ state }) => (state.data?.pages[0]?.indexing ? INDEXING_MS : false),
+  })
+  const items = useMemo(() => found.data?.pages.flatMap((page) => page.items) ?? [], [found.data])
+  const is_off = found.error instanceof AnnalsError && found.error.error === 'search_off'
+  if (is_off) return <SearchOff onSwitched={() => void found.refetch()} />
+  const indexing = found.data?.pages[0]?.indexing
+  return (
+    <div className="page">
+      <div className="page-head">
+        <h1>Search</h1>
+        <TimeRangeField range={range} onChange={(next) => show({ range: next })} />
+        <label className="order">
+          <span className="visually-hidden">Order</span>
+          <select value={order} onChange={({ target }) => show({ order: target.value })}>
+            <option value="newest">Newest first</option>
+            <option value="relevance">Best first</option>
+          </select>
+        </label>
+      </div>
+      <p className="hint">
+        Words, <code>"words in this order"</code>, <code>-without</code>, <code>begin*</code>
+      </p>
+      {indexing && (
+        <p className="hint" role="status">
+          Indexing: {countText(indexing.sessions_done)} of {countText(indexing.sessions)} sessions so far
+        </p>
+      )}
+      {q === '' ? (
+        <Empty title="What are you looking for?">
+          <p>Type words above, or press / on any page.</p>
+        </Empty>
+      ) : found.isPending ? (
+        <Loading what="what matches" />
+      ) : found.isError && items.length === 0 ? (
+        <Failure error={found.error} onRetry={() => void found.refetch()} />
+      ) : items.length === 0 && !found.hasNextPage ? (
+        <Empty title={`Nothing matches “${q}”`}>
+          <p>
+            Words must match whole: write <code>refund*</code> to find refunds as well.
+          </p>
+        </Empty>
+      ) : (
+        <FoundEntries items={items} q={q} />
+      )}
+      {found.hasNextPage && (
+        <p>
+          <button
+            type="button"
+            className="button"
+            disabled={found.isFetchingNextPage}
+            onClick={() => void found.fetchNextPage()}
+          >
+            {found.isFetchingNextPage ? 'Searching…' : 'Show more'}
+          </button>
+        </p>
+      )}
+    </div>
+  )
+}
+
+function FoundEntries({ items, q }: { items: FoundEntry[]; q: string }) {
+  // As many at once as their figures are read for.
+  const sessions = useMemo(
+    () =>
+      [...new Map(items.map((item) => [item.session_id, item.created_at]))].map(([id, updated_at]) => ({
+        id,
+        user_id: null,
+        updated_at,
+      })),
+    [items],
+  )
+  return (
+    <ol className="found" aria-label="Entries found">
+      {items.map((item) => (
+        <li key={`${item.session_id} ${item.seq}`}>
+          <FoundLine item={item} q={q} sessions={sessions} />
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function FoundLine(props: { item: FoundEntry; q: string; sessions: Parameters<typeof useFacts>[1] }) {
+  const { item, q, sessions } = props
+  const { session_id, seq, snippet, created_at } = item
+  const { figures } = useFacts(sessions.find(({ id }) => id === session_id)!, sessions)
+  return (
+    <>
+      <p className="found-head">
+        <Link to={withQuery(`/sessions/${session_id}`, { seq: String(seq), q })}>
+          {figures?.title ?? `${session_id.slice(0, 4)}…${session_id.slice(-8)}`}
+        </Link>
+        <span className="seq mono">{countText(seq)}</span>
+        <span className="tag">{item.type ?? item.role ?? item.kind}</span>
+        <Timestamp at={created_at} />
+      </p>
+      <p className="snippet">{marked(snippet)}</p>
+    </>
+  )
+}
+
+function marked({ text, hits }: FoundEntry['snippet']) {
+  const parts = []
+  let at = 0
+  for (const [start = 0, end = 0] of hits) {
+    parts.push(text.slice(at, start), <mark key={start}>{text.slice(start, end)}</mark>)
+    at = end
+  }
+  return [...parts, text.slice(at)]
+}

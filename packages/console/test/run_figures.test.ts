@@ -1,0 +1,41 @@
+import type { Session } from '@annals/client'
+import { describe, expect, it } from 'vitest'
+import { byAgent, byTool, quantileOf, type Run } from '../src/activity/run_figures.ts'
+
+function run(configs: Session['configs'], failures: number, durations_ms: number[] = []): Run {
+  const failed = Array.from({ length: failures }, (_, seq) => ({
+    name: 'find',
+    seq,
+    result: 'no',
+    said: null,
+  }))
+  const tools = [{ name: 'find', calls: 3, failures, durations_ms }]
+  const session = { id: JSON.stringify(configs), configs } as Session
+  const counts = { last_seq: 4, total_tokens: 10, duration_ms: 7, calls: 3, failures, is_whole: true }
+  return { session, figures: { session_id: session.id, title: null, tools, failed, ...counts } }
+}
+
+describe('the figures of runs', () => {
+  it('add up by tool, with the calls that failed', () => {
+    const [find] = byTool([run({ n: 1 }, 2, [5, 9]), run({ n: 2 }, 0, [7])])
+    expect(find).toMatchObject({ name: 'find', sessions: 2, calls: 6, failures: 2, durations_ms: [5, 9, 7] })
+    expect(find?.failed.map(({ run: { session } }) => session.id)).toEqual(['{"n":1}', '{"n":1}'])
+  })
+
+  it('add up by agent, and count as failed only what configs tell', () => {
+    const runs = [
+      run({ agent: 'a', outcome: 'failed' }, 1),
+      run({ agent: 'a' }, 0),
+      run({ agent: { id: 1 } }, 0),
+    ]
+    expect(byAgent(runs, 'agent')).toMatchObject([
+      { name: 'a', sessions: 2, known: 1, failed: 1, tokens: 20, calls: 6, failures: 1 },
+      { name: 'no agent', sessions: 1, known: 0, failed: 0 },
+    ])
+  })
+
+  it('have quantiles that are among the values', () => {
+    expect([0.5, 0.95].map((share) => quantileOf([3, 1, 2, 4], share))).toEqual([2, 4])
+    expect(quantileOf([], 0.5)).toBeUndefined()
+  })
+})

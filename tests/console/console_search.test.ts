@@ -1,0 +1,106 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { untilIndexed } from '../harness/search.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
+import { sessionLog } from '../harness/session_log.ts'
+
+const OPTIONS = { timeout: 60_000 }
+const service = useSharedService()
+const browser = useBrowser()
+let project: Project
+let api: ApiClient
+let tab: Tab
+const parameter = (name: string) => new URL(tab.page.url()).searchParams.get(name)
+/** What the browser marks on the page, without an element of its own. */
+const marks = () =>
+  tab.page.evaluate<string[]>(`[...(CSS.highlights.get('found') ?? [])].map((range) => range.toString())`)
+
+beforeAll(async () => {
+  if (!CHROMIUM) return
+  project = await service.newProject()
+  api = await service.newClient({ token: project.token })
+  const texts = ['Where is my refund?', 'A seat by the window', `${'Sand. '.repeat(600)}Refund the kettle.`]
+  for (const content of texts) {
+    const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
+    expectOk(await log.add({ role: 'user', content }), 201)
+    expectOk(await log.addEvent('note', { text: 'the end' }))
+  }
+  tab = await browser.open(`${service.node.url}/console`)
+  await signIn(tab.page, project.token)
+}, OPTIONS.timeout)
+
+describe.skipIf(!CHROMIUM)(
+  `search in the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`,
+  OPTIONS,
+  () => {
+    it('is offered where it is off, with what it costs', async () => {
+      const { page } = tab
+      await page.keyboard.press('/')
+      await page.keyboard.type('refund')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'Search is off for this project' }).waitFor()
+      await page.getByText(/This project has 6 entries with \d+ kB/).waitFor()
+      await page.getByRole('button', { name: 'Switch search on' }).click()
+      await page.getByRole('heading', { name: 'Search', exact: true }).waitFor()
+      await untilIndexed(api)
+    })
+
+    it('finds entries of all sessions, with the words marked, and leads to them', async () => {
+      const { page } = tab
+      await page.goto(`${service.node.url}/console/users`)
+      await page.getByRole('heading', { name: 'Users', exact: true }).waitFor()
+      await page.keyboard.press('/')
+      await page.keyboard.type('refund')
+      await page.keyboard.press('Enter')
+      const found = page.getByRole('list', { name: 'Entries found' })
+      await expect.poll(() => found.getByRole('listitem').count()).toBe(2)
+      expect(await found.locator('mark').allInnerTexts()).toEqual(['Refund', 'refund'])
+      expect(await page.getByRole('searchbox', { name: 'Search all sessions' }).inputValue()).toBe('refund')
+      await found.getByRole('link', { name: 'Where is my refund?' }).click()
+      await page.getByRole('article', { name: 'Entry 1', exact: true }).waitFor()
+      expect([parameter('seq'), parameter('q')]).toEqual(['1', 'refund'])
+      await expect.poll(marks).toEqual(['refund'])
+    })
+
+    it('says when nothing matches', async () => {
+      const { page } = tab
+      await page.goto(`${service.node.url}/console/search?q=submarine`)
+      await page.getByRole('heading', { name: 'Nothing matches “submarine”' }).waitFor()
+    })
+
+    it('opens within a session what hides the words, and marks them', async () => {
+      const { page } = tab
+      await page.goto(`${service.node.url}/console/search?q="refund the"`)
+      await page.getByRole('list', { name: 'Entries found' }).getByRole('link').click()
+      await page.getByText('Refund the kettle.').waitFor()
+      await expect.poll(marks).toEqual(['Refund the'])
+      await page.keyboard.press('s')
+      await page.keyboard.type('end')
+      await expect.poll(marks).toEqual(['end'])
+      await page.keyboard.press('Escape')
+      await page.getByRole('searchbox', { name: 'Search this session' }).fill('')
+      await expect.poll(marks).toEqual([])
+      expect(tab.complaints).toEqual([])
+    })
+
+    it('does not offer to switch it on to a key that may only read', async () => {
+      const other = await service.newProject()
+      const admin = service.adminClient()
+      const { token } = expectOk(
+        await admin.request<{ token: string }>('POST', `/admin/v1/projects/${other.id}/tokens`, {
+          body: { name: 'reader', scopes: ['read'] },
+        }),
+        201,
+      )
+      const { page } = await browser.open(`${service.node.url}/console`)
+      await signIn(page, token)
+      await page.goto(`${service.node.url}/console/search?q=refund`)
+      await page.getByText('Your key is read-only.').waitFor()
+      expect(await page.getByRole('button', { name: 'Switch search on' }).count()).toBe(0)
+      const reader = await service.newClient({ token })
+      expect((await reader.request('POST', '/console/data/search')).status).toBe(403)
+    })
+  },
+)
