@@ -90,6 +90,29 @@ describe('what the console reads beside the API', () => {
     })
   })
 
+  it('counts the sessions of users by how they ended, and says when the latest of them grew', async () => {
+    const created = []
+    for (const outcome of ['failed', 'passed', 'failed'])
+      created.push(expectOk(await api.createSession({ user: 'grace', configs: { run: { outcome } } }), 201))
+    expectOk(await sessionLog(api, created[0]!.id).addEvent())
+    const { updated_at } = expectOk(await api.getSession(created[0]!.id))
+    const user_id = created[0]!.user_id!
+    const idle = expectOk(await api.createLearningSpace({ user: 'idle' }), 201).user_id!
+    const stranger = expectOk(await (await service.newClient()).createSession({ user: 'grace' }), 201)
+      .user_id!
+    const query = { ids: [user_id, idle, stranger].join(), by: '["run","outcome"]' }
+    const { items } = expectOk(
+      await api.request<{ items: Array<{ id: string }> }>('GET', '/console/data/users', { query }),
+    )
+    expect(items.sort((a, b) => (a.id === user_id ? -1 : Number(b.id === user_id)))).toEqual([
+      { id: user_id, sessions: 3, last_activity: updated_at, by: { '"failed"': 2, '"passed"': 1 } },
+      { id: idle, sessions: 0, last_activity: null, by: {} },
+    ])
+    expect(await api.request('GET', '/console/data/users', { query: { ids: 'x' } })).toMatchObject({
+      status: 400,
+    })
+  })
+
   it('reads only the beginning of a long session, and says so', async () => {
     const log = await newSessionLog(api)
     const event = { kind: 'event', type: 'tool_call', data: { name: 'f', arguments: { n: 1 } } }

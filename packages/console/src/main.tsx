@@ -18,6 +18,7 @@ import './styles/message.css'
 import './styles/code.css'
 import './styles/json.css'
 import './styles/pages.css'
+import './styles/activity.css'
 
 applyTheme(readTheme())
 

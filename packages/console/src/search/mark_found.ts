@@ -1,19 +1,26 @@
-import { type RefObject, useEffect } from 'react'
-import type { Finder } from './finder.ts'
+import { type RefObject, useEffect, useMemo } from 'react'
+import { Finder } from './finder.ts'
 
 const NAME = 'found'
 /** Marks at once; nobody sees more. */
 const MARKS_MAX = 2_000
 
+/** What a reader looks for, marked in the texts of the elements that the selector names; undefined: nothing. */
+export function useFinder(
+  text: string,
+  within: RefObject<HTMLElement | null>,
+  selector: string,
+): Finder | undefined {
+  const finder = useMemo(() => (text.trim() === '' ? undefined : new Finder(text)), [text])
+  useMarks(within, selector, finder)
+  return finder
+}
+
 /**
  * Marks what is looked for in the texts below an element, whatever draws them: the browser paints ranges, and no
  * element changes. Browsers that cannot do this still mark the entries' numbers.
  */
-export function useMarks(
-  within: RefObject<HTMLElement | null>,
-  selector: string,
-  finder: Finder | undefined,
-): void {
+function useMarks(within: RefObject<HTMLElement | null>, selector: string, finder: Finder | undefined): void {
   useEffect(() => {
     const root = within.current
     if (!root || !finder || !('highlights' in CSS)) return

@@ -6,8 +6,8 @@ import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { copy } from '../parts/clipboard.ts'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
-import { Finder, FinderContext } from '../search/finder.ts'
-import { useMarks } from '../search/mark_found.ts'
+import { FinderContext } from '../search/finder.ts'
+import { useFinder } from '../search/mark_found.ts'
 import { useKeys } from '../shell/shortcuts.ts'
 import { FORMATS, useConverted } from './converted_messages.ts'
 import { jsonOf } from './entry_actions.tsx'
@@ -43,7 +43,8 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const log = useLog(id, opened_at)
   const reading = useReading(log.read)
   const { calls } = reading
-  const finder = useMemo(() => (text.trim() === '' ? undefined : new Finder(text)), [text])
+  const page = useRef<HTMLDivElement>(null)
+  const finder = useFinder(text, page, '.said')
   const search = useLogSearch(id, opened_at, log, finder)
   const title = titleOf(session, reading)
   usePageTitle(title ?? id, 'Sessions')
@@ -51,8 +52,6 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const converted = useConverted(id, format, log.last_seq)
   const timeline = useRef<TimelineHandle>(null)
   const outline = useRef<OutlineHandle>(null)
-  const page = useRef<HTMLDivElement>(null)
-  useMarks(page, '.said', finder)
   const see = useCallback((seq: number) => outline.current?.follow(seq), [])
 
   const show = (change: { seq?: number | undefined; q?: string; format?: string | undefined }) => {

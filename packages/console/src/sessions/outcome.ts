@@ -54,3 +54,17 @@ export function outcomeOf(configs: Record<string, unknown>, path: string[] = [])
   }
   return undefined
 }
+
+/** What a value, as JSON text, says of the outcome. */
+export function verdictOf(path: string[], value: string): 'failed' | 'passed' | undefined {
+  const parsed = value === '' ? undefined : parsedValue(value)
+  return parsed === undefined ? undefined : outcomeOf({ [path.at(-1)!]: parsed as Json })?.verdict
+}
+
+function parsedValue(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

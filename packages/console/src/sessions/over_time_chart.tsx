@@ -2,7 +2,7 @@ import { useMemo } from 'react'
 import type uPlot from 'uplot'
 import { Chart, type Series } from '../parts/chart.tsx'
 import { countText } from '../parts/timestamp.tsx'
-import { outcomeOf } from './outcome.ts'
+import { verdictOf } from './outcome.ts'
 import { type OverTime, type SessionsView, useOverTime } from './sessions_query.ts'
 
 const COUNTED_MAX = 20_000
@@ -69,20 +69,6 @@ function countsOf(data: OverTime | undefined, path: string[] | undefined) {
   }
   const drawn = [0, 1, 2, 3].map((index) => rows.map((row) => row[index]!)) as unknown as uPlot.AlignedData
   return { columns: drawn, passed, failed }
-}
-
-/** What a value, as JSON text, says of the outcome. */
-function verdictOf(path: string[], value: string): 'failed' | 'passed' | undefined {
-  const parsed = value === '' ? undefined : parsedValue(value)
-  return parsed === undefined ? undefined : outcomeOf({ [path.at(-1)!]: parsed })?.verdict
-}
-
-function parsedValue(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function widthText(seconds: number): string {

@@ -11,12 +11,15 @@ import { usePageTitle } from '../parts/page_title.ts'
 import { Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { useIdentifier } from '../sessions/facts_query.ts'
+import { MetaEditor } from './meta_editor.tsx'
+import { SpaceSessions } from './space_sessions.tsx'
 
 /** One learning space: its user and its content. */
 export function SpacePage({ id }: { id: string }) {
   usePageTitle(id, 'Learning spaces')
   const { annals, project_id, may_write } = useProject()
   const [erases, setErases] = useState(false)
+  const [edits, setEdits] = useState(false)
   const queries = useQueryClient()
   const space = useQuery({
     queryKey: [project_id, 'space', id],
@@ -76,9 +79,21 @@ export function SpacePage({ id }: { id: string }) {
           <CopyButton what="the meta as JSON" text={() => JSON.stringify(meta, null, 2)}>
             Copy JSON
           </CopyButton>
+          {may_write && !edits && (
+            <button type="button" className="button is-small" onClick={() => setEdits(true)}>
+              Edit
+            </button>
+          )}
         </p>
-        {is_empty ? <p className="faint">Nothing yet.</p> : <JsonTree value={meta as Json} />}
+        {edits ? (
+          <MetaEditor space={space.data} onClose={() => setEdits(false)} />
+        ) : is_empty ? (
+          <p className="faint">Nothing yet.</p>
+        ) : (
+          <JsonTree value={meta as Json} />
+        )}
       </section>
+      <SpaceSessions id={id} />
       {may_write && (
         <section className="danger-zone">
           <h2>Delete</h2>

@@ -1,3 +1,4 @@
+import type { User } from '@annals/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { type FormEvent, useMemo, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
@@ -5,8 +6,10 @@ import { navigate } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
-import { Timestamp } from '../parts/timestamp.tsx'
+import { countText, Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
+import { pathOf } from '../sessions/sessions_page.tsx'
+import { SESSIONS_COUNTED_MAX, useOutcomePath, useUserFigures } from './user_figures_query.ts'
 
 const idOf = ({ id }: { id: string }) => id
 
@@ -28,6 +31,7 @@ export function UsersPage() {
     () => all.filter(({ identifier }) => identifier.toLowerCase().includes(text.trim().toLowerCase())),
     [all, text],
   )
+  const path = useOutcomePath()
   const open = (event: FormEvent) => {
     event.preventDefault()
     // A user beyond the loaded pages can still be opened by the complete identifier.
@@ -71,7 +75,7 @@ export function UsersPage() {
         <VirtualTable
           label="Users"
           className="users-table"
-          columns={['Identifier', 'First seen', 'Id']}
+          columns={['Identifier', 'Sessions', 'Failed', 'Last activity', 'First seen', 'Id']}
           rows={rows}
           keyOf={idOf}
           linkOf={({ identifier }) => `/users/${encodeURIComponent(identifier)}`}
@@ -79,14 +83,15 @@ export function UsersPage() {
           is_reading={users.isFetchingNextPage}
           failure={users.isError ? users.error : undefined}
           onMore={() => void users.fetchNextPage()}
-          renderRow={({ id, identifier, created_at }) => (
+          renderRow={({ id, identifier, created_at }, index) => (
             <>
               <div role="cell" className="cell-user">
                 <Link className="row-link" to={`/users/${encodeURIComponent(identifier)}`}>
                   {identifier}
                 </Link>
               </div>
-              <div role="cell" className="cell-time">
+              <Figures {...{ rows, index, path }} />
+              <div role="cell" className="cell-time is-first">
                 <Timestamp at={created_at} />
               </div>
               <div role="cell" className="cell-id mono faint">
@@ -97,5 +102,33 @@ export function UsersPage() {
         />
       )}
     </div>
+  )
+}
+
+function Figures({ rows, index, path }: { rows: User[]; index: number; path: string[] | undefined }) {
+  const figures = useUserFigures(rows, index, path)
+  const { identifier } = rows[index]!
+  const is_cut = figures !== undefined && figures.sessions >= SESSIONS_COUNTED_MAX
+  return (
+    <>
+      <div role="cell" className="cell-number mono">
+        {figures ? (
+          <Link to={pathOf({ user: identifier })}>
+            {is_cut && '≥ '}
+            {countText(figures.sessions)}
+            <span className="only-narrow"> sessions</span>
+          </Link>
+        ) : (
+          <span className="faint">…</span>
+        )}
+      </div>
+      <div role="cell" className={`cell-number mono is-failures ${figures?.failed ? 'is-bad' : ''}`}>
+        {figures && (figures.failed > 0 ? `${is_cut ? '≥ ' : ''}${countText(figures.failed)}` : '–')}
+        {figures && figures.failed > 0 && <span className="only-narrow"> failed</span>}
+      </div>
+      <div role="cell" className="cell-time">
+        {figures?.last_activity && <Timestamp at={figures.last_activity} />}
+      </div>
+    </>
   )
 }

@@ -1,6 +1,11 @@
 import type { Queryable } from '../postgres/database.js'
 import { findOwner } from '../users/users.js'
-import { type CountedSessions, countSessionsOverTime, NAME_USERS } from './console_queries.js'
+import {
+  COUNT_SESSIONS_OF_USERS,
+  type CountedSessions,
+  countSessionsOverTime,
+  NAME_USERS,
+} from './console_queries.js'
 
 const NO_SESSIONS = '{"seconds":60,"sessions":0,"columns":[]}'
 
@@ -11,6 +16,25 @@ export async function readIdentifiers(
   user_ids: string[],
 ): Promise<string[]> {
   return (await database.query(NAME_USERS, [project_id, user_ids])).map((row) => row.json!)
+}
+
+/** Users whose sessions one statement counts. */
+const USERS_AT_ONCE = 5
+
+/** How many sessions users have, how they ended, and when they last grew, as JSON texts. Unknown ids are left out. */
+export async function countSessionsOfUsers(
+  database: Queryable,
+  project_id: string,
+  user_ids: string[],
+  path: string[] | undefined,
+): Promise<string[]> {
+  const counted: string[] = []
+  for (let from = 0; from < user_ids.length; from += USERS_AT_ONCE) {
+    const asked = user_ids.slice(from, from + USERS_AT_ONCE)
+    const rows = await database.query(COUNT_SESSIONS_OF_USERS, [project_id, asked, path ?? null])
+    counted.push(...rows.map((row) => row.json!))
+  }
+  return counted
 }
 
 /** The newest sessions counted by creation time, as JSON text. */

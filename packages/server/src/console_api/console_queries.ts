@@ -13,6 +13,28 @@ export const NAME_USERS = prepared(
 FROM users u WHERE u.project_id = $1 AND u.id = ANY ($2::uuid[])`,
 )
 
+/** Newest sessions of a user that are counted. */
+const SESSIONS_OF_USER_MAX = 500
+
+/**
+ * Users' sessions, by a value of configs, and when the newest of them last grew. Parameters: $1 project, $2 user ids,
+ * $3 the path of the member of configs, or null. Rows: json.
+ */
+export const COUNT_SESSIONS_OF_USERS = prepared(
+  'count_sessions_of_users',
+  `SELECT json_build_object('id', u.id, 'sessions', coalesce(sum(c.sessions), 0),
+  'last_activity', ${timestampText('max(c.last_activity)')},
+  'by', coalesce(json_object_agg(c.value, c.sessions) FILTER (WHERE c.value IS NOT NULL), '{}'))::text AS json
+FROM users u LEFT JOIN LATERAL (
+  SELECT left((n.configs #> $3::text[])::text, 100) AS value, count(*) AS sessions, max(h.updated_at) AS last_activity
+  FROM (
+    SELECT s.id, s.configs FROM sessions s WHERE s.project_id = $1 AND s.user_id = u.id
+    ORDER BY s.created_at DESC, s.id DESC LIMIT ${SESSIONS_OF_USER_MAX}
+  ) n JOIN session_heads h ON h.project_id = $1 AND h.session_id = n.id GROUP BY 1
+) c ON true
+WHERE u.project_id = $1 AND u.id = ANY ($2::uuid[]) GROUP BY u.id`,
+)
+
 /** Widths of the chart's columns in seconds: units that people read on an axis. */
 const WIDTHS = [1, 5, 15, 60, 300, 900, 3_600, 10_800, 43_200, 86_400, 604_800, 2_592_000, 31_536_000]
 const COLUMNS_MAX = 72
