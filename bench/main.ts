@@ -10,6 +10,7 @@ import type { Part } from './part.ts'
 import { append } from './parts/append.ts'
 import { atomic } from './parts/atomic.ts'
 import { batch } from './parts/batch.ts'
+import { blobs } from './parts/blobs.ts'
 import { byHand } from './parts/by_hand.ts'
 import { foreignIds } from './parts/foreign_ids.ts'
 import { growth } from './parts/growth.ts'
@@ -30,6 +31,7 @@ const PARTS: Part[] = [
   append,
   batch,
   atomic,
+  blobs,
   byHand,
   lists,
   timeline,
