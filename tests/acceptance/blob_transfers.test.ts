@@ -100,6 +100,23 @@ describe('annals verify', () => {
       damaged.id,
     ])
     const checks = (await verify(damaged)).findings.map(({ check }) => check)
-    expect(checks.sort()).toEqual(['blob_bytes', 'blob_reference_without_entry'])
+    expect(checks.sort()).toEqual(['blob_bytes', 'blob_reference_without_entry', 'blob_unreferenced'])
+  })
+
+  it('finds an entry whose reference is gone, and a reference whose entry names another blob', async () => {
+    const damaged = await service.newProject()
+    const log = await newSessionLog(await service.newClient({ token: damaged.token }))
+    const [one, other] = [newBytes(10), newBytes(10)]
+    for (const bytes of [one, other])
+      expect((await putBlob(service.node.url, damaged.token, bytes)).status).toBe(201)
+    expectOk(await log.addEvent('note', { files: [[{ more: reference(one) }]] }))
+    expectOk(await log.addEvent('note', { annals_blob_of: 'nothing' }))
+    expect((await verify(damaged)).findings).toEqual([])
+    await execute(service.databaseUrl, 'UPDATE blob_references SET sha256 = $2 WHERE project_id = $1', [
+      damaged.id,
+      sha256Of(other),
+    ])
+    const found = (await verify(damaged)).findings.map(({ check, place }) => `${check}: ${place}`)
+    expect(found.sort()).toEqual(['blob_reference_without_entry: seq 1', 'blob_unreferenced: seq 1'])
   })
 })

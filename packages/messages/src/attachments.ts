@@ -47,10 +47,11 @@ export function blobReferences(
 ): Array<{ reference: BlobReference; pointer: string }> {
   if (Array.isArray(value)) return value.flatMap((item, index) => blobReferences(item, `${at}/${index}`))
   if (!isObject(value)) return []
-  if (Object.hasOwn(value, 'annals_blob')) return [{ reference: referenceAt(value, at), pointer: at }]
-  return Object.entries(value).flatMap(([key, member]) =>
+  const inside = Object.entries(value).flatMap(([key, member]) =>
     blobReferences(member, `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`),
   )
+  const isReference = Object.hasOwn(value, 'annals_blob')
+  return isReference ? [{ reference: referenceAt(value, at), pointer: at }, ...inside] : inside
 }
 
 function referenceAt(value: JsonObject, at: string): BlobReference {

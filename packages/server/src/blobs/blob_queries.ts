@@ -4,6 +4,9 @@ import { storedFunction } from '../postgres/stored_function.js'
 /** How long a blob that nothing refers to is kept, and an upload that does not end. */
 const KEPT = "interval '24 hours'"
 
+/** A path of jsonb: the blobs that an entry names. */
+export const BLOBS_OF_ENTRY = '$.**.annals_blob ? (@ like_regex "^[0-9a-f]{64}$")'
+
 /** References, and with each a blob, that one transaction deletes at most. */
 export const RELEASED_AT_ONCE_MAX = 16
 /** Bytes of blobs that one transaction deletes at most, a larger blob aside. */
@@ -81,10 +84,12 @@ export const FIND_BLOBS = prepared(
   'SELECT b.sha256, b.id, b.bytes FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
 )
 
-/** Row: data in hex. Parameters: $1 project, $2 id of the blob, $3 n. */
-export const READ_BLOB_CHUNK = prepared(
-  'read_blob_chunk',
-  "SELECT encode(c.data, 'hex') AS data FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = $2 AND c.n = $3",
+/** Rows: data in hex. Parameters: $1 project, $2 id of the blob, $3 first n, $4 last n. */
+export const READ_BLOB_CHUNKS = prepared(
+  'read_blob_chunks',
+  `
+SELECT encode(c.data, 'hex') AS data FROM blob_chunks c
+WHERE c.project_id = $1 AND c.blob_id = $2 AND c.n BETWEEN $3 AND $4 ORDER BY c.n`,
 )
 
 /** Adds references of one owner, in whose transaction it runs. Parameters: $1 project, $2 owner, $3 seq, $4 hashes. */

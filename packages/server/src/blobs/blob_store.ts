@@ -8,16 +8,18 @@ import {
   DISCARD_UPLOAD,
   FIND_BLOBS,
   FINISH_BLOB,
-  READ_BLOB_CHUNK,
+  READ_BLOB_CHUNKS,
   REFER_TO_BLOBS,
   TOUCH_BLOB,
 } from './blob_queries.js'
 
 /** Bytes of a chunk; the last one of a blob may have fewer. */
 export const CHUNK_BYTES = 256 * 1024
+/** Chunks that one statement reads. */
+const READ_AT_ONCE = 3
 /** Memory that storing and reading a blob takes, whatever its size: a chunk as received, as sent, and as text. */
 export const STORE_BYTES = 4 * CHUNK_BYTES
-export const READ_BYTES = 6 * CHUNK_BYTES
+export const READ_BYTES = 5 * READ_AT_ONCE * CHUNK_BYTES
 
 const NOTHING = Buffer.alloc(0)
 
@@ -114,14 +116,15 @@ export async function* readBlob(
   from = 0,
   to = blob.bytes,
 ): AsyncGenerator<Buffer> {
-  for (let at = from; at < to; ) {
-    const n = Math.floor(at / CHUNK_BYTES)
-    const [row] = await database.query(READ_BLOB_CHUNK, [project_id, blob.id, n])
-    if (!row) throw new Error('a blob was deleted while it was read')
-    const start = n * CHUNK_BYTES
-    const data = Buffer.from(row.data!, 'hex').subarray(at - start, to - start)
-    yield data
-    at += data.length
+  const last = Math.ceil(to / CHUNK_BYTES) - 1
+  for (let n = Math.floor(from / CHUNK_BYTES); n <= last; n += READ_AT_ONCE) {
+    const wanted = Math.min(READ_AT_ONCE, last - n + 1)
+    const rows = await database.query(READ_BLOB_CHUNKS, [project_id, blob.id, n, n + wanted - 1])
+    if (rows.length < wanted) throw new Error('a blob was deleted while it was read')
+    for (const [index, { data }] of rows.entries()) {
+      const start = (n + index) * CHUNK_BYTES
+      yield Buffer.from(data!, 'hex').subarray(Math.max(0, from - start), to - start)
+    }
   }
 }
 

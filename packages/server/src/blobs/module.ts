@@ -1,7 +1,14 @@
 import type { Module } from '../http/module.js'
 import { missing } from '../lifecycle/verify/check.js'
 import { LOST, ORPHAN } from '../lifecycle/verify/meaning.js'
-import { ADD_BLOB_CHUNK, COLLECT_BLOBS, FINISH_BLOB, RELEASE_BLOBS, TOUCH_BLOB } from './blob_queries.js'
+import {
+  ADD_BLOB_CHUNK,
+  BLOBS_OF_ENTRY,
+  COLLECT_BLOBS,
+  FINISH_BLOB,
+  RELEASE_BLOBS,
+  TOUCH_BLOB,
+} from './blob_queries.js'
 import { eraseSomeBlobs, releaseSome } from './erase_blobs.js'
 import { exportBlobs } from './transfer/export_blobs.js'
 import { BLOB_LINES, restoreBlobs, restoreReferences } from './transfer/restore_blobs.js'
@@ -74,9 +81,10 @@ export const BLOB_REFERENCES_MODULE: Module = {
           session: 't.owner_id',
           place: "'seq ' || t.seq",
           where: `t.seq > 0 AND NOT EXISTS (
-            SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.owner_id AND e.seq = t.seq)`,
-          detail: `'the session has no entry ' || t.seq`,
-          means: 'a blob is kept for an entry that does not exist',
+            SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.owner_id AND e.seq = t.seq
+              AND jsonb_path_query_array(e.data, '${BLOBS_OF_ENTRY}') ? t.sha256)`,
+          detail: `'the session has no entry ' || t.seq || ' that names ' || t.sha256`,
+          means: 'a blob is kept for an entry that does not exist, or does not name it',
           todo: ORPHAN,
         },
       },

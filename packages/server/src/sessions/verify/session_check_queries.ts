@@ -49,6 +49,16 @@ export const SESSION_CHECKS = {
     detail: `'kind ' || l.kind || ', bytes ' || l.bytes || ', tokens ' || l.tokens
       || CASE WHEN l.is_formed THEN '' ELSE ', and a column is set or missing against its kind' END`,
   },
+  blob_unreferenced: {
+    means: 'an entry names a blob that is not kept for it',
+    todo: LOST,
+    ...LOG,
+    where: `EXISTS (
+      SELECT FROM jsonb_array_elements_text(l.blobs) AS x (sha256) WHERE NOT EXISTS (
+        SELECT FROM blob_references r
+        WHERE r.project_id = $1 AND r.owner_id = l.session_id AND r.seq = l.seq AND r.sha256 = x.sha256))`,
+    detail: "'it names ' || l.blobs::text",
+  },
   retraction_mark: {
     from: 'mark m',
     session: 'm.session_id',

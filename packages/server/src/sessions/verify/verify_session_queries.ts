@@ -1,3 +1,4 @@
+import { BLOBS_OF_ENTRY } from '../../blobs/blob_queries.js'
 import { findingsSql, notErased } from '../../lifecycle/verify/check.js'
 import { indexTermsText } from '../../lists/term_queries.js'
 import { RETRACTION_TYPE } from '../../log/append/append_request.js'
@@ -40,6 +41,8 @@ WITH session AS MATERIALIZED (
       WHEN e.kind = 'event' THEN e.type IS NOT NULL AND num_nulls(e.role, e.format, e.meta, e.patched_meta) = 4
       WHEN e.kind = 'message' THEN e.type IS NULL AND num_nulls(e.role, e.format, e.meta) = 0
       ELSE false END AS is_formed,
+    CASE WHEN EXISTS (SELECT FROM blobs b WHERE b.project_id = $1)
+      THEN jsonb_path_query_array(e.data, '${BLOBS_OF_ENTRY}') END AS blobs,
     lag(e.seq) OVER log AS seq_before, lag(e.created_at) OVER log AS created_at_before,
     lag(e.id) OVER same_kind AS id_before, lead(e.id) OVER same_kind IS NULL AS is_last
   FROM entries e
