@@ -1,10 +1,13 @@
 """Messages: how they are stored, read page by page, described and counted. `conversations.py` has the formats."""
 
+import base64
 import uuid
 from types import SimpleNamespace
 
 from acontext import AcontextClient, TextEvent
+from acontext.messages import MessagePart, build_acontext_message
 from acontext.types.session import Message
+from acontext.uploads import FileUpload
 
 from checks import check, pages, refused, same
 
@@ -55,21 +58,6 @@ def _(client: AcontextClient) -> None:
         )
         assert field in str(refusal), f"{message_format}: {refusal}"
     same(client.sessions.get_messages(session).items, [])
-
-
-@check("sessions.store_message: a file upload is 415 unsupported_media_type, and nothing is stored")
-def _(client: AcontextClient) -> None:
-    session = client.sessions.create().id
-    blob = {"role": "user", "parts": [{"type": "file", "file_field": "doc"}]}
-    file = ("a.txt", b"text", "text/plain")
-    refused(
-        415,
-        "unsupported_media_type",
-        lambda: client.sessions.store_message(
-            session, blob=blob, format="acontext", file_field="doc", file=file
-        ),
-    )
-    same(client.sessions.get_messages(session).ids, [])
 
 
 @check("sessions.get_messages: the whole session without a limit, in both orders; ids and metas run in step")
@@ -185,6 +173,22 @@ def _(client: AcontextClient) -> None:
     ):
         refusal = refused(400, "invalid_request", lambda: client.sessions.get_messages(session, **query))
         assert next(iter(query)) in str(refusal), refusal
+
+
+@check("sessions.store_message: a file is stored with its message, and read back with its bytes")
+def _(client: AcontextClient) -> None:
+    session = client.sessions.create().id
+    content = bytes(range(256)) * 2_000
+    blob = build_acontext_message(
+        role="user", parts=["See the report.", MessagePart(type="file", file_field="doc", meta={"page": 3})]
+    )
+    file = FileUpload(filename="report.pdf", content=content, content_type="application/pdf")
+    stored = client.sessions.store_message(session, blob=blob, format="acontext", file_field="doc", file=file)
+    same([part.type for part in stored.parts], ["text", "file"])
+    same(stored.parts[1].filename, "report.pdf")
+    item = client.sessions.get_messages(session, format="acontext").items[0]
+    meta = {"page": 3, "media_type": "application/pdf", "data": base64.b64encode(content).decode()}
+    assert item["parts"][1]["meta"] == meta
 
 
 @check("sessions.patch_message_meta: merges, None deletes a key, and get_messages shows it")

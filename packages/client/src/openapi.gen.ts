@@ -218,7 +218,7 @@ export interface paths {
         put?: never;
         /**
          * Add a message to a session
-         * @description `blob` is one complete message in the provider's own format; read in that format, it comes back unchanged.
+         * @description `blob` is one complete message in the provider's own format; read in that format, it comes back unchanged. As `multipart/form-data`, the field `payload` is this body, in `acontext` format, and its parts name files of the form in `file_field`.
          */
         post: operations["addMessage"];
         delete?: never;

@@ -17,7 +17,7 @@ import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_h
 import { checkMeta, takeMessage } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseParameter } from '../http/request/json_parameters.js'
-import { releaseBody } from '../http/request/read_body.js'
+import { readForms, releaseBody } from '../http/request/read_body.js'
 import { takeBody } from '../http/request/taken_body.js'
 import { bodyValidator } from '../http/request/validate.js'
 import type { AppParts } from '../http/service_context.js'
@@ -46,7 +46,10 @@ const checkStrategies = bodyValidator(EditStrategies)
 
 /** Messages of a session: add, list in any format, give what a model needs next, patch meta, count tokens. */
 export function messageRoutes(app: AppServer, parts: AppParts): void {
-  addRoute(app, parts)
+  app.register(async (scope: AppServer) => {
+    readForms(scope, parts)
+    addRoute(scope, parts)
+  })
   listRoute(app, parts)
   contextRoutes(app, parts)
   metaAndTokenRoutes(app)
@@ -62,7 +65,7 @@ function addRoute(app: AppServer, { appender, usage, thread }: AppParts): void {
         operationId: 'addMessage',
         summary: 'Add a message to a session',
         description:
-          "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged.",
+          "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged. As `multipart/form-data`, the field `payload` is this body, in `acontext` format, and its parts name files of the form in `file_field`.",
         params: SessionParams,
         headers: AppendHeaders,
         body: AddMessageBody,

@@ -7,7 +7,7 @@ import type { WorkThread } from '../work_thread/work_thread.js'
 import { BODIES, type BodyOperation } from './bodies.js'
 import { readBodyJson } from './body_json.js'
 import { receiveBody } from './receive_body.js'
-import { type AttachmentLimits, revived, TakenBody } from './taken_body.js'
+import { type AttachmentLimits, type BodyOutcome, revived, TakenBody } from './taken_body.js'
 
 /** Longer bodies are processed on the work thread: the worst of this length takes a few ms on the event loop. */
 const INLINE_BYTES_MAX = 32 * 1024
@@ -23,6 +23,9 @@ const WITH_MESSAGES = new Set<string | undefined>([
 const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
 const BASE64_FACTOR = 4 / 3
 
+type BodyParts = Pick<AppParts, 'config' | 'thread'>
+type Done = (error: Error | null, value?: unknown) => void
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** The body as it was sent, checked to be storable JSON; `{}` if there was none. */
@@ -35,14 +38,14 @@ declare module 'fastify' {
 }
 
 /** Reads JSON bodies: the value for checking, the text for storing. Everything else is 415. */
-export function readBodies(app: AppServer, { config, thread }: Pick<AppParts, 'config' | 'thread'>): void {
-  const { body_bytes_max: rest_bytes_max, blob_bytes_max } = config
-  const attached_max = Math.ceil(BASE64_FACTOR * Math.min(ATTACHMENT_BYTES_MAX, blob_bytes_max))
+export function readBodies(app: AppServer, { config, thread }: BodyParts): void {
+  const limits = limitsOf(config)
+  const attached_max = Math.ceil(BASE64_FACTOR * Math.min(ATTACHMENT_BYTES_MAX, limits.blob_bytes_max))
   app.decorateRequest('bodyText', '{}')
   app.decorateRequest('bodyBytes', 2)
   app.decorateRequest('attachments', null)
   app.addHook('onRoute', (route) => {
-    if (WITH_MESSAGES.has(route.schema?.operationId)) route.bodyLimit = rest_bytes_max + attached_max
+    if (WITH_MESSAGES.has(route.schema?.operationId)) route.bodyLimit = limits.rest_bytes_max + attached_max
   })
   app.removeAllContentTypeParsers()
   // No operation of these methods has a body; one that is sent has no meaning (RFC 9110, 9.3.5) and is not read.
@@ -54,15 +57,6 @@ export function readBodies(app: AppServer, { config, thread }: Pick<AppParts, 'c
     done()
   })
   app.addContentTypeParser('application/json', (request, payload, done) => {
-    const encoding = request.headers['content-encoding']
-    if (encoding !== undefined && encoding !== 'identity') {
-      return done(
-        new AnnalsError(
-          'unsupported_media_type',
-          `Content-Encoding ${encoding} is not supported. Send the body uncompressed.`,
-        ),
-      )
-    }
     const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
     // The name has a dash (RFC 3629), but is often spelt without it.
     if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
@@ -75,9 +69,31 @@ export function readBodies(app: AppServer, { config, thread }: Pick<AppParts, 'c
     }
     receiveBody(request, payload, (error, body) => {
       if (error) done(error)
-      else takeIn(request, body!, thread, { rest_bytes_max, blob_bytes_max }, done)
+      else takeIn(request, body!, thread, limits, done)
     })
   })
+}
+
+/** Reads, besides JSON, messages that are sent as forms, with their files. */
+export function readForms(scope: AppServer, { config, thread }: BodyParts): void {
+  const limits = limitsOf(config)
+  scope.addContentTypeParser('multipart/form-data', (request, payload, done) => {
+    receiveBody(request, payload, (error, body) => {
+      if (error) return done(error)
+      const order = thread.run(
+        request.project_id,
+        'takeForm',
+        request.headers['content-type']!,
+        body!,
+        limits,
+      )
+      takeOutcome(request, order, done)
+    })
+  })
+}
+
+function limitsOf({ body_bytes_max, blob_bytes_max }: BodyParts['config']): AttachmentLimits {
+  return { rest_bytes_max: body_bytes_max, blob_bytes_max }
 }
 
 /** Parses and checks a received body; a large one on the work thread. */
@@ -86,28 +102,35 @@ function takeIn(
   body: Buffer,
   thread: WorkThread,
   limits: AttachmentLimits,
-  done: (error: Error | null, value?: unknown) => void,
+  done: Done,
 ) {
   if (body.length === 0) return done(null, undefined)
   const operation = operationOf(request)
   const hasMessages = WITH_MESSAGES.has(operation)
   if (operation !== undefined && body.length > (hasMessages ? INLINE_MESSAGE_BYTES_MAX : INLINE_BYTES_MAX)) {
     const takeOut = hasMessages ? limits : undefined
-    thread.run(request.project_id ?? '', 'takeBody', operation, body, takeOut).then((outcome) => {
-      if (outcome.stage === 'reading') return done(revived(outcome.error))
-      if (outcome.stage === 'taken') {
-        request.bodyText = outcome.text
-        request.attachments = outcome.attachments
-      }
-      done(null, new TakenBody(outcome))
-    }, done)
-    return
+    return takeOutcome(
+      request,
+      thread.run(request.project_id ?? '', 'takeBody', operation, body, takeOut),
+      done,
+    )
   }
   const json = readBodyJson(body)
   if (json instanceof AnnalsError) return done(json)
   request.bodyText = json.text
   request.bodyBytes = json.bytes
   done(null, json.value)
+}
+
+function takeOutcome(request: FastifyRequest, order: Promise<BodyOutcome>, done: Done): void {
+  order.then((outcome) => {
+    if (outcome.stage === 'reading') return done(revived(outcome.error))
+    if (outcome.stage === 'taken') {
+      request.bodyText = outcome.text
+      request.attachments = outcome.attachments
+    }
+    done(null, new TakenBody(outcome))
+  }, done)
 }
 
 function operationOf(request: FastifyRequest): BodyOperation | undefined {

@@ -71,6 +71,14 @@ export function receiveBody(
   const finish = () => end(null)
   const fail = () => end(new AnnalsError('invalid_request', 'The body ended before it was complete.'))
 
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity')
+    return done(
+      new AnnalsError(
+        'unsupported_media_type',
+        `Content-Encoding ${encoding} is not supported. Send the body uncompressed.`,
+      ),
+    )
   if (length !== undefined && length > bytes_max) return done(bodyTooLarge(bytes_max))
   payload.on('data', take).on('end', finish).on('error', fail)
 }

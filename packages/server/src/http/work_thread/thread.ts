@@ -7,10 +7,10 @@ import type { WorkOrder, WorkReport } from './work_thread.js'
 /** The thread itself: executes one job after the other and reports each result. */
 const work = new ThreadWork()
 
-parentPort!.on('message', ({ number, name, values }: WorkOrder) => {
+parentPort!.on('message', async ({ number, name, values }: WorkOrder) => {
   let report: WorkReport
   try {
-    const result = (work[name] as (...values: unknown[]) => unknown)(...values)
+    const result = await (work[name] as (...values: unknown[]) => unknown)(...values)
     report = { number, result: withPlainError(result) }
   } catch (error) {
     report = { number, fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }

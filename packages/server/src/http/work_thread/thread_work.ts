@@ -8,6 +8,7 @@ import {
   type SearchTerm,
   searchVector,
 } from '@annals/messages/search'
+import { blobTooLarge } from '../../blobs/blob_store.js'
 import { takeOutBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import { storedPartsJson } from '../../log/append/message_entry.js'
@@ -15,6 +16,7 @@ import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
 import { bodyTooLarge, readBodyJson } from '../request/body_json.js'
 import type { AttachmentLimits, BodyOutcome } from '../request/taken_body.js'
 import { bodyValidator, type Validate } from '../request/validate.js'
+import { readForm } from './read_form.js'
 
 /**
  * Request work that grows with what a caller sent or stored; large work runs on the thread beside the event loop.
@@ -50,6 +52,19 @@ export class ThreadWork {
       if (error instanceof AnnalsError) return { stage: 'taking', error }
       throw error
     }
+  }
+
+  /** The same for a message that was sent as a form. */
+  async takeForm(content_type: string, bytes: Uint8Array, limits: AttachmentLimits): Promise<BodyOutcome> {
+    const form = await readForm(content_type, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    if (form instanceof AnnalsError) return { stage: 'reading', error: form }
+    const files = form.taken.map(({ sha256, bytes }) => ({ sha256, bytes }))
+    if (files.some(({ bytes }) => bytes.length > limits.blob_bytes_max))
+      return { stage: 'reading', error: blobTooLarge(limits.blob_bytes_max) }
+    const outcome = this.takeBody('addMessage', form.body, limits)
+    return outcome.stage === 'taken'
+      ? { ...outcome, attachments: [...files, ...outcome.attachments] }
+      : outcome
   }
 
   /** The items that each message becomes. A conversation continues from call to call under one number. */
@@ -89,4 +104,4 @@ export class ThreadWork {
 
 export type WorkName = keyof ThreadWork
 export type WorkArguments<Name extends WorkName> = Parameters<ThreadWork[Name]>
-export type WorkResult<Name extends WorkName> = ReturnType<ThreadWork[Name]>
+export type WorkResult<Name extends WorkName> = Awaited<ReturnType<ThreadWork[Name]>>
