@@ -25,8 +25,15 @@ const TWO_RUNNERS = `10 events of user
 shared state: {"app:asked_by_north":5,"app:asked_by_south":5}
 `
 
+const AI_SDK_RESUME = `reloaded: One two three four five six seven eight
+stored: user, assistant
+the server that answered ended by SIGKILL
+reloaded: One two three four five [The answer was interrupted.]
+`
+
 it.each([
   ['adk_two_runners.ts', TWO_RUNNERS],
+  ['ai_sdk_resume.ts', AI_SDK_RESUME],
   ['claude_import.ts', CLAUDE_IMPORT],
   ['langgraph_resume.ts', LANGGRAPH_RESUME],
   ['mcp_failure.ts', 'book_seat {"seat":"14C"} returned: Error: seat 14C is taken\n'],

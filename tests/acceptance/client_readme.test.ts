@@ -7,6 +7,7 @@ const service = useSharedService()
 it.each([
   { path: 'packages/client/README.md', lines_min: 11 },
   { path: 'packages/adapters/adk/README.md', lines_min: 2 },
+  { path: 'packages/adapters/ai-sdk/README.md', lines_min: 3 },
   { path: 'packages/adapters/claude-agent-sdk/README.md', lines_min: 3 },
   { path: 'packages/adapters/langgraph/README.md', lines_min: 3 },
   { path: 'packages/adapters/mcp/README.md', lines_min: 2 },

@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { createSession as createOnce, cutIntoBatches, escapeJson, unescapeJson } from '@annals/adapter-kit'
+import {
+  createSession as createOnce,
+  cutIntoBatches,
+  escapeJson,
+  ifFound,
+  isError,
+  unescapeJson,
+} from '@annals/adapter-kit'
 import { type Annals, AnnalsError, type SessionAppend } from '@annals/client'
 import {
   type AppendEventRequest,
@@ -55,7 +62,7 @@ export class AnnalsSessionService extends BaseSessionService {
         configs: { ...scopes.session.configs, nonce: randomUUID() },
       })
     } catch (error) {
-      if (!is(error, 'session_exists')) throw error
+      if (!isError(error, 'session_exists')) throw error
       throw new Error(`Session with id ${id} already exists.`)
     }
     const appends = stateAppends(scopes, state)
@@ -113,11 +120,7 @@ export class AnnalsSessionService extends BaseSessionService {
   }
 
   async deleteSession(name: DeleteSessionRequest): Promise<void> {
-    try {
-      await this.#annals.sessions.delete(scopesOf(name).session.use_uuid)
-    } catch (error) {
-      if (!is(error, 'session_not_found')) throw error
-    }
+    await ifFound(this.#annals.sessions.delete(scopesOf(name).session.use_uuid), undefined)
   }
 
   /**
@@ -162,7 +165,7 @@ export class AnnalsSessionService extends BaseSessionService {
         this.#seqs.set(session, Math.max(if_match, ...items.map(({ seq }) => seq)))
         return
       } catch (error) {
-        if (!is(error, 'seq_conflict')) throw error
+        if (!isError(error, 'seq_conflict')) throw error
         if (!(await this.#read(session))) throw new Error(`Session ${session.id} not found for appendEvent`)
       }
     }
@@ -187,13 +190,13 @@ export class AnnalsSessionService extends BaseSessionService {
     try {
       return await this.#annals.sessions.appendToSessions(appends)
     } catch (error) {
-      if (!is(error, 'session_not_found')) throw error
+      if (!isError(error, 'session_not_found')) throw error
     }
     for (const scope of [scopes.app, scopes.user]) await createOnce(this.#annals, scope)
     try {
       return await this.#annals.sessions.appendToSessions(appends)
     } catch (error) {
-      if (!is(error, 'session_not_found')) throw error
+      if (!isError(error, 'session_not_found')) throw error
       throw new Error('The session was deleted: it was not found for appendEvent.')
     }
   }
@@ -231,8 +234,4 @@ function stateAppends(
 
 function nameOf({ appName, userId, id }: Session): SessionName {
   return { appName, userId, sessionId: id }
-}
-
-function is(error: unknown, name: string): boolean {
-  return error instanceof AnnalsError && error.error === name
 }

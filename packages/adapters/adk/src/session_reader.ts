@@ -1,5 +1,5 @@
-import { readEventData } from '@annals/adapter-kit'
-import { type Annals, AnnalsError, type Session as StoredSession } from '@annals/client'
+import { isError, readEventData } from '@annals/adapter-kit'
+import type { Annals, Session as StoredSession } from '@annals/client'
 import type { Event, GetSessionConfig } from '@google/adk'
 import { mergeState, type SessionName, scopesOf } from './scopes.js'
 import { givenEvent, STATE_PREFIX } from './stored_events.js'
@@ -35,7 +35,7 @@ export async function readSession(
     const state = mergeState({ session, app, user })
     return { seq: items[0]?.seq ?? 0, events, state, lastUpdateTime: updatedAt(stored) }
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isError(error, 'session_not_found')) throw error
     return undefined
   }
 }
@@ -75,11 +75,7 @@ async function readState(annals: Annals, session_id: string): Promise<[string, u
       state.push([name as string, value])
     }
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isError(error, 'session_not_found')) throw error
   }
   return state
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof AnnalsError && error.error === 'session_not_found'
 }

@@ -4,11 +4,13 @@ import {
   createSession,
   escapeJson,
   idempotencyKey,
+  ifFound,
+  isError,
   type KeyedNewSession,
   stableId,
   unescapeJson,
 } from '@annals/adapter-kit'
-import { type Annals, AnnalsError, type Session } from '@annals/client'
+import type { Annals, Session } from '@annals/client'
 import type {
   SessionKey,
   SessionStore,
@@ -70,12 +72,13 @@ export class AnnalsSessionStore implements SessionStore {
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
     const { use_uuid } = this.#sessionOf(key)
     const entries: SessionStoreEntry[] = []
-    await ignoreMissing(async () => {
+    const read = async () => {
       for await (const item of this.#annals.sessions.timeline(use_uuid, { limit: 1_000 })) {
         const entry = await transcriptEntry(this.#annals, use_uuid, item)
         if (entry !== undefined) entries.push(entry)
       }
-    })
+    }
+    await ifFound(read(), undefined)
     return entries.length > 0 ? entries : null
   }
 
@@ -100,17 +103,18 @@ export class AnnalsSessionStore implements SessionStore {
   async delete(key: SessionKey): Promise<void> {
     const { use_uuid } = this.#sessionOf(key)
     this.#transcripts.delete(use_uuid)
-    await ignoreMissing(() => this.#annals.sessions.delete(use_uuid))
+    await ifFound(this.#annals.sessions.delete(use_uuid), undefined)
   }
 
   async listSubkeys({ projectKey, sessionId }: { projectKey: string; sessionId: string }): Promise<string[]> {
     const { use_uuid: parent } = this.#sessionOf({ projectKey, sessionId })
     const subpaths: string[] = []
-    await ignoreMissing(async () => {
+    const read = async () => {
       const query = { parent, filter_by_configs: { [CONFIG]: {} }, limit: PAGE_LIMIT }
       for await (const session of this.#annals.sessions.list(query))
         subpaths.push(transcriptOf(session).subpath ?? '')
-    })
+    }
+    await ifFound(read(), undefined)
     return subpaths
   }
 
@@ -123,7 +127,7 @@ export class AnnalsSessionStore implements SessionStore {
     try {
       await this.#store(key, entries, nonce, true).catch((error: unknown) => {
         // A service of another version may judge messages differently. It takes any event.
-        if (!(error instanceof AnnalsError) || error.error !== 'invalid_request') throw error
+        if (!isError(error, 'invalid_request')) throw error
         return this.#store(key, entries, nonce, false)
       })
       this.#inDoubt.delete(digest)
@@ -160,7 +164,7 @@ export class AnnalsSessionStore implements SessionStore {
         { idempotency_key: idempotencyKey(session.use_uuid, nonce), keeps_stored: true, body_bytes_max },
       )
     await append().catch(async (error: unknown) => {
-      if (!isMissing(error)) throw error
+      if (!isError(error, 'session_not_found')) throw error
       await createSession(this.#annals, parent)
       await append()
     })
@@ -201,16 +205,6 @@ function transcriptOf({ configs }: Session): TranscriptConfigs {
 /** Milliseconds since 1970, by the service's clock. */
 function mtimeOf({ updated_at }: Session): number {
   return Math.floor(Date.parse(updated_at))
-}
-
-async function ignoreMissing(work: () => Promise<void>): Promise<void> {
-  await work().catch((error: unknown) => {
-    if (!isMissing(error)) throw error
-  })
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof AnnalsError && error.error === 'session_not_found'
 }
 
 /** Sets an entry as the newest one, and drops the oldest beyond `max`. */

@@ -3,11 +3,12 @@ import {
   createdOnFirstUse,
   cutIntoBatches,
   escapeJson,
+  isError,
   type KeyedNewSession,
   readByIds,
   unescapeJson,
 } from '@annals/adapter-kit'
-import { type Annals, AnnalsError, type NewEntry } from '@annals/client'
+import type { Annals, NewEntry } from '@annals/client'
 import {
   foldSessionSummary,
   type SessionKey,
@@ -122,6 +123,5 @@ export class MainTranscript {
  * one of its ids, or has deleted the session.
  */
 function isPassing(error: unknown): boolean {
-  const names = ['seq_conflict', 'idempotency_key_reused', 'session_not_found']
-  return error instanceof AnnalsError && names.includes(error.error)
+  return isError(error, 'seq_conflict', 'idempotency_key_reused', 'session_not_found')
 }

@@ -1,11 +1,5 @@
-import {
-  type Annals,
-  AnnalsError,
-  type AppendOptions,
-  type NewEntry,
-  type NewSession,
-  type TimelineItem,
-} from '@annals/client'
+import type { Annals, AppendOptions, NewEntry, NewSession, TimelineItem } from '@annals/client'
+import { AnnalsError } from '@annals/client'
 import { cutIntoBatches, UnstorableEntries, withoutRepeatedIds } from './batches.js'
 import { escapeJson } from './escape.js'
 import { stableId } from './stable_names.js'
@@ -35,22 +29,18 @@ export async function createdOnFirstUse<Answer>(
   session: KeyedNewSession,
   write: () => Promise<Answer>,
 ): Promise<Answer> {
-  try {
-    return await write()
-  } catch (error) {
-    if (!is(error, 'session_not_found')) throw error
-  }
-  await createSession(annals, session)
-  return write()
+  return write().catch(async (error: unknown) => {
+    if (!isError(error, 'session_not_found')) throw error
+    await createSession(annals, session)
+    return write()
+  })
 }
 
 /** Creates the session, or leaves the one that is there as it is, also if its configs have changed. */
 export async function createSession(annals: Annals, session: KeyedNewSession): Promise<void> {
-  try {
-    await annals.sessions.create(session)
-  } catch (error) {
-    if (!is(error, 'session_exists')) throw error
-  }
+  await annals.sessions.create(session).catch((error: unknown) => {
+    if (!isError(error, 'session_exists')) throw error
+  })
 }
 
 /**
@@ -80,26 +70,19 @@ export async function appendToKeyed(
     try {
       return (await createdOnFirstUse(annals, session, write)).items
     } catch (error) {
-      if (!keeps_stored || !is(error, 'idempotency_key_reused')) throw error
-      const stored = new Set(
-        (
-          await readByIds(
-            annals,
-            session.use_uuid,
-            batch.map(({ id }) => id!),
-          )
-        ).map(({ id }) => id),
-      )
+      if (!keeps_stored || !isError(error, 'idempotency_key_reused')) throw error
+      const ids = batch.map(({ id }) => id!)
+      const stored = new Set((await readByIds(annals, session.use_uuid, ids)).map(({ id }) => id))
       const rest = batch.filter(({ id }) => !stored.has(id!.toLowerCase()))
       if (rest.length === batch.length) throw error
       return rest.length === 0 ? [] : append(rest, stableId(idempotency_key, JSON.stringify(rest)))
     }
   }
   const stored: TimelineItem[] = []
-  for (const [n, batch] of batches.entries())
-    stored.push(
-      ...(await append(batch, n === 0 ? options.idempotency_key : `${options.idempotency_key}:${n}`)),
-    )
+  for (const [n, batch] of batches.entries()) {
+    const part = n === 0 ? '' : `:${n}`
+    stored.push(...(await append(batch, options.idempotency_key + part)))
+  }
   return stored
 }
 
@@ -113,6 +96,15 @@ export async function readByIds(annals: Annals, session_id: string, ids: readonl
   return found
 }
 
-function is(error: unknown, name: string): boolean {
-  return error instanceof AnnalsError && error.error === name
+/** Whether the service answered with one of these errors. */
+export function isError(error: unknown, ...names: string[]): error is AnnalsError {
+  return error instanceof AnnalsError && names.includes(error.error)
+}
+
+/** What a request answers, or `otherwise` where it does not find the session. */
+export function ifFound<Answer, Other>(request: Promise<Answer>, otherwise: Other): Promise<Answer | Other> {
+  return request.catch((error: unknown) => {
+    if (isError(error, 'session_not_found')) return otherwise
+    throw error
+  })
 }

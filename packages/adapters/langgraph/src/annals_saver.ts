@@ -4,12 +4,13 @@ import {
   appendToKeyed,
   escapeJson,
   idempotencyKey,
+  ifFound,
   type NewEventWithId,
   splitLargeEvent,
   stableId,
   unescapeJson,
 } from '@annals/adapter-kit'
-import { type Annals, AnnalsError } from '@annals/client'
+import type { Annals } from '@annals/client'
 import type { RunnableConfig } from '@langchain/core/runnables'
 import {
   BaseCheckpointSaver,
@@ -146,11 +147,7 @@ export class AnnalsSaver extends BaseCheckpointSaver {
   }
 
   async deleteThread(threadId: string): Promise<void> {
-    try {
-      await this.#annals.sessions.delete(sessionIdOf(threadId))
-    } catch (error) {
-      if (!(error instanceof AnnalsError) || error.error !== 'session_not_found') throw error
-    }
+    await ifFound(this.#annals.sessions.delete(sessionIdOf(threadId)), undefined)
   }
 
   /**

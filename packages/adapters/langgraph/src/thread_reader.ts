@@ -1,5 +1,5 @@
-import { readByIds, readEventData } from '@annals/adapter-kit'
-import { type Annals, AnnalsError, type LatestQuery, type TimelineItem } from '@annals/client'
+import { isError, readByIds, readEventData } from '@annals/adapter-kit'
+import type { Annals, LatestQuery, TimelineItem } from '@annals/client'
 import {
   type Checkpoint,
   type CheckpointMetadata,
@@ -180,7 +180,7 @@ export class ThreadReader {
       for await (const item of this.annals.sessions.latest(this.#session_id, query))
         yield await this.#read<Record>(item)
     } catch (error) {
-      if (!(error instanceof AnnalsError) || error.error !== 'session_not_found') throw error
+      if (!isError(error, 'session_not_found')) throw error
     }
   }
 

@@ -5,12 +5,14 @@ import {
   cutIntoBatches,
   escapeJson,
   idempotencyKey,
+  ifFound,
+  isError,
   type KeyedNewSession,
   stableId,
   UnstorableEntries,
   unescapeJson,
 } from '@annals/adapter-kit'
-import { type Annals, AnnalsError, type JsonObject, type NewEntry, type TimelineItem } from '@annals/client'
+import type { Annals, JsonObject, NewEntry, TimelineItem } from '@annals/client'
 import {
   type AgentInputItem,
   type SessionHistoryRewriteArgs,
@@ -156,12 +158,7 @@ export class AnnalsSession
 
   /** The newest so many entries that were not retracted, which nobody else gets. */
   async #retractLast(last: number, kind?: 'message'): Promise<TimelineItem[]> {
-    try {
-      return (await this.#sessions.retract(this.id, { last, kind })).items
-    } catch (error) {
-      if (isError(error, 'session_not_found')) return []
-      throw error
-    }
+    return (await ifFound(this.#sessions.retract(this.id, { last, kind }), { items: [] })).items
   }
 
   /** Makes a change that was planned from what the session says, unless somebody wrote in between: then it is planned anew. */
@@ -228,8 +225,4 @@ function digestOf(transaction: SessionHistoryTransaction): string {
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value
   return createHash('sha256').update(JSON.stringify(transaction, sorted)).digest('hex')
-}
-
-function isError(error: unknown, name: string): boolean {
-  return error instanceof AnnalsError && error.error === name
 }

@@ -1,0 +1,2 @@
+export * from './annals_chats.js'
+export * from './annals_streams.js'
