@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { useSharedService } from '../../../../tests/harness/service.ts'
 import { brokenAfter, PlainChat, streamResponse, transportTo } from './chat_client.ts'
 import { SSE_CHUNKS } from './chunks.ts'
+import { fedSource, readerOf } from './streams.ts'
 
 const service = useSharedService()
 let annals: Annals
@@ -28,48 +29,6 @@ const open = (options: { silence_ms?: number } = {}) => {
 }
 const textOf = (stream: ReadableStream<string> | undefined) => readerOf(stream!).rest()
 const sourceOf = (chunks: string[]) => () => ReadableStream.from(chunks) as ReadableStream<string>
-/** A source that a test feeds. */
-const fedSource = () => {
-  let controller: ReadableStreamDefaultController<string>
-  const cancel = vi.fn()
-  const stream = new ReadableStream<string>({
-    start: (given) => {
-      controller = given
-    },
-    cancel,
-  })
-  return {
-    make: () => stream,
-    cancel,
-    say: (text: string) => controller.enqueue(text),
-    end: () => controller.close(),
-    fail: () => controller.error(new Error('the model failed')),
-  }
-}
-/** Reads until a text has come, and then goes on. */
-const readerOf = (stream: ReadableStream<string>) => {
-  const reader = stream.getReader()
-  let read = ''
-  return {
-    until: async (text: string) => {
-      while (!read.includes(text)) {
-        const { done, value } = await reader.read()
-        if (done) break
-        read += value
-      }
-      return read
-    },
-    rest: async () => {
-      for (;;) {
-        const { done, value } = await reader.read()
-        if (done) return read
-        read += value
-      }
-    },
-    cancel: () => reader.cancel(),
-  }
-}
-
 describe('a client', () => {
   it.each([
     ['that replays', true],
