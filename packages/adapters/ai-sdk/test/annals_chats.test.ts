@@ -5,6 +5,7 @@ import type { UIMessage } from 'ai'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useSharedService } from '../../../../tests/harness/service.ts'
+import { streamOf } from './streams.ts'
 
 const service = useSharedService()
 let annals: Annals
@@ -175,9 +176,7 @@ describe('a chat', () => {
     const streams = new AnnalsStreams({ annals, chatId })
     const [asked, answer, next] = [said('1'), said('2', 'two', 'assistant'), said('3')]
     const begin = async (streamId: string) => {
-      const stream = await streams.createNewResumableStream(streamId, () =>
-        ReadableStream.from(['data: 1\n\n']),
-      )
+      const stream = await streams.createNewResumableStream(streamId, () => streamOf(['data: 1\n\n']))
       await stream.pipeTo(new WritableStream())
     }
     await chats.saveChat({ chatId, messages: [asked] })

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { useSharedService } from '../../../../tests/harness/service.ts'
 import { brokenAfter, PlainChat, streamResponse, transportTo } from './chat_client.ts'
 import { SSE_CHUNKS } from './chunks.ts'
-import { fedSource, readerOf } from './streams.ts'
+import { fedSource, readerOf, streamOf } from './streams.ts'
 
 const service = useSharedService()
 let annals: Annals
@@ -28,7 +28,7 @@ const open = (options: { silence_ms?: number } = {}) => {
   }
 }
 const textOf = (stream: ReadableStream<string> | undefined) => readerOf(stream!).rest()
-const sourceOf = (chunks: string[]) => () => ReadableStream.from(chunks) as ReadableStream<string>
+const sourceOf = (chunks: string[]) => () => streamOf(chunks)
 describe('a client', () => {
   it.each([
     ['that replays', true],

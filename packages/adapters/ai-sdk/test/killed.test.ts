@@ -7,6 +7,7 @@ import { Annals } from '@annals/client'
 import type { UIMessage } from 'ai'
 import { expect, it } from 'vitest'
 import { useService } from '../../../../tests/harness/service.ts'
+import { streamOf } from './streams.ts'
 
 const service = useService()
 
@@ -74,7 +75,7 @@ it('chats and streams lose and double nothing when the service is killed in the 
     }
   }
   await chats.saveChat({ chatId: 'c', messages: [asked('0')] })
-  const reader = await streams.createNewResumableStream('s', () => ReadableStream.from(chunks()))
+  const reader = await streams.createNewResumableStream('s', () => streamOf(chunks()))
   const reading = new Response(reader.pipeThrough(new TextEncoderStream())).text()
   const messages = [asked('0')]
   for (let n = 1; n <= 40; n += 1) {

@@ -1,4 +1,9 @@
+import { Readable } from 'node:stream'
 import { vi } from 'vitest'
+
+/** A stream of these chunks. */
+export const streamOf = (chunks: Iterable<string> | AsyncIterable<string>) =>
+  Readable.toWeb(Readable.from(chunks)) as unknown as ReadableStream<string>
 
 /** A source that a test feeds. */
 export const fedSource = () => {
