@@ -32,7 +32,10 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     const text = environment[setting.variable]
     return [key, text === undefined || text === '' ? setting.default : readValue(setting, text)]
   })
-  return Object.freeze(Object.fromEntries(entries)) as Config
+  const config = Object.freeze(Object.fromEntries(entries)) as Config
+  if ((config.model_url === undefined) !== (config.model === undefined))
+    throw new StartError('ANNALS_MODEL_URL and ANNALS_MODEL must be set together. Set both, or neither.')
+  return config
 }
 
 function readValue(setting: Setting, text: string): string | number {

@@ -1,3 +1,4 @@
+import { MODEL_SETTINGS } from './model_settings.js'
 import { RATE_SETTINGS } from './rate_settings.js'
 import { type Setting, SWITCH } from './setting.js'
 
@@ -225,6 +226,7 @@ export const SETTINGS = {
     meaning: 'true: webhooks may go to loopback, link-local and private addresses as well',
     ...SWITCH,
   },
+  ...MODEL_SETTINGS,
   retention_ms: {
     variable: 'ANNALS_RETENTION_MS',
     meaning: 'how often expired sessions are deleted, give or take half of it',

@@ -9,11 +9,13 @@ const SETTINGS = [
   ['max_bytes', 'bigint'],
   ['max_blob_bytes', 'bigint'],
   ['max_tails', 'bigint'],
+  ['max_model_tokens_per_day', 'bigint'],
   ['search', 'boolean'],
+  ['model', 'jsonb'],
 ] as const
 
 const PROJECT_JSON = `json_build_object('id', p.id, 'name', p.name, 'created_at', ${timestampText('p.created_at')},
-  ${SETTINGS.map(([name]) => `'${name}', p.${name}`).join(', ')})::text`
+  ${SETTINGS.map(([name]) => `'${name}', p.${name}${name === 'model' ? " - 'key'" : ''}`).join(', ')})::text`
 
 function nullableTimestampText(expression: string): string {
   return `CASE WHEN ${expression} IS NOT NULL THEN ${timestampText(expression)} END`

@@ -48,6 +48,31 @@ const Search = Nullable(
   }),
 )
 
+const MODEL = {
+  url: Type.String({
+    maxLength: 2_048,
+    pattern: '^https?://',
+    description: 'Base URL of an OpenAI-compatible API.',
+    examples: ['https://api.openai.com/v1'],
+  }),
+  name: Type.String({ minLength: 1, maxLength: 200, description: 'The model.', examples: ['gpt-5-mini'] }),
+}
+const MODEL_DESCRIPTION =
+  "The model with which its learning spaces learn; null: the service's, if that has one."
+const Key = Type.String({
+  pattern: '^[\\x21-\\x7e]{1,1000}$',
+  description: 'API key for it, which is never shown.',
+})
+
+const ModelTokens = Nullable(
+  Type.Integer({
+    minimum: 0,
+    maximum: QUOTA_MAX,
+    description:
+      'Most tokens of a model for its learning spaces in 24 hours; 0: none is asked; null: as the service is configured.',
+  }),
+)
+
 export const Project = Type.Object(
   {
     id: Uuid('The project.'),
@@ -56,7 +81,9 @@ export const Project = Type.Object(
     retention_days: RetentionDays,
     rate_limit_per_second: RateLimit,
     ...QUOTAS,
+    max_model_tokens_per_day: ModelTokens,
     search: Search,
+    model: Nullable(Type.Object(MODEL, { description: MODEL_DESCRIPTION })),
   },
   { $id: 'Project' },
 )
@@ -82,7 +109,11 @@ const ProjectSettings = {
   max_bytes: Type.Optional(QUOTAS.max_bytes),
   max_blob_bytes: Type.Optional(QUOTAS.max_blob_bytes),
   max_tails: Type.Optional(QUOTAS.max_tails),
+  max_model_tokens_per_day: Type.Optional(ModelTokens),
   search: Type.Optional(Search),
+  model: Type.Optional(
+    Nullable(Strict({ ...MODEL, key: Type.Optional(Key) }, { description: MODEL_DESCRIPTION })),
+  ),
 }
 
 export const CreateProjectBody = Strict({ name: Name, ...ProjectSettings })

@@ -52,7 +52,9 @@ export interface ProjectSettings {
   max_bytes?: number | null
   max_blob_bytes?: number | null
   max_tails?: number | null
+  max_model_tokens_per_day?: number | null
   search?: boolean | null
+  model?: { url: string; name: string; key?: string } | null
 }
 
 /** Creates a project with its first token. @throws AnnalsError project_exists */

@@ -1,0 +1,95 @@
+import { writeJson } from '@annals/messages/json'
+import { type LogEntry, type ReadEntry, SessionReader } from '@annals/messages/session'
+
+/** Whose words an entry has: the agent's own, or those of somebody who may want to deceive it. */
+export type Source = 'agent' | 'user' | 'tool' | 'event'
+
+/** An entry, as a model is shown it and may quote it. */
+export interface ShownEntry {
+  seq: number
+  source: Source
+  text: string
+}
+
+/** What is known of how a run ended; `reward` from 0 (failure) to 1 (success). */
+export interface Outcome {
+  reward?: number
+  label?: string
+  group?: string
+}
+
+/** A session, or as much of it as a model is shown. */
+export interface ShownRun {
+  session_id: string
+  outcome: Outcome
+  entries: ShownEntry[]
+  /** The tools that are called in these entries. */
+  tools: string[]
+}
+
+const ENTRY_CHARS_MAX = 2_000
+/** About 10,000 tokens. */
+const RUN_CHARS_MAX = 40_000
+/** Those in front say what the task is. */
+const FIRST_ENTRIES = 4
+
+/** Whether a run succeeded; undefined where nobody has said. */
+export function hasSucceeded({ reward }: Outcome): boolean | undefined {
+  return reward === undefined ? undefined : reward >= 0.5
+}
+
+/**
+ * The entries of a session that a model is shown: those in front, and as many at the end as there is room for.
+ * Instructions of an operator are left out, as nothing is to be learnt from them, and so are thoughts.
+ */
+export function showRun(session_id: string, outcome: Outcome, log: Iterable<LogEntry>): ShownRun {
+  const reader = new SessionReader()
+  const all: ShownEntry[] = []
+  const tools = new Set<string>()
+  for (const entry of log) {
+    const read = reader.read(entry)
+    for (const block of read.blocks) if (block.kind === 'call') tools.add(block.call.name)
+    const source = sourceOf(read)
+    const text = source && textOf(read).slice(0, ENTRY_CHARS_MAX).toWellFormed().trim()
+    if (text) all.push({ seq: read.seq, source, text })
+  }
+  return { session_id, outcome, entries: fitting(all), tools: [...tools] }
+}
+
+function sourceOf({ kind, speaker, blocks }: ReadEntry): Source | undefined {
+  if (speaker === 'system' || speaker === 'developer') return undefined
+  if (kind === 'message') return speaker === 'assistant' ? 'agent' : speaker === 'tool' ? 'tool' : 'user'
+  if (speaker === 'outcome') return undefined
+  const has = (wanted: string) => blocks.some((block) => block.kind === wanted)
+  return has('result') ? 'tool' : has('call') ? 'agent' : 'event'
+}
+
+function textOf({ blocks }: ReadEntry): string {
+  const texts = blocks.map((block) => {
+    switch (block.kind) {
+      case 'text':
+        return block.text
+      case 'call':
+        return `${block.call.name} ${block.call.arguments}`
+      case 'result':
+        return block.result.text
+      case 'data':
+        return writeJson(block.value ?? null)
+      default:
+        return ''
+    }
+  })
+  return texts.filter((text) => text !== '').join('\n')
+}
+
+function fitting(all: ShownEntry[]): ShownEntry[] {
+  const first = all.slice(0, FIRST_ENTRIES)
+  let room = RUN_CHARS_MAX - first.reduce((sum, { text }) => sum + text.length, 0)
+  let from = all.length
+  while (from > first.length) {
+    room -= all[from - 1]!.text.length
+    if (room < 0) break
+    from -= 1
+  }
+  return [...first, ...all.slice(from)]
+}
