@@ -9,6 +9,7 @@ import { everyStatement } from './every_statement.ts'
 /** What asks every project, because that is its task; docs/scale.md lists them. */
 const ASKS_EVERY_PROJECT = [
   'find_due_sessions',
+  'find_due_spaces',
   'find_due_webhooks',
   'find_marks',
   'find_projects_with_old_blobs',

@@ -504,7 +504,7 @@ export interface paths {
         put?: never;
         /**
          * Learn from a session
-         * @description The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again.
+         * @description The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.
          */
         post: operations["learnFromSession"];
         delete?: never;
@@ -1325,7 +1325,7 @@ export interface components {
             updated_at: string;
         };
         SpacePolicy: {
-            /** @description `suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too. */
+            /** @description `suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt. */
             mode: "off" | "suggest" | "auto";
             /**
              * @description Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash.
@@ -1337,7 +1337,7 @@ export interface components {
              * @example /reward
              */
             group?: string;
-            /** @description Most tokens of a model that the space may use in 24 hours. This version asks no model. */
+            /** @description Most tokens of a model that the space may use in 24 hours. */
             max_tokens_per_day?: number;
         };
         SkillVersion: {
@@ -1381,7 +1381,7 @@ export interface components {
              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
              */
             session_id: string;
-            /** @description `pending`: rules have not read it to its end. `completed`: they have; what is appended later is read, too. The others are for a model, and this version asks none. */
+            /** @description `pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it. */
             status: "pending" | "distilling" | "queued" | "skill_writing" | "completed" | "failed";
             error: string | null;
             /** @description Up to where the log was read by rules. */
@@ -1551,7 +1551,20 @@ export interface components {
             max_bytes: number | null;
             max_blob_bytes: number | null;
             max_tails: number | null;
+            max_model_tokens_per_day: number | null;
             search: boolean | null;
+            model: {
+                /**
+                 * @description Base URL of an OpenAI-compatible API.
+                 * @example https://api.openai.com/v1
+                 */
+                url: string;
+                /**
+                 * @description The model.
+                 * @example gpt-5-mini
+                 */
+                name: string;
+            } | null;
         };
         Token: {
             /**
@@ -7276,7 +7289,7 @@ export interface operations {
                      * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                      */
                     session_id: string;
-                    /** @description For a model, which takes its turn at once then. This version asks none, and rules never wait. */
+                    /** @description The model is asked at once, and not only when the session has an outcome or was quiet for ten minutes; for a session that the space has already, too. Rules never wait. */
                     now?: boolean;
                 };
             };
@@ -7821,7 +7834,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description `suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too. */
+                    /** @description `suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt. */
                     mode: "off" | "suggest" | "auto";
                     /**
                      * @description Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash.
@@ -7833,7 +7846,7 @@ export interface operations {
                      * @example /reward
                      */
                     group?: string;
-                    /** @description Most tokens of a model that the space may use in 24 hours. This version asks no model. */
+                    /** @description Most tokens of a model that the space may use in 24 hours. */
                     max_tokens_per_day?: number;
                 };
             };
@@ -9846,7 +9859,22 @@ export interface operations {
                     max_bytes?: number | null;
                     max_blob_bytes?: number | null;
                     max_tails?: number | null;
+                    max_model_tokens_per_day?: number | null;
                     search?: boolean | null;
+                    model?: {
+                        /**
+                         * @description Base URL of an OpenAI-compatible API.
+                         * @example https://api.openai.com/v1
+                         */
+                        url: string;
+                        /**
+                         * @description The model.
+                         * @example gpt-5-mini
+                         */
+                        name: string;
+                        /** @description API key for it, which is never shown. */
+                        key?: string;
+                    } | null;
                 };
             };
         };
@@ -10138,7 +10166,22 @@ export interface operations {
                     max_bytes?: number | null;
                     max_blob_bytes?: number | null;
                     max_tails?: number | null;
+                    max_model_tokens_per_day?: number | null;
                     search?: boolean | null;
+                    model?: {
+                        /**
+                         * @description Base URL of an OpenAI-compatible API.
+                         * @example https://api.openai.com/v1
+                         */
+                        url: string;
+                        /**
+                         * @description The model.
+                         * @example gpt-5-mini
+                         */
+                        name: string;
+                        /** @description API key for it, which is never shown. */
+                        key?: string;
+                    } | null;
                 };
             };
         };

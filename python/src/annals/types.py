@@ -336,13 +336,13 @@ class NewSession(TypedDict):
 
 class NewSpacePolicy(TypedDict):
     mode: Literal["off", "suggest", "auto"]
-    """`suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too."""
+    """`suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt."""
     reward: NotRequired[str]
     """Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash."""
     group: NotRequired[str]
     """Where a session's configs have the task, by which runs are compared: names of keys, each after a slash."""
     max_tokens_per_day: NotRequired[int]
-    """Most tokens of a model that the space may use in 24 hours. This version asks no model."""
+    """Most tokens of a model that the space may use in 24 hours."""
 
 
 class NewStatement(TypedDict):
@@ -538,13 +538,13 @@ class SpaceHistoryQuery(TypedDict):
 
 class SpacePolicy(TypedDict):
     mode: Literal["off", "suggest", "auto"]
-    """`suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too."""
+    """`suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt."""
     reward: NotRequired[str]
     """Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash."""
     group: NotRequired[str]
     """Where a session's configs have the task, by which runs are compared: names of keys, each after a slash."""
     max_tokens_per_day: NotRequired[int]
-    """Most tokens of a model that the space may use in 24 hours. This version asks no model."""
+    """Most tokens of a model that the space may use in 24 hours."""
 
 
 class SpaceSession(TypedDict):
@@ -555,7 +555,7 @@ class SpaceSession(TypedDict):
     session_id: str
     """The session that it learns from."""
     status: Literal["pending", "distilling", "queued", "skill_writing", "completed", "failed"]
-    """`pending`: rules have not read it to its end. `completed`: they have; what is appended later is read, too. The others are for a model, and this version asks none."""
+    """`pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it."""
     error: str | None
     learnt_seq: int
     """Up to where the log was read by rules."""

@@ -1,4 +1,4 @@
-import { MODEL_SETTINGS } from './model_settings.js'
+import { OUTGOING_SETTINGS } from './outgoing_settings.js'
 import { RATE_SETTINGS } from './rate_settings.js'
 import { type Setting, SWITCH } from './setting.js'
 
@@ -221,12 +221,7 @@ export const SETTINGS = {
     min: 100,
     max: 60_000,
   },
-  webhooks_to_private: {
-    variable: 'ANNALS_WEBHOOKS_TO_PRIVATE',
-    meaning: 'true: webhooks may go to loopback, link-local and private addresses as well',
-    ...SWITCH,
-  },
-  ...MODEL_SETTINGS,
+  ...OUTGOING_SETTINGS,
   retention_ms: {
     variable: 'ANNALS_RETENTION_MS',
     meaning: 'how often expired sessions are deleted, give or take half of it',

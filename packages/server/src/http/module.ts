@@ -1,7 +1,9 @@
+import type { Logger } from 'pino'
 import type { TSchema } from '#typebox'
 import type { Consumer, WordsOf } from '../changes/consumer.js'
 import type { Config } from '../configuration/config.js'
 import type { TableOwner } from '../lifecycle/table.js'
+import type { Database } from '../postgres/database.js'
 import type { AppServer } from './app_server.js'
 import type { OperationLinks } from './openapi/openapi_links.js'
 import type { AppParts } from './service_context.js'
@@ -15,6 +17,16 @@ export interface Module extends TableOwner {
   routes?(): Promise<ModuleRoutes>
   /** What looks at changed sessions for it. */
   consumers?(config: Config, wordsOf: WordsOf): readonly Consumer[]
+  /** Starts what it does though nobody waits for it, until the signal goes off. */
+  background?(parts: BackgroundParts): { ended(): Promise<void> }
+}
+
+/** What work in the background has: connections of its own, which the signal cuts off. */
+export interface BackgroundParts {
+  config: Config
+  database: Database
+  signal: AbortSignal
+  logger: Logger
 }
 
 /** What a module adds to the HTTP side. */

@@ -1,6 +1,7 @@
 import type { Table } from '../lifecycle/table.js'
 import { missing, notErased } from '../lifecycle/verify/check.js'
 import { ODD, ORPHAN } from '../lifecycle/verify/meaning.js'
+import { eraseCalls } from './model/erase_calls.js'
 import { eraseCites } from './statements/statements.js'
 
 const OF_SPACE = { erased_with: 'learning_space', counted: false, exported: true } as const
@@ -10,7 +11,7 @@ const OF_SPACE_AND_SESSION = { ...OF_SPACE, also_erased_with: { kind: 'session' 
 function lostSession(kind: string) {
   return {
     [`${kind}_without_session`]: {
-      where: `${missing('session_heads', 't.session_id', 'session_id')} AND ${notErased('t.session_id')}`,
+      where: `t.session_id IS NOT NULL AND ${missing('session_heads', 't.session_id', 'session_id')} AND ${notErased('t.session_id')}`,
       place: `'learning space ' || t.learning_space_id`,
       detail: "'the session does not exist: ' || t.session_id",
       means: `a ${kind.replaceAll('_', ' ')} of a session that does not exist`,
@@ -164,6 +165,32 @@ export const LEARNING_TABLES: readonly Table[] = [
       created_at: 'time',
     },
     checks: lostSession('feedback'),
+  },
+  {
+    ...OF_SPACE,
+    name: 'learning_calls',
+    kind: 'learning_call',
+    also_erased_with: { kind: 'session', eraseSomeOf: eraseCalls },
+    key: ['id'],
+    order: ['created_at', 'id'],
+    columns: {
+      id: 'uuid',
+      learning_space_id: 'uuid',
+      input_hash: 'text',
+      step: 'text',
+      model: 'text',
+      session_id: 'uuid?',
+      other_session_id: 'uuid?',
+      status: 'text',
+      error: 'text?',
+      answer: 'object?',
+      attempts: 'integer',
+      tokens_in: 'bigint',
+      tokens_out: 'bigint',
+      created_at: 'time',
+      sent_at: 'time',
+    },
+    checks: lostSession('learning_call'),
   },
   {
     ...OF_SPACE,

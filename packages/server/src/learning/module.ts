@@ -1,6 +1,12 @@
+import type { Config } from '../configuration/config.js'
 import type { Module } from '../http/module.js'
 import { CREATE_LEARNING_SPACE, MERGE_META, SPACE_LIST } from './learning_space_queries.js'
 import { LEARNING_TABLES } from './learning_tables.js'
+import { BEGIN_CALL } from './model/call_queries.js'
+import { APPLY_DELTA } from './model/delta_queries.js'
+import { Learner } from './model/learner.js'
+import type { ModelAddress } from './model/model_port.js'
+import { openAiModel } from './model/openai_model.js'
 import { learnByRules } from './rules/learn_by_rules.js'
 import { LEARN_BY_RULES } from './rules/rule_queries.js'
 import { ATTACH_SESSION, SET_POLICY } from './sessions/space_session_queries.js'
@@ -10,11 +16,23 @@ import { ADD_FEEDBACK, ADD_STATEMENT, ERASE_CITES } from './statements/statement
 export const LEARNING_MODULE: Module = {
   name: 'learning',
   routes: async () => (await import('./all_learning_routes.js')).LEARNING_ROUTES,
-  consumers: () => [learnByRules(false)],
+  consumers: ({ model }) => [learnByRules(model !== undefined)],
+  background: ({ config, database, signal, logger }) =>
+    new Learner({
+      database,
+      signal,
+      logger,
+      ask: openAiModel(config.model_ms_max),
+      ms_max: config.model_ms_max,
+      address: addressOf(config),
+      project_tokens_max: config.model_tokens_per_day_max,
+    }),
   functions: [
     ADD_FEEDBACK,
     ADD_STATEMENT,
+    APPLY_DELTA,
     ATTACH_SESSION,
+    BEGIN_CALL,
     CREATE_LEARNING_SPACE,
     ERASE_CITES,
     LEARN_BY_RULES,
@@ -37,4 +55,8 @@ export const LEARNING_MODULE: Module = {
     },
     ...LEARNING_TABLES,
   ],
+}
+
+function addressOf({ model_url: url, model: name, model_key: key }: Config): ModelAddress | undefined {
+  return url === undefined || name === undefined ? undefined : { url, name, key }
 }

@@ -51,7 +51,7 @@ const Search = Nullable(
 const MODEL = {
   url: Type.String({
     maxLength: 2_048,
-    pattern: '^https?://',
+    pattern: '^https?://[^@]+$',
     description: 'Base URL of an OpenAI-compatible API.',
     examples: ['https://api.openai.com/v1'],
   }),

@@ -19,6 +19,7 @@ import {
   REVOKE_API_KEY,
   REVOKE_OTHER_OWN_API_KEYS,
 } from './project_queries.js'
+import { type ProjectSettings, withoutKey } from './project_settings.js'
 import { numberOf, type Quotas, quotasOf } from './quotas.js'
 import type { Scope } from './tokens/scope.js'
 import { hashToken, mintToken } from './tokens/token.js'
@@ -44,19 +45,6 @@ export interface TokenRequest {
 
 const ALL_SCOPES: readonly Scope[] = ['read', 'write']
 
-/** What an operator sets for a project. Null means the default: see the contract. */
-export interface ProjectSettings {
-  retention_days?: number | null
-  rate_limit_per_second?: number | null
-  max_sessions?: number | null
-  max_bytes?: number | null
-  max_blob_bytes?: number | null
-  max_tails?: number | null
-  max_model_tokens_per_day?: number | null
-  search?: boolean | null
-  model?: { url: string; name: string; key?: string } | null
-}
-
 /** Creates a project with its first token. @throws AnnalsError project_exists */
 export async function createProject(
   database: Database,
@@ -71,7 +59,11 @@ export async function createProject(
     if (settings.search) await switchConsumer(connection, row.id!, 'search', true)
     const token = mintToken()
     await storeToken(connection, row.id!, token, { name: 'first', scopes: ALL_SCOPES }, 'issued')
-    const act = { action: 'project.create', project_id: row.id!, details: { name, ...settings } } as const
+    const act = {
+      action: 'project.create',
+      project_id: row.id!,
+      details: { name, ...withoutKey(settings) },
+    } as const
     return { act, result: { json: row.json!, token } }
   })
 }
@@ -88,7 +80,7 @@ export async function changeProject(
     if (!row) throw notFound('project')
     if (settings.search !== undefined)
       await switchConsumer(connection, project_id, 'search', settings.search === true)
-    return { act: { action: 'project.change', project_id, details: settings }, result: row.json! }
+    return { act: { action: 'project.change', project_id, details: withoutKey(settings) }, result: row.json! }
   })
 }
 

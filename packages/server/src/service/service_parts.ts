@@ -185,6 +185,11 @@ export function startBackgroundWork(parts: {
   const to_private = config.webhooks_to_private === 'true'
   const deliveries = new Deliveries({ database: background, signal: abort.signal, logger, to_private })
   undo.push(() => deliveries.ended())
+  const started = { config, database: background, signal: abort.signal, logger }
+  for (const module of modules) {
+    const work = module.background?.(started)
+    undo.push(() => work?.ended())
+  }
   const webhooks = webhookConsumer((...added) => deliveries.added(...added))
   const wordsOf = wordsOnThread(thread)
   const ofModules = modules.flatMap((module) => module.consumers?.(config, wordsOf) ?? [])

@@ -1,12 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../../limits.js'
-import {
-  changeProject,
-  createProject,
-  findProject,
-  listProjects,
-  type ProjectSettings,
-} from '../../projects/projects.js'
+import type { ProjectSettings } from '../../projects/project_settings.js'
+import { changeProject, createProject, findProject, listProjects } from '../../projects/projects.js'
 import { operatorName, withDatabase } from './with_database.js'
 
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const

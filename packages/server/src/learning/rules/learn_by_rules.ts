@@ -15,11 +15,12 @@ interface Learner {
   session_id: string
   spaces: { id: string; learnt_seq: number; outcome: string | null }[]
   last_seq: number
+  has_model: boolean
 }
 
 /**
  * Reads the sessions that spaces learn from, as they grow, and stores what rules find. It has no cursor but that of
- * each space, and writes a finding once however often it reads it.
+ * each space, and writes a finding once however often it reads it. `has_model`: projects have one unless they say otherwise.
  */
 export function learnByRules(has_model: boolean): Consumer {
   return {
@@ -33,9 +34,11 @@ export function learnByRules(has_model: boolean): Consumer {
       const ids = sessions.map(({ session_id }) => session_id)
       return async (connection) => {
         const unread: string[] = []
-        for (const learner of learnersOf(await connection.query(LOCK_LEARNING_SPACES, [project_id, ids]))) {
+        for (const learner of learnersOf(
+          await connection.query(LOCK_LEARNING_SPACES, [project_id, ids, has_model]),
+        )) {
           signal.throwIfAborted()
-          if (!(await learn(connection, project_id, learner, has_model))) unread.push(learner.session_id)
+          if (!(await learn(connection, project_id, learner))) unread.push(learner.session_id)
         }
         return unread
       }
@@ -45,11 +48,12 @@ export function learnByRules(has_model: boolean): Consumer {
 
 function learnersOf(rows: Row[]): Iterable<Learner> {
   const learners = new Map<string, Learner>()
-  for (const { session_id, learning_space_id, learnt_seq, last_seq, outcome } of rows) {
+  for (const { session_id, learning_space_id, learnt_seq, last_seq, outcome, has_model } of rows) {
     const learner = learners.get(session_id!) ?? {
       session_id: session_id!,
       spaces: [],
       last_seq: Number(last_seq),
+      has_model: has_model === 't',
     }
     learner.spaces.push({ id: learning_space_id!, learnt_seq: Number(learnt_seq), outcome: outcome! })
     learners.set(session_id!, learner)
@@ -61,8 +65,7 @@ function learnersOf(rows: Row[]): Iterable<Learner> {
 async function learn(
   connection: Queryable,
   project_id: string,
-  { session_id, spaces, last_seq }: Learner,
-  has_model: boolean,
+  { session_id, spaces, last_seq, has_model }: Learner,
 ): Promise<boolean> {
   const known_seq = Math.min(...spaces.map(({ learnt_seq }) => learnt_seq))
   const piece = [project_id, session_id, known_seq, PIECE.entries, PIECE.bytes]
@@ -89,7 +92,8 @@ async function learn(
   return is_whole
 }
 
-function* logEntries(rows: Row[]): Generator<LogEntry> {
+/** Rows of entries as a log. */
+export function* logEntries(rows: Row[]): Generator<LogEntry> {
   for (const { seq, id, kind, type, role, format, created_at, data } of rows) {
     if (data === null) continue
     const place = { seq: Number(seq), created_at: created_at! }

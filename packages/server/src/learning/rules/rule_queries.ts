@@ -7,13 +7,15 @@ const atPath = (name: string) =>
   `CASE WHEN p.policy ? '${name}' THEN s.configs #> string_to_array(substr(p.policy ->> '${name}', 2), '/') END`
 
 /**
- * The spaces that learn from sessions, which nobody deletes until the commit. Parameters: $1 project, $2 sessions.
- * Rows: learning_space_id, session_id, learnt_seq, last_seq, outcome (from the session's configs, as JSON, or null).
+ * The spaces that learn from sessions, which nobody deletes until the commit. Parameters: $1 project, $2 sessions, $3
+ * whether the service has a model. Rows: learning_space_id, session_id, learnt_seq, last_seq, outcome (from the session's
+ * configs, as JSON, or null), has_model.
  */
 export const LOCK_LEARNING_SPACES = prepared(
   'lock_learning_spaces',
   `SELECT x.learning_space_id, x.session_id, x.learnt_seq, h.last_seq,
-  nullif(jsonb_strip_nulls(jsonb_build_object('reward', ${atPath('reward')}, 'group', ${atPath('group')})), '{}')::text AS outcome
+  nullif(jsonb_strip_nulls(jsonb_build_object('reward', ${atPath('reward')}, 'group', ${atPath('group')})), '{}')::text AS outcome,
+  $3::boolean OR EXISTS (SELECT FROM projects j WHERE j.id = $1 AND j.model IS NOT NULL) AS has_model
 FROM space_sessions x
 JOIN learning_spaces l ON l.project_id = $1 AND l.id = x.learning_space_id
 JOIN sessions s ON s.project_id = $1 AND s.id = x.session_id
@@ -115,7 +117,9 @@ BEGIN
     status = CASE WHEN NOT p_is_whole THEN x.status WHEN NOT p_has_model THEN 'completed'
       WHEN x.status IN ('pending', 'completed') AND p_seq > x.reflected_seq THEN 'queued' ELSE x.status END,
     due_at = CASE WHEN p_is_whole AND p_has_model AND p_seq > x.reflected_seq AND x.status IN ('pending', 'queued', 'completed')
-      THEN CASE WHEN x.asked OR coalesce(p_outcome, x.outcome) ? 'reward' THEN soon ELSE quiet END ELSE x.due_at END,
+      THEN CASE WHEN x.asked OR coalesce(p_outcome, x.outcome) ? 'reward'
+          AND (x.reflected_seq = 0 OR coalesce(x.outcome, '{}') || p_outcome IS DISTINCT FROM x.outcome)
+        THEN soon ELSE quiet END ELSE x.due_at END,
     updated_at = greatest(now(), x.updated_at)
   WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space;
   RETURN NULL;

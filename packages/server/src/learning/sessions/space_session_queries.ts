@@ -11,7 +11,8 @@ function spaceSessionJson(row: string): string {
 }
 
 /**
- * Gives a session to a space, and marks it, so that its log is read from the beginning. What failed is tried again.
+ * Gives a session to a space, and marks it, so that its log is read from the beginning. What failed is tried again, and
+ * a session that is known has its turn now if `p_now` says so.
  * The mark is taken from whoever is at work on it without knowing of the space. Answer: the record as JSON, or why
  * not: no_space, no_session, other_user, known.
  */
@@ -39,8 +40,9 @@ BEGIN
   VALUES (p_project, p_space, p_session, p_id, 'pending', p_now, now(), now())
   ON CONFLICT (project_id, session_id, learning_space_id) DO NOTHING RETURNING x.* INTO made;
   IF NOT FOUND THEN
-    UPDATE space_sessions AS x SET status = 'pending', error = NULL, attempts = 0, reflected_seq = 0, asked = p_now, due_at = NULL, updated_at = now()
-    WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space AND x.status = 'failed'
+    UPDATE space_sessions AS x SET status = 'pending', error = NULL, attempts = 0, asked = p_now, due_at = NULL, updated_at = now()
+    WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space
+      AND (x.status = 'failed' OR p_now AND x.status IN ('pending', 'queued', 'completed'))
     RETURNING x.* INTO made;
     IF NOT FOUND THEN
       RETURN 'known';

@@ -25,7 +25,7 @@ export function spaceSessionRoutes(app: AppServer, { changes }: AppParts): void 
         operationId: 'learnFromSession',
         summary: 'Learn from a session',
         description:
-          'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again.',
+          'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.',
         tags: ['Learning spaces'],
         params: LearningSpaceParams,
         body: LearnBody,

@@ -13,10 +13,10 @@ export const SpaceSession = Type.Object(
       ),
       {
         description:
-          '`pending`: rules have not read it to its end. `completed`: they have; what is appended later is read, too. The others are for a model, and this version asks none.',
+          '`pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it.',
       },
     ),
-    error: Nullable(Type.String({ description: 'Why learning from it failed, if it did.' })),
+    error: Nullable(Type.String({ description: 'What keeps it from being learnt from, if anything does.' })),
     learnt_seq: Type.Integer({ minimum: 0, description: 'Up to where the log was read by rules.' }),
     created_at: Timestamp('When the session was given to the space.'),
     updated_at: Timestamp('When this record last changed.'),
@@ -29,7 +29,7 @@ export const LearnBody = Strict({
   now: Type.Optional(
     Type.Boolean({
       description:
-        'For a model, which takes its turn at once then. This version asks none, and rules never wait.',
+        'The model is asked at once, and not only when the session has an outcome or was quiet for ten minutes; for a session that the space has already, too. Rules never wait.',
     }),
   ),
 })
@@ -57,7 +57,7 @@ export const SpacePolicy = Type.Object(
       MODES.map((mode) => Type.Literal(mode)),
       {
         description:
-          '`suggest`: every statement waits for a person. `off`: nothing is learnt. `auto` is for statements of a model; this version has none, and those of rules wait for a person in this mode, too.',
+          '`suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt.',
       },
     ),
     reward: Path('the reward, a number from 0 (failure) to 1 (success)'),
@@ -66,7 +66,7 @@ export const SpacePolicy = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: 1_000_000_000,
-        description: 'Most tokens of a model that the space may use in 24 hours. This version asks no model.',
+        description: 'Most tokens of a model that the space may use in 24 hours.',
       }),
     ),
   },

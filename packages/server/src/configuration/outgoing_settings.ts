@@ -1,14 +1,19 @@
-import type { Setting } from './setting.js'
+import { type Setting, SWITCH } from './setting.js'
 
-/** The settings for the model that learning spaces reflect with. */
-export const MODEL_SETTINGS = {
+/** The settings for what the service itself calls: receivers of webhooks, and the model that learning spaces reflect with. */
+export const OUTGOING_SETTINGS = {
+  webhooks_to_private: {
+    variable: 'ANNALS_WEBHOOKS_TO_PRIVATE',
+    meaning: 'true: webhooks may go to loopback, link-local and private addresses as well',
+    ...SWITCH,
+  },
   model_url: {
     variable: 'ANNALS_MODEL_URL',
     meaning:
       'base URL of an OpenAI-compatible API with a model for learning, such as https://api.openai.com/v1; unset: spaces learn by rules alone',
     default: undefined,
-    pattern: /^https?:\/\//,
-    takes: 'a URL that begins with http:// or https://',
+    pattern: /^https?:\/\/[^@]+$/,
+    takes: 'a URL that begins with http:// or https://, without a user name',
   },
   model: {
     variable: 'ANNALS_MODEL',

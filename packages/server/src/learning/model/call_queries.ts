@@ -1,0 +1,109 @@
+import { prepared } from '../../postgres/statement.js'
+import { storedFunction } from '../../postgres/stored_function.js'
+
+/** The ledger of calls: see migrations/0022_learning_calls.sql. */
+
+const DAY = "interval '1 day'"
+const used = (of: string) => `(SELECT coalesce(sum(u.tokens_in + u.tokens_out), 0) FROM learning_calls u
+    WHERE u.project_id = p_project${of} AND u.sent_at > now() - ${DAY})`
+
+/**
+ * Begins a call, unless its input was answered before, or a budget does not allow it. `p_tokens`: an estimate, which
+ * counts until the call ends. Answer: `send` and the id; `answered` and the answer; `applied`; `space` or `project`,
+ * whose budget is used up; null if the space or a session is gone.
+ */
+export const BEGIN_CALL = storedFunction(
+  'begin_learning_call',
+  {
+    p_project: 'uuid',
+    p_space: 'uuid',
+    p_id: 'uuid',
+    p_hash: 'text',
+    p_step: 'text',
+    p_model: 'text',
+    p_sessions: 'uuid[]',
+    p_tokens: 'bigint',
+    p_space_max: 'bigint',
+    p_project_max: 'bigint',
+  },
+  `DECLARE
+  known record;
+BEGIN
+  PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR KEY SHARE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions) ORDER BY h.session_id FOR KEY SHARE;
+  IF (SELECT count(*) FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)) < cardinality(p_sessions) THEN
+    RETURN NULL;
+  END IF;
+  SELECT c.id, c.status, c.answer INTO known FROM learning_calls c
+  WHERE c.project_id = p_project AND c.learning_space_id = p_space AND c.input_hash = p_hash FOR UPDATE;
+  IF known.status = 'answered' AND known.answer IS NOT NULL THEN
+    RETURN concat('answered ', known.id, ' ', known.answer);
+  ELSIF known.status = 'applied' THEN
+    RETURN 'applied';
+  END IF;
+  IF ${used(' AND u.learning_space_id = p_space')} + p_tokens > p_space_max THEN
+    RETURN 'space';
+  ELSIF ${used('')} + p_tokens > p_project_max THEN
+    RETURN 'project';
+  END IF;
+  INSERT INTO learning_calls AS c (project_id, learning_space_id, id, input_hash, step, model, session_id, other_session_id, status, attempts, tokens_in, tokens_out, created_at, sent_at)
+  VALUES (p_project, p_space, p_id, p_hash, p_step, p_model, p_sessions[1], p_sessions[2], 'sent', 1, p_tokens, 0, now(), now())
+  ON CONFLICT (project_id, learning_space_id, input_hash) DO UPDATE
+  SET status = 'sent', model = excluded.model, attempts = c.attempts + 1, tokens_in = c.tokens_in + excluded.tokens_in, sent_at = excluded.sent_at;
+  RETURN concat('send ', coalesce(known.id, p_id));
+END`,
+)
+
+/**
+ * Ends a call: keeps what was answered, or says why nothing was. Parameters: $1 project, $2 id, $3 answer or null, $4
+ * error or null, $5 what the estimate was too high by, $6 tokens out. What quotes a session that is gone is not kept: no
+ * row then, as the row no longer names the session.
+ */
+export const END_CALL = prepared(
+  'end_learning_call',
+  `UPDATE learning_calls AS c SET answer = $3::jsonb, error = $4, status = CASE WHEN $4::text IS NULL THEN 'answered' ELSE 'failed' END,
+  tokens_in = greatest(c.tokens_in - $5::bigint, 0), tokens_out = c.tokens_out + $6::bigint
+WHERE c.project_id = $1 AND c.id = $2 AND c.status = 'sent' RETURNING c.id`,
+)
+
+/** An answer must outlive the machine, other than what consumers of changes write. */
+export const DURABLE = prepared('commit_durably', "SELECT set_config('synchronous_commit', 'on', true)")
+
+/** What it says is being applied in this transaction. Parameters: $1 project, $2 ids. Rows: those that were answered. */
+export const END_ANSWERS = prepared(
+  'end_learning_answers',
+  `UPDATE learning_calls AS c SET status = 'applied', answer = NULL
+WHERE c.project_id = $1 AND c.id = ANY ($2::uuid[]) AND c.status = 'answered' RETURNING c.id`,
+)
+
+/**
+ * Takes from calls what they have of sessions that go: their answers, and digests of them. What they cost stays.
+ * Parameters: $1 project, $2 sessions, $3 how many. Row: gone.
+ */
+export const ERASE_CALLS = prepared(
+  'erase_calls_of_sessions',
+  `WITH gone AS (
+  UPDATE learning_calls AS c SET answer = NULL, input_hash = c.id::text, session_id = NULL, other_session_id = NULL,
+    status = CASE WHEN c.status IN ('sent', 'answered') THEN 'failed' ELSE c.status END,
+    error = CASE WHEN c.status IN ('sent', 'answered') THEN 'A session that was shown to the model was deleted.' ELSE c.error END
+  WHERE c.project_id = $1 AND c.id = ANY (ARRAY(
+    SELECT o.id FROM learning_calls o WHERE o.project_id = $1 AND (o.session_id = ANY ($2::uuid[]) OR o.other_session_id = ANY ($2::uuid[])) LIMIT $3))
+  RETURNING 1 AS one
+)
+SELECT count(*) AS gone FROM gone`,
+)
+
+/** Calls of a space, newest first. Parameters: $1 project, $2 space, $3 created_at and $4 id to begin behind, $5 how many. */
+export const LIST_CALLS = prepared(
+  'list_learning_calls',
+  `SELECT json_build_object('id', c.id, 'step', c.step, 'model', c.model, 'session_id', c.session_id, 'status', c.status,
+    'error', c.error, 'attempts', c.attempts, 'tokens_in', c.tokens_in, 'tokens_out', c.tokens_out,
+    'created_at', to_char(c.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text AS json,
+  c.created_at::text AS created_at, c.id
+FROM learning_calls c
+WHERE c.project_id = $1 AND c.learning_space_id = $2 AND (c.created_at, c.id) < ($3::timestamptz, $4::uuid)
+ORDER BY c.created_at DESC, c.id DESC LIMIT $5`,
+)

@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { FairSemaphore } from '../../fairness/fair_semaphore.js'
+import type { Database } from '../../postgres/database.js'
+import { describeError } from '../../postgres/database_errors.js'
+import {
+  BEGIN_SESSION,
+  FIND_DUE_SPACES,
+  FIND_PROJECTS_WITH_MODEL,
+  LANE,
+  READ_LEARNING,
+  SESSION_MOVES,
+} from './lane_queries.js'
+import { BudgetExhausted, SourceGone } from './ledger.js'
+import { type AskModel, type ModelAddress, ModelFailure } from './model_port.js'
+import { outcomeOfRow, reflectOnSession } from './reflect_session.js'
+
+const POLL_MS = 2_000
+/** Sessions of a space before it is looked for others. */
+const SESSIONS_A_TURN = 20
+/** Spaces at work at once, at this node. */
+const SPACES_MAX = 4
+/** What is done between two calls takes no longer. */
+const LANE_MARGIN_S = 10
+const ATTEMPTS_MAX = 3
+const RETRY_S = { first: 4, max: 600 }
+const BUDGET_S = 60
+
+export interface LearnerOptions {
+  database: Database
+  /** Ends everything; what is under way is done again by whoever comes next. */
+  signal: AbortSignal
+  logger: Logger
+  ask: AskModel
+  /** Longest time of a call. */
+  ms_max: number
+  /** The model of projects without one of their own. */
+  address: ModelAddress | undefined
+  project_tokens_max: number
+  poll_ms?: number
+}
+
+interface Space {
+  project_id: string
+  space_id: string
+}
+
+/**
+ * Has models reflect on sessions, at each node.
+ *
+ *   the poll ──▶ it is a session's turn ──▶ this node takes the lane of its space ──▶ its sessions, one after the other
+ *   ──▶ reflect ──▶ gates ──▶ curate ──▶ applied in one transaction ──▶ the lane is left
+ *
+ * A lane ends by the database's clock, so a node that was killed leaves its work to others. No connection is held while
+ * a model thinks. If it is away, the space waits, longer each time.
+ */
+export class Learner {
+  private readonly running = new Map<string, Promise<void>>()
+  /** Spaces whose model was away: how often in a row, and performance.now() until which they wait. */
+  private readonly waits = new Map<string, { times: number; until: number }>()
+  private readonly places = new FairSemaphore({
+    places_max: SPACES_MAX,
+    wait_ms_max: POLL_MS,
+    refusal: () => new SourceGone(),
+  })
+  private readonly polling: Promise<void>
+
+  constructor(private readonly options: LearnerOptions) {
+    this.polling = this.poll()
+  }
+
+  /** Resolves when nothing is under way any more, which `signal` brings about. */
+  async ended(): Promise<void> {
+    await this.polling
+    await Promise.all(this.running.values())
+  }
+
+  private async poll(): Promise<void> {
+    const { signal, poll_ms = POLL_MS } = this.options
+    for (;;) {
+      try {
+        await sleep(poll_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
+        await this.look()
+      } catch (error) {
+        if (signal.aborted) return
+        this.warn(error, {})
+      }
+    }
+  }
+
+  private async look(): Promise<void> {
+    const { database, address } = this.options
+    const own = await database.query(FIND_PROJECTS_WITH_MODEL, [])
+    if (!address && own.length === 0) return
+    const projects = address ? null : own.map(({ id }) => id!)
+    for (const { project_id, learning_space_id } of await database.query(FIND_DUE_SPACES, [projects])) {
+      const space = { project_id: project_id!, space_id: learning_space_id! }
+      const wait = this.waits.get(space.space_id)
+      if (this.running.has(space.space_id) || (wait && wait.until > performance.now())) continue
+      const work = this.places
+        .run(space.project_id, () => this.takeLane(space))
+        .catch((error) => this.warn(error, space))
+        .finally(() => this.running.delete(space.space_id))
+      this.running.set(space.space_id, work)
+    }
+  }
+
+  private warn(error: unknown, space: Partial<Space>): void {
+    if (this.options.signal.aborted || error instanceof SourceGone) return
+    this.options.logger.warn({ err: describeError(error), ...space }, 'learning will be tried again')
+  }
+
+  private async takeLane(space: Space): Promise<void> {
+    const { database, signal } = this.options
+    const lane_s = this.options.ms_max / 1_000 + LANE_MARGIN_S
+    const owned = [space.project_id, space.space_id]
+    const [taken] = await database.query(LANE.take, [...owned, lane_s])
+    if (!taken) return
+    let lane_until = taken.lane_until!
+    const keepLane = async () => {
+      const [kept] = await database.query(LANE.keep, [...owned, lane_until, lane_s])
+      if (!kept) throw new SourceGone()
+      lane_until = kept.lane_until!
+      return lane_until
+    }
+    try {
+      for (let sessions = 0; sessions < SESSIONS_A_TURN && !signal.aborted; sessions++)
+        if (!(await this.takeTurn(space, keepLane))) break
+    } finally {
+      // After an abort nothing can be written: the lane ends by itself.
+      if (!signal.aborted) await database.query(LANE.leave, [...owned, lane_until])
+    }
+  }
+
+  /** Gives whether the next session may follow. */
+  private async takeTurn({ project_id, space_id }: Space, keepLane: () => Promise<string>): Promise<boolean> {
+    const { database, address, project_tokens_max } = this.options
+    const owned = [project_id, space_id]
+    const [space] = await database.query(READ_LEARNING, owned)
+    const model: ModelAddress | undefined = space?.model ? JSON.parse(space.model) : address
+    if (!space || !model) return false
+    const is_off = space.mode === 'off'
+    const [session] = await database.query(BEGIN_SESSION, [...owned, is_off ? 'completed' : 'distilling'])
+    if (!session) return false
+    const { session_id, learnt_seq, attempts } = session
+    if (is_off) {
+      await database.query(SESSION_MOVES.fail, [...owned, session_id!, 'completed', null, 0, null])
+      return true
+    }
+    try {
+      await reflectOnSession({
+        ...this.options,
+        address: model,
+        project_id,
+        space_id,
+        session_id: session_id!,
+        seq: Number(learnt_seq),
+        outcome: outcomeOfRow(session),
+        is_auto: space.mode === 'auto',
+        is_of_user: space.user_id !== null,
+        space_max: Number(space.space_max ?? Number.MAX_SAFE_INTEGER),
+        project_max: Number(space.project_max ?? project_tokens_max),
+        keepLane,
+      })
+      this.waits.delete(space_id)
+      return true
+    } catch (error) {
+      const failure = this.failureOf(error, space_id, Number(attempts))
+      if (!failure) throw error
+      const { status, next_s, may_go_on } = failure
+      const failed = [status, (error as Error).message, failure.attempts, next_s]
+      await database.query(SESSION_MOVES.fail, [...owned, session_id!, ...failed])
+      return may_go_on
+    }
+  }
+
+  /**
+   * What follows a failure that is shown to the project. One of the input is tried three times, then no more; while the
+   * model is away, it is tried on and on, with growing pauses.
+   */
+  private failureOf(error: unknown, space_id: string, attempts: number) {
+    if (error instanceof BudgetExhausted)
+      return { status: 'queued', attempts, next_s: BUDGET_S, may_go_on: false }
+    if (!(error instanceof ModelFailure)) return undefined
+    if (error.is_away) {
+      const times = (this.waits.get(space_id)?.times ?? 0) + 1
+      const next_s = Math.min(RETRY_S.first * 2 ** Math.min(times - 1, 20), RETRY_S.max)
+      this.waits.set(space_id, { times, until: performance.now() + next_s * 1_000 })
+      return { status: times < ATTEMPTS_MAX ? 'queued' : 'failed', attempts, next_s, may_go_on: false }
+    }
+    const is_last = attempts + 1 >= ATTEMPTS_MAX
+    return {
+      status: is_last ? 'failed' : 'queued',
+      attempts: attempts + 1,
+      next_s: is_last ? null : RETRY_S.first * 2 ** attempts,
+      may_go_on: true,
+    }
+  }
+}

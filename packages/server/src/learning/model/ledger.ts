@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import type { Prompt } from '@annals/learning'
+import { estimateTokens } from '@annals/messages'
+import { newId } from '../../ids.js'
+import type { Database } from '../../postgres/database.js'
+import { BEGIN_CALL, DURABLE, END_CALL } from './call_queries.js'
+import { ANSWERS, type Answer, type Step } from './model_answers.js'
+import { type AskModel, type ModelAddress, type ModelAnswer, ModelFailure } from './model_port.js'
+
+/** Tokens that an answer has, as far as a budget is to be kept before it is there. */
+const ANSWER_TOKENS = 1_000
+
+/** Who asks, and what it may cost in 24 hours. */
+export interface Asking {
+  database: Database
+  ask: AskModel
+  address: ModelAddress
+  project_id: string
+  space_id: string
+  session_ids: readonly string[]
+  space_max: number
+  project_max: number
+  signal: AbortSignal
+}
+
+/** An answer, and the call that it comes from; null if what it says is in the statements already. */
+export interface LedgerAnswer<S extends Step> {
+  call_id: string
+  answer: Answer[S]
+}
+
+/** A budget does not allow a call. The message is shown to the project. */
+export class BudgetExhausted extends Error {
+  override readonly name = 'BudgetExhausted'
+}
+
+/** The space, or a session that the model was to be shown, is gone. */
+export class SourceGone extends Error {
+  override readonly name = 'SourceGone'
+}
+
+/**
+ * Asks a model, unless it has answered this input before. An answer is stored before anything is made of it, so that it
+ * is paid for once whatever happens then. @throws ModelFailure, BudgetExhausted, SourceGone
+ */
+export async function askOnce<S extends Step>(
+  asking: Asking,
+  step: S,
+  prompt: Prompt,
+): Promise<LedgerAnswer<S> | null> {
+  const { database, project_id, space_id, session_ids, address, space_max, project_max } = asking
+  const hash = createHash('sha256')
+    .update(JSON.stringify([step, session_ids, prompt.system, prompt.user]))
+    .digest('hex')
+  const estimate = estimateTokens(prompt.system) + estimateTokens(prompt.user) + ANSWER_TOKENS
+  const call = [project_id, space_id, newId(), hash, step, address.name, session_ids, estimate]
+  const [row] = await database.query(BEGIN_CALL.statement, [...call, space_max, project_max])
+  const said = row!.answer ?? 'gone'
+  const [word, call_id = '', ...rest] = said.split(' ')
+  switch (word) {
+    case 'send':
+      return send(asking, step, prompt, call_id, estimate)
+    case 'answered':
+      return { call_id, answer: JSON.parse(rest.join(' ')) }
+    case 'applied':
+      return null
+    case 'space':
+    case 'project':
+      throw new BudgetExhausted(`The ${word}’s budget of model tokens for 24 hours is used up.`)
+    default:
+      throw new SourceGone()
+  }
+}
+
+async function send<S extends Step>(
+  { database, ask, address, project_id, signal }: Asking,
+  step: S,
+  prompt: Prompt,
+  call_id: string,
+  estimate: number,
+): Promise<LedgerAnswer<S>> {
+  const { schema } = ANSWERS[step]
+  const end = async (answer: string | null, error: string | null, { tokens_in, tokens_out }: Tokens) =>
+    database.transaction(async (connection) => {
+      await connection.query(DURABLE, [])
+      const call = [project_id, call_id, answer, error, estimate - tokens_in, tokens_out]
+      return connection.query(END_CALL, call)
+    })
+  try {
+    const given = await ask(address, { prompt, schema_name: step, schema, signal })
+    const used = withEstimate(given, prompt)
+    const answer = readAnswer(step, given.text, used)
+    const kept = await end(JSON.stringify(answer), null, used)
+    if (kept.length === 0) throw new SourceGone()
+    return { call_id, answer }
+  } catch (error) {
+    if (error instanceof ModelFailure) await end(null, error.message, error.tokens)
+    throw error
+  }
+}
+
+type Tokens = Pick<ModelAnswer, 'tokens_in' | 'tokens_out'>
+
+/** Servers that do not say what a call took are not free. */
+function withEstimate({ text, tokens_in, tokens_out }: ModelAnswer, { system, user }: Prompt): Tokens {
+  return {
+    tokens_in: tokens_in || estimateTokens(system) + estimateTokens(user),
+    tokens_out: tokens_out || estimateTokens(text),
+  }
+}
+
+function readAnswer<S extends Step>(step: S, text: string, used: Tokens): Answer[S] {
+  const { check } = ANSWERS[step]
+  const value = parsed(text)
+  if (!check.Check(value)) {
+    const place = (check.Errors(value) as { instancePath: string }[])[0]?.instancePath.slice(0, 100) || '/'
+    throw new ModelFailure(
+      `The model’s answer is not what it was asked for, at ${JSON.stringify(place)}.`,
+      false,
+      used,
+    )
+  }
+  return value as unknown as Answer[S]
+}
+
+/** Without what PostgreSQL cannot hold. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text, (_, value) =>
+      typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\uFFFD') : value,
+    )
+  } catch {
+    return undefined
+  }
+}

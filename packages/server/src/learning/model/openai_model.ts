@@ -1,0 +1,105 @@
+import type OpenAI from 'openai'
+import type { AskModel, ModelAddress } from './model_port.js'
+import { ModelFailure } from './model_port.js'
+
+const ANSWER_BYTES_MAX = 256 * 1024
+const ANSWER_TOKENS_MAX = 8_192
+
+/** A model behind an OpenAI-compatible API. Its library is loaded when it is first asked. */
+export function openAiModel(ms_max: number): AskModel {
+  return async (address, { prompt, schema_name, schema, signal }) => {
+    const { default: Client } = await import('openai')
+    const client = newClient(Client, address, ms_max)
+    // Of the whole answer: the library's own limit ends with its headers.
+    const deadline = AbortSignal.timeout(ms_max)
+    try {
+      const completion = await client.chat.completions.create(
+        {
+          model: address.name,
+          max_completion_tokens: ANSWER_TOKENS_MAX,
+          messages: [
+            { role: 'system', content: prompt.system },
+            { role: 'user', content: prompt.user },
+          ],
+          response_format: {
+            type: 'json_schema',
+            json_schema: { name: schema_name, strict: true, schema: schema as Record<string, unknown> },
+          },
+        },
+        { signal: AbortSignal.any([signal, deadline]) },
+      )
+      return answerOf(completion)
+    } catch (error) {
+      if (error instanceof ModelFailure || signal.aborted) throw error
+      throw failureOf(deadline.aborted ? deadline.reason : error, ms_max)
+    }
+  }
+}
+
+function newClient(Client: typeof OpenAI, { url, key }: ModelAddress, ms_max: number): OpenAI {
+  return new Client({
+    baseURL: url,
+    apiKey: key ?? 'none',
+    organization: null,
+    project: null,
+    timeout: ms_max,
+    // Further attempts are made later, and counted.
+    maxRetries: 0,
+    logLevel: 'off',
+    fetch: boundedFetch,
+  })
+}
+
+/** Follows no redirect, which would take the key elsewhere, and reads no more than an answer may have. */
+async function boundedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const response = await fetch(input, { ...init, redirect: 'error' })
+  let bytes = 0
+  const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.length
+      if (bytes > ANSWER_BYTES_MAX) controller.error(new ModelFailure('The model answered too much.', false))
+      else controller.enqueue(chunk)
+    },
+  })
+  const { status, statusText, headers } = response
+  return new Response(response.body?.pipeThrough(bounded) ?? null, { status, statusText, headers })
+}
+
+/** Whatever a server sends: its type is a promise that nobody has checked. */
+function answerOf(completion: Partial<OpenAI.ChatCompletion> | string | null) {
+  const { choices, usage } = typeof completion === 'object' && completion !== null ? completion : {}
+  const tokens = {
+    tokens_in: countOf(usage?.prompt_tokens),
+    tokens_out: countOf(usage?.completion_tokens),
+  }
+  const choice = Array.isArray(choices) ? choices[0] : undefined
+  if (choice?.finish_reason === 'length')
+    throw new ModelFailure('The model’s answer was cut off: it was too long.', false, tokens)
+  const text = choice?.message?.content
+  if (typeof text !== 'string' || text === '')
+    throw new ModelFailure('The model gave no answer, or refused to.', false, tokens)
+  return { text, ...tokens }
+}
+
+function countOf(tokens: unknown): number {
+  return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : 0
+}
+
+/** Without what the server said, which may be anything. */
+function failureOf(error: unknown, ms_max: number): ModelFailure {
+  const { status, name, cause, message } = error as Error & { status?: number; cause?: { code?: string } }
+  if (cause instanceof ModelFailure) return cause
+  if (name === 'TimeoutError' || message === 'Request timed out.')
+    return new ModelFailure(`The model did not answer within ${ms_max / 1_000} s.`, true)
+  if (status === undefined && error instanceof SyntaxError)
+    return new ModelFailure('The model’s server sent something that is not JSON.', false)
+  if (status === undefined) return new ModelFailure('The model could not be reached.', true)
+  const means =
+    status === 429
+      ? ': its quota or rate is exhausted'
+      : status < 405 && status > 400
+        ? ': check its key, URL and name'
+        : ''
+  const isOfInput = status === 400 || status === 413 || status === 422
+  return new ModelFailure(`The model’s server answered ${status}${means}.`, !isOfInput)
+}

@@ -1,0 +1,85 @@
+import { describe, expect, it, vi } from 'vitest'
+import { gullible, honest } from '../../lab/model_scripts.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { agent, calls, planted, result, useModelProjects, user } from '../harness/model_project.ts'
+import { useSharedService } from '../harness/service.ts'
+import { queryRows } from '../harness/sql.ts'
+
+const service = useSharedService()
+const newModelProject = useModelProjects(service)
+
+describe('a model', () => {
+  it('makes of two runs of one task, which ended differently, a procedure that cites both and waits for a person', async () => {
+    const { newSpace, addRun, reflected, statementsOf, model } = await newModelProject(honest)
+    const space = await newSpace('suggest')
+    const failed = [
+      user('Cancel my flight.'),
+      calls('cancel_flight', { n: 1 }),
+      result('refused'),
+      agent('It is refused.'),
+    ]
+    const failure = await addRun(space, 'ada', failed, { reward: 0, group: 'cancel' })
+    await reflected(space, failure)
+    const worked = [
+      user('Cancel my flight.'),
+      calls('check_insurance', { n: 1 }),
+      result('insured'),
+      calls('cancel_flight', { n: 1 }, 'c2'),
+      result('done', 'c2'),
+    ]
+    const success = await reflected(space, await addRun(space, 'bob', worked, { reward: 1, group: 'cancel' }))
+    const [statement, ...others] = await statementsOf(space)
+    expect(others).toEqual([])
+    expect(statement).toMatchObject({ kind: 'procedure', state: 'proposed', author: 'model', supports: 2 })
+    expect(statement!.text).toContain('check_insurance')
+    expect(new Set(statement!.cites.map(({ session_id }) => session_id))).toEqual(new Set([failure, success]))
+    expect(model.asked.map(({ step }) => step)).toEqual(['reflect', 'reflect'])
+  })
+
+  it('activates by itself, in auto, what sessions of two users support, and a contradiction by two opens a conflict', async () => {
+    const { newSpace, addRun, reflected, statementsOf } = await newModelProject(gullible)
+    const space = await newSpace('auto')
+    const say = (text: string, name: string) => {
+      const cites = [{ run: 'A', seq: 1, quote: 'I looked it up' }]
+      const statement = { kind: 'fact', text, tool: null, cites }
+      return addRun(space, name, [agent('I looked it up'), user(planted(statement))])
+    }
+    const states = async () =>
+      (await statementsOf(space)).map(({ state, supports }) => `${state} ${supports}`)
+    const fact = 'Refunds of basic fares need an insurance.'
+    await reflected(space, await say(fact, 'ada'))
+    await reflected(space, await say(fact, 'ada'))
+    expect(await states()).toEqual(['proposed 2'])
+    await reflected(space, await say(fact, 'bob'))
+    expect(await states()).toEqual(['active 3'])
+    await reflected(space, await say(`Never: ${fact}`, 'eve'))
+    expect(await states()).toEqual(['active 3'])
+    await reflected(space, await say(`Never: ${fact}`, 'fay'))
+    const [statement] = await statementsOf(space)
+    expect(statement).toMatchObject({ state: 'conflict', text: fact, supports: 3, contradicts: 2 })
+  })
+
+  it('is not asked beyond the budget, which the session says, and goes on when there is one', async () => {
+    const { newSpace, addRun, reflected, api, model, project } = await newModelProject(honest)
+    const space = await newSpace('suggest', {}, { max_tokens_per_day: 10 })
+    const session = await addRun(space, 'ada', [user('Hello, who are you?')], { reward: 1 })
+    const path = `/api/v1/learning_spaces/${space}/sessions/${session}`
+    await vi.waitFor(async () => {
+      const { status, error } = expectOk(await api.request<{ status: string; error: string }>('GET', path))
+      expect(`${status} ${error}`).toBe('queued The space’s budget of model tokens for 24 hours is used up.')
+    }, 40_000)
+    expect(model.asked).toEqual([])
+    expectOk(
+      await api.request('PUT', `/api/v1/learning_spaces/${space}/policy`, { body: { mode: 'suggest' } }),
+    )
+    await reflected(space, session)
+    const ledger = await queryRows(
+      service.databaseUrl,
+      'SELECT step, status, answer, attempts, tokens_in > 0 AS counted, tokens_out FROM learning_calls WHERE project_id = $1',
+      [project.id],
+    )
+    expect(ledger).toEqual([
+      { step: 'reflect', status: 'applied', answer: null, attempts: 1, counted: true, tokens_out: '50' },
+    ])
+  })
+})
