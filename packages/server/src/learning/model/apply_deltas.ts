@@ -49,7 +49,9 @@ export function applyReflection(database: Database, reflection: Reflection): Pro
     const ended = await connection.query(END_ANSWERS, [project_id, call_ids])
     const is_new = ended.length === call_ids.length
     for (const delta of is_new ? reflection.deltas : []) await applyDelta(connection, reflection, delta)
-    await connection.query(SESSION_MOVES.complete, [project_id, space_id, session_id, reflection.seq])
+    const session = [project_id, space_id, session_id]
+    await connection.query(SESSION_MOVES.complete, [...session, reflection.seq])
+    await connection.query(SESSION_MOVES.wait, session)
   })
 }
 

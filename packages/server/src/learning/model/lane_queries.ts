@@ -64,12 +64,17 @@ const moves = (sets: string) =>
 export const SESSION_MOVES = {
   /** $4 status. */
   status: prepared('set_session_status', moves('status = $4')),
-  /** $4 seq up to which it was read. What was appended meanwhile has its turn when it is quiet. */
+  /** $4 seq up to which it was read. */
   complete: prepared(
     'complete_reflection',
-    moves(`status = CASE WHEN x.learnt_seq > $4 THEN 'queued' ELSE 'completed' END,
-  due_at = CASE WHEN x.learnt_seq > $4 THEN now() + interval '10 minutes' END,
-  reflected_seq = $4::bigint, error = NULL, attempts = 0, asked = false`),
+    moves(
+      "status = 'completed', due_at = NULL, reflected_seq = $4::bigint, error = NULL, attempts = 0, asked = false",
+    ),
+  ),
+  /** What was appended meanwhile has its turn when it is quiet. */
+  wait: prepared(
+    'await_quiet',
+    `${moves("status = 'queued', due_at = now() + interval '10 minutes'")} AND x.learnt_seq > x.reflected_seq`,
   ),
   /** $4 status, $5 error, $6 attempts, $7 seconds until the next one, or null. */
   fail: prepared(
