@@ -7,6 +7,7 @@ import { expectOk } from '../harness/expectations.ts'
 import type { Answer, HttpClient } from '../harness/http_client.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { mixedEntries, newSessionLog, type SessionLog } from '../harness/session_log.ts'
+import { skillZip, uploadSkill } from '../harness/skills.ts'
 
 const withIds = describedOperations.filter(({ path }) => path.includes('{'))
 /** Blobs are named by their bytes, which any project may send: `blobs.test.ts` shows that it gets no other's. */
@@ -43,7 +44,12 @@ async function resourcesOf(client: ApiClient): Promise<{ ids: Ids; log: SessionL
     await client.request<{ id: string }>('POST', '/api/v1/webhooks', { body: hook }),
     201,
   )
+  const zip = skillZip('secret', { 'own.md': identifier })
+  const { token } = client === owner ? ownersProject : strangersProject
+  const uploaded = await uploadSkill(service.node.url, token, zip, { user: identifier })
+  const { data: skill } = (await uploaded.json()) as { data: { id: string } }
   const ids = {
+    skill_id: skill.id,
     session_id: log.id,
     message_id,
     learning_space_id: space.id,
@@ -75,8 +81,10 @@ function call(client: HttpClient, { path, method, operation }: (typeof operation
   const sample = json && (json.schema.required ? sampleOf(json.schema) : (json.example ?? {}))
   const body = sample as Record<string, unknown> | undefined
   if (body?.session_id) body.session_id = ids.session_id
+  if (body?.skill_id) body.skill_id = ids.skill_id
   if (body?.statement_ids) body.statement_ids = [ids.statement_id]
-  return client.request(method.toUpperCase(), real, body ? { body } : {})
+  const query = path.endsWith('/file') ? { file_path: 'SKILL.md' } : {}
+  return client.request(method.toUpperCase(), real, body ? { body, query } : { query })
 }
 
 const learn = ({ learning_space_id, session_id }: Ids) =>
@@ -99,6 +107,8 @@ async function everythingOfTheOwner() {
     (await owner.request('GET', `/api/v1/learning_spaces/${learning_space_id}/statements`)).text,
     (await owner.request('GET', `/api/v1/user/${identifier}/resources`)).text,
     (await owner.request('GET', '/api/v1/webhooks')).text,
+    (await owner.request('GET', `/api/v1/agent_skills/${owners.skill_id}`)).text,
+    (await owner.request('GET', `/api/v1/learning_spaces/${learning_space_id}/skills`)).text,
     (await owner.listSessions()).text,
   ]
 }

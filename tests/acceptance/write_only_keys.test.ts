@@ -5,6 +5,7 @@ import { describedOperations } from '../harness/described_operations.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
 import { useService } from '../harness/service.ts'
+import { skillZip, uploadSkill } from '../harness/skills.ts'
 import { issueToken } from '../harness/tokens.ts'
 
 /** In everything that was stored before, and in nothing that the key sends. */
@@ -12,10 +13,12 @@ const SECRET = 'stored-and-not-to-be-read'
 
 const service = useService()
 let reader: ApiClient
+let reader_token: string
 let writer: HttpClient
 
 beforeAll(async () => {
   const project = await service.newProject()
+  reader_token = project.token
   reader = await service.newClient({ token: project.token })
   const issued = await issueToken(service.adminClient(), project.id, { name: 'writer', scopes: ['write'] })
   writer = service.rawClient(issued.token)
@@ -55,11 +58,23 @@ async function fill() {
     await reader.request('POST', '/api/v1/webhooks', { body: hook }),
     201,
   )
-  return { session, path, message, space, statement, webhook }
+  const uploaded = await uploadSkill(service.node.url, reader_token, skillZip('shared'), { user: SECRET })
+  const { data: skill } = (await uploaded.json()) as { data: { id: string } }
+  return { session, path, message, space, statement, webhook, skill }
 }
 
 type Filled = Awaited<ReturnType<typeof fill>>
 type Sent = [method: string, path: string, body?: unknown]
+
+/** The form that uploads a skill which is there already. */
+async function skillForm() {
+  const form = new FormData()
+  form.set('user', SECRET)
+  form.set('file', new Blob([skillZip('shared') as Uint8Array<ArrayBuffer>]), 'a.zip')
+  const response = new Response(form)
+  const rawBody = Buffer.from(await response.arrayBuffer())
+  return { rawBody, headers: { 'Content-Type': response.headers.get('content-type')! } }
+}
 
 const EVENT = { type: 'note', data: { n: 1 } }
 const MESSAGE = { format: 'openai', blob: { role: 'user', content: 'hello' } }
@@ -133,6 +148,17 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
     `/api/v1/learning_spaces/${space.id}/feedback`,
     { statement_ids: [statement.id], session_id: session.id, helped: true },
   ],
+  'post /api/v1/agent_skills': () => ['POST', '/api/v1/agent_skills'],
+  'delete /api/v1/agent_skills/{skill_id}': ({ skill }) => ['DELETE', `/api/v1/agent_skills/${skill.id}`],
+  'post /api/v1/learning_spaces/{learning_space_id}/skills': ({ space, skill }) => [
+    'POST',
+    `/api/v1/learning_spaces/${space.id}/skills`,
+    { skill_id: skill.id },
+  ],
+  'delete /api/v1/learning_spaces/{learning_space_id}/skills/{skill_id}': ({ space, skill }) => [
+    'DELETE',
+    `/api/v1/learning_spaces/${space.id}/skills/${skill.id}`,
+  ],
   'delete /api/v1/user/{identifier}': () => ['DELETE', `/api/v1/user/${SECRET}`],
 }
 
@@ -148,7 +174,8 @@ describe('a key that may only write', () => {
   it.each(operations)('is answered nothing that others stored: %s', async (operation) => {
     const filled = await fill()
     const [method, path, body] = WRITES[operation]!(filled)
-    const answer = await writer.request(method, path, { body })
+    const form = path.endsWith('/agent_skills') ? await skillForm() : undefined
+    const answer = await writer.request(method, path, form ?? { body })
     expect(answer.status, answer.text).toBeLessThan(300)
     expect(answer.text).not.toContain(SECRET)
     if (filled.session.user_id && !path.includes('/user/'))

@@ -94,6 +94,7 @@ const CALLS: Record<string, unknown[][]> = {
     ([user, configs]) => [{ project_id: ID, ...(user as object), ...(configs as object) }],
   ),
   findOrCreateSkill: [],
+  listSkills: ['ada', undefined].flatMap((user) => positions().map((position) => [ID, user, position])),
   listStatements: positions().map((position) => [{ project_id: ID, learning_space_id: ID }, position]),
   countOldSessions: [[{ project_id: ID, untouched_since: TIME }]],
 }

@@ -1,6 +1,5 @@
 """What the client can call and Annals does not have: each call is 404 route_not_found, and says which route."""
 
-import tempfile
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -37,22 +36,8 @@ ABSENT: dict[str, Callable[[AcontextClient, str, str], Any]] = {
     "sandboxes.exec_command": lambda client, *_: client.sandboxes.exec_command(sandbox_id=ANY, command="ls"),
     "sandboxes.kill": lambda client, *_: client.sandboxes.kill(ANY),
     "sandboxes.get_logs": lambda client, *_: client.sandboxes.get_logs(limit=2),
-    "skills.create": lambda client, *_: client.skills.create(file=FILE, user="u", meta={"a": 1}),
-    "skills.list_catalog": lambda client, *_: client.skills.list_catalog(),
-    "skills.get": lambda client, *_: client.skills.get(ANY),
-    "skills.delete": lambda client, *_: client.skills.delete(ANY),
-    "skills.get_file": lambda client, *_: client.skills.get_file(skill_id=ANY, file_path="a"),
-    "skills.download": lambda client, *_: client.skills.download(skill_id=ANY, path=tempfile.gettempdir()),
     "skills.download_to_sandbox": lambda client, *_: client.skills.download_to_sandbox(
         skill_id=ANY, sandbox_id=ANY
-    ),
-    "skills.download_zip": lambda client, *_: client.skills.download_zip(ANY),
-    "learning_spaces.include_skill": lambda client, _, space: client.learning_spaces.include_skill(
-        space, skill_id=ANY
-    ),
-    "learning_spaces.list_skills": lambda client, _, space: client.learning_spaces.list_skills(space),
-    "learning_spaces.exclude_skill": lambda client, _, space: client.learning_spaces.exclude_skill(
-        space, skill_id=ANY
     ),
     "project.get_configs": lambda client, *_: client.project.get_configs(),
     "project.update_configs": lambda client, *_: client.project.update_configs({"a": 1}),
@@ -64,7 +49,9 @@ PRESENT = {
     "get_token_counts patch_message_meta patch_configs copy get_tasks get_session_summary flush "
     "messages_observing_status",
     "users": "list get_resources delete",
-    "learning_spaces": "create list get update delete learn get_session list_sessions wait_for_learning",
+    "learning_spaces": "create list get update delete learn get_session list_sessions wait_for_learning "
+    "include_skill list_skills exclude_skill",
+    "skills": "create list_catalog get delete get_file download download_zip",
 }
 
 

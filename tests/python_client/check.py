@@ -16,6 +16,7 @@ import absent  # noqa: E402, F401
 import conversations  # noqa: E402, F401
 import messages  # noqa: E402, F401
 import sessions  # noqa: E402, F401
+import skills  # noqa: E402, F401
 import users_and_spaces  # noqa: E402, F401
 from checks import run_checks, settings  # noqa: E402
 

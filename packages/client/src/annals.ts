@@ -3,6 +3,7 @@ import { LearningSpaces } from './learning_spaces.js'
 import { List } from './list.js'
 import type { AnnalsOptions, CallOptions } from './options.js'
 import { Sessions } from './sessions.js'
+import { Skills } from './skills.js'
 import { Transport } from './transport.js'
 import type { FoundEntry, FoundPage, SearchQuery, Usage } from './types.js'
 import { Users } from './users.js'
@@ -12,6 +13,7 @@ import { Webhooks } from './webhooks.js'
 export class Annals {
   readonly sessions: Sessions
   readonly learningSpaces: LearningSpaces
+  readonly skills: Skills
   readonly users: Users
   readonly blobs: Blobs
   readonly webhooks: Webhooks
@@ -22,6 +24,7 @@ export class Annals {
     this.#transport = new Transport(options)
     this.sessions = new Sessions(this.#transport)
     this.learningSpaces = new LearningSpaces(this.#transport)
+    this.skills = new Skills(this.#transport)
     this.users = new Users(this.#transport)
     this.blobs = new Blobs(this.#transport)
     this.webhooks = new Webhooks(this.#transport)

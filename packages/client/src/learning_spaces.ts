@@ -7,11 +7,13 @@ import type {
   LearningSpacesQuery,
   NewLearningSpace,
   NewStatement,
+  Skill,
   SkillVersion,
   SpaceContext,
   SpaceContextQuery,
   SpacePolicy,
   SpaceSession,
+  SpaceSkill,
   Statement,
   StatementChange,
   StatementsQuery,
@@ -89,6 +91,21 @@ export class LearningSpaces {
     return this.#of('PUT', learning_space_id, ['policy'], { body: policy }, options)
   }
 
+  /** Written skills that a space includes, and those that it has learnt. */
+  skills(learning_space_id: string, options?: CallOptions): Promise<Skill[]> {
+    return this.#of('GET', learning_space_id, ['skills'], {}, options)
+  }
+
+  /** Includes a written skill in a space. */
+  includeSkill(learning_space_id: string, skill_id: string, options?: CallOptions): Promise<SpaceSkill> {
+    return this.#of('POST', learning_space_id, ['skills'], { body: { skill_id } }, options)
+  }
+
+  /** Takes a written skill out of a space. */
+  async excludeSkill(learning_space_id: string, skill_id: string, options?: CallOptions): Promise<void> {
+    await this.#of('DELETE', learning_space_id, ['skills', skill_id], {}, options)
+  }
+
   /** What a space has learnt, each statement with the entries that it cites. */
   statements(learning_space_id: string, query: StatementsQuery = {}, options?: CallOptions): List<Statement> {
     return new List((cursor) =>
@@ -141,7 +158,7 @@ export class LearningSpaces {
   }
 
   #of<Answer>(
-    method: 'GET' | 'POST' | 'PUT',
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     learning_space_id: string,
     path: string[],
     request: { query?: object; body?: object },

@@ -17,6 +17,8 @@ export interface Call {
   body?: unknown
   /** A body that is not JSON. */
   bytes?: Uint8Array<ArrayBuffer>
+  /** The same, of parts. */
+  form?: FormData
   /** The answer is bytes and no JSON: those from the first place to before the second, or all. */
   range?: readonly [from: number, to: number | undefined] | undefined
   /** The operation accepts an Idempotency-Key; every call gets one, the same for all its attempts. */
@@ -53,7 +55,7 @@ export class Transport {
   readonly #timeout_ms: number
   readonly #attempt_timeout_ms: number | undefined
   readonly #fetch: typeof fetch
-  readonly #stringify: (value: unknown) => string
+  readonly stringify: (value: unknown) => string
 
   constructor(options: AnnalsOptions) {
     const { protocol } = new URL(options.url ?? URL_DEFAULT)
@@ -68,7 +70,7 @@ export class Transport {
     // Looked up at each call and called without `this`, as a browser's fetch requires.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
     this.parse = options.parse ?? JSON.parse
-    this.#stringify = options.stringify ?? JSON.stringify
+    this.stringify = options.stringify ?? JSON.stringify
   }
 
   /**
@@ -122,11 +124,12 @@ export class Transport {
     if (range) headers.set('range', `bytes=${range[0]}-${range[1] === undefined ? '' : range[1] - 1}`)
     if (call.keyed) headers.set('idempotency-key', options.idempotency_key ?? newKey())
     if (options.if_match !== undefined) headers.set('if-match', `"${options.if_match}"`)
-    const url = `${address}${queryString(query, this.#stringify)}`
+    const url = `${address}${queryString(query, this.stringify)}`
     // Following a redirect would turn a POST into a GET and send the token elsewhere.
     const init: RequestInit = { method, headers, redirect: 'manual' }
-    if (body !== undefined) init.body = this.#stringify(body)
+    if (body !== undefined) init.body = this.stringify(body)
     if (bytes !== undefined) init.body = bytes
+    if (call.form !== undefined) init.body = call.form
     return { what: `${method} ${address}`, url, init, asks_bytes }
   }
 

@@ -13,6 +13,10 @@ export type LearningSpace = Schemas['LearningSpace']
 export type User = Schemas['User']
 /** Bytes that the project has. */
 export type Blob = Schemas['Blob']
+/** A skill with the index of its files. */
+export type Skill = Schemas['Skill']
+export type ListedSkill = Schemas['ListedSkill']
+export type SpaceSkill = Schemas['SpaceSkill']
 /** An entry that a search found. */
 export type FoundEntry = Schemas['FoundEntry']
 /** A project's usage; `max` is null if there is no quota. */
@@ -44,6 +48,8 @@ type OneStatement = paths[`${Api}/statements/{statement_id}`]
 type SpaceContextOf = paths[`${SpacePath}/context`]
 type FeedbackOn = paths[`${SpacePath}/feedback`]
 type HistoryOf = paths[`${SpacePath}/history`]
+type SkillsOf = paths[`${Api}/agent_skills`]
+type SkillFileOf = paths[`${Api}/agent_skills/{skill_id}/file`]
 type WebhooksOf = paths[`${Api}/webhooks`]
 type Users = paths[`${Api}/user/ls`]
 type UserResourcesOf = paths[`${Api}/user/{identifier}/resources`]
@@ -89,6 +95,8 @@ export type ContextQuery = QueryOf<ContextOf['get']>
 export type LatestQuery = QueryOf<LatestOf['get']>
 export type TimelineQuery = QueryOf<Timeline['get']>
 export type LearningSpacesQuery = WithFilter<QueryOf<LearningSpaces['get']>, 'filter_by_meta'>
+export type SkillsQuery = QueryOf<SkillsOf['get']>
+export type SkillFile = DataOf<SkillFileOf['get']>
 export type SpacePolicy = Input<BodyOf<PolicyOf['put']>>
 export type SpaceSession = DataOf<Learn['post']>
 export type Statement = DataOf<OneStatement['patch']>

@@ -7,4 +7,12 @@ export { hasOutcomeEvidence, type TaskRun } from './outcome_evidence.js'
 export { curatePrompt, type Prompt, reflectPrompt } from './prompts.js'
 export { KINDS, type RenderedStatement, renderContext, renderSkill, type StatementKind } from './render.js'
 export { hasSucceeded, type Outcome, type ShownRun, showRun } from './shown_run.js'
+export {
+  readSkillHead,
+  SKILL_NAME,
+  SKILL_NAME_LENGTH_MAX,
+  type SkillHead,
+  type Wrong,
+  wrongSkillPath,
+} from './skill_file.js'
 export { oneLine, skillName } from './text.js'

@@ -16,6 +16,8 @@ const CATALOGUE = {
   learning_space_not_found: { status: 404 },
   space_session_not_found: { status: 404 },
   statement_not_found: { status: 404 },
+  skill_not_found: { status: 404 },
+  skill_file_not_found: { status: 404 },
   message_not_found: { status: 404 },
   entry_not_found: { status: 404 },
   blob_not_found: { status: 404 },
@@ -33,6 +35,8 @@ const CATALOGUE = {
   session_in_space: { status: 409 },
   user_mismatch: { status: 409 },
   statement_revoked: { status: 409 },
+  skill_exists: { status: 409 },
+  skill_is_learnt: { status: 409 },
   project_exists: { status: 409 },
   search_off: { status: 409 },
   too_many_webhooks: { status: 409 },
@@ -59,6 +63,8 @@ const SENTENCES = {
   learning_space_not_found: 'There is no such learning space in this project.',
   space_session_not_found: 'The learning space does not learn from this session.',
   statement_not_found: 'There is no such statement in this project.',
+  skill_not_found: 'There is no such skill in this project.',
+  skill_file_not_found: 'The skill has no such file.',
   message_not_found: 'There is no such message in this session.',
   blob_not_found: 'There is no such blob in this project.',
   user_not_found: 'There is no such user in this project.',
@@ -71,6 +77,8 @@ const SENTENCES = {
     'The learning space belongs to a user, and learns only from sessions of that user; this session is not one of them. Use a space without a user, or one of the user of the session.',
   statement_revoked:
     'The statement was revoked, since what it was learnt from was deleted. It cannot be changed.',
+  skill_is_learnt:
+    'A learning space learnt this skill, and it is in that space only. To take it out, retire its statements.',
   search_off:
     'Search is off for this project. The operator switches it on, which indexes what is there: annals project set <name> --search on, or PATCH /admin/v1/projects/{project_id} with {"search":true}.',
   unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',
@@ -101,6 +109,7 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
     '/data/report refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/{sha256}.',
   session_exists:
     'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
+  skill_exists: 'There is another skill "fill-forms" of the same owner. Delete it first.',
   too_many_webhooks: 'A project may have 10 webhooks. Delete one, or have one take more events.',
   project_exists: 'There is already a project named "checkout".',
   payload_too_large: 'The body is larger than 1048576 bytes. Send less per request.',

@@ -37,7 +37,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   users: ['lists', 'lifecycle', ...TOOLS],
   blobs: ['lists', 'lifecycle', ...TOOLS],
   sessions: ['changes', 'lists', 'lifecycle', 'log', 'projects', 'users', ...TOOLS],
-  learning: ['changes', 'lists', 'lifecycle', 'log', 'users', ...TOOLS],
+  learning: ['blobs', 'changes', 'lists', 'lifecycle', 'log', 'users', ...TOOLS],
   webhooks: ['changes', 'lists', 'log', ...TOOLS],
   console_api: ['lists', 'projects', 'sessions', 'users', ...TOOLS],
   search: ['changes', 'lists', 'log', ...TOOLS],

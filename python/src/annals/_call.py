@@ -139,6 +139,18 @@ class RequestMaker:
         return Prepared(f"{call.method} {address}", call.method, url, headers, content)
 
 
+def form_of(file: bytes, *, user: str | None, meta: Mapping[str, object] | None) -> tuple[bytes, dict[str, str]]:
+    """A form with a file and fields beside it, and the header that says how it is made."""
+    fields = {"user": user, "meta": None if meta is None else encode(dict(meta)).decode()}
+    form = httpx.Request(
+        "POST",
+        URL_DEFAULT,
+        data={name: value for name, value in fields.items() if value is not None},
+        files={"file": ("skill.zip", file, "application/zip")},
+    )
+    return form.read(), {"content-type": form.headers["content-type"]}
+
+
 def bytes_of(prepared: Prepared, response: httpx.Response, body: bytes) -> bytes:
     """The bytes of an answer. Raises AnnalsError for a refusal."""
     if response.is_success:

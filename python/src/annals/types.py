@@ -213,6 +213,25 @@ class LearningSpacesQuery(TypedDict):
     """true: newest first. false: oldest first."""
 
 
+class ListedSkill(TypedDict):
+    id: str
+    """The skill."""
+    user_id: str | None
+    learning_space_id: str | None
+    name: str
+    """Its name, from the front matter of SKILL.md."""
+    description: str
+    """What it does and when to use it, from there as well."""
+    source: Literal["written", "learnt"]
+    """`written` by somebody and uploaded, or `learnt` by a learning space."""
+    meta: JsonObject
+    """Any JSON object of the caller, stored with the skill; `{}` if never set."""
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+
+
 class MergedConfigs(TypedDict):
     configs: JsonObject
     """The merged configs."""
@@ -486,6 +505,53 @@ class SessionsQuery(TypedDict):
     """true: newest first. false: oldest first."""
 
 
+class Skill(TypedDict):
+    id: str
+    """The skill."""
+    user_id: str | None
+    learning_space_id: str | None
+    name: str
+    """Its name, from the front matter of SKILL.md."""
+    description: str
+    """What it does and when to use it, from there as well."""
+    source: Literal["written", "learnt"]
+    """`written` by somebody and uploaded, or `learnt` by a learning space."""
+    meta: JsonObject
+    """Any JSON object of the caller, stored with the skill; `{}` if never set."""
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it last changed."""
+    disk_id: str
+    """The same as `id`: existing clients expect a disk, and there are none here."""
+    file_index: list[SkillFileIndex]
+    """Its files, by path."""
+
+
+class SkillFile(TypedDict):
+    path: str
+    mime: str
+    url: None
+    """Read what is no text by its blob."""
+    content: SkillText | None
+
+
+class SkillFileIndex(TypedDict):
+    path: str
+    """Its path within the skill."""
+    mime: str
+    """Its media type, by its extension."""
+    bytes: int | None
+    sha256: str | None
+
+
+class SkillText(TypedDict):
+    type: str
+    """`text`, `json`, `csv` or `code`."""
+    raw: str
+    """The text."""
+
+
 class SkillVersion(TypedDict):
     id: str
     """This version."""
@@ -499,6 +565,17 @@ class SkillVersion(TypedDict):
     text: str | None
     created_at: str
     """When."""
+
+
+class SkillsQuery(TypedDict):
+    user: NotRequired[str | None]
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
 
 
 class SpaceContext(TypedDict):
@@ -563,6 +640,17 @@ class SpaceSession(TypedDict):
     """When the session was given to the space."""
     updated_at: str
     """When this record last changed."""
+
+
+class SpaceSkill(TypedDict):
+    id: str
+    """This record."""
+    learning_space_id: str
+    """The learning space."""
+    skill_id: str
+    """The skill in it."""
+    created_at: str
+    """When it was included."""
 
 
 class Statement(TypedDict):

@@ -24,7 +24,7 @@ Scripted = Callable[..., tuple[AsyncAnnals, ScriptedService]]
 FOR_OTHER_CLIENTS = ["GET /session/*/observing_status", "GET /session/*/task", "POST /session/*/flush"]
 
 # Bytes, which test_service.py sends and reads.
-NOT_JSON = ["GET /blobs/*", "PUT /blobs/*"]
+NOT_JSON = ["GET /blobs/*", "PUT /blobs/*", "POST /agent_skills", "GET /agent_skills/*/download_zip"]
 
 
 @pytest.mark.parametrize(("line", "method", "body", "keyed"), METHODS)

@@ -123,6 +123,28 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         {"mode": "off"},
         UNKEYED,
     ),
+    (f"GET /learning_spaces/{ID}/skills", lambda annals: annals.learning_spaces.skills(ID), None, UNKEYED),
+    (
+        f"POST /learning_spaces/{ID}/skills",
+        lambda annals: annals.learning_spaces.include_skill(ID, ID),
+        {"skill_id": ID},
+        UNKEYED,
+    ),
+    (
+        f"DELETE /learning_spaces/{ID}/skills/{ID}",
+        lambda annals: annals.learning_spaces.exclude_skill(ID, ID),
+        None,
+        UNKEYED,
+    ),
+    ("GET /agent_skills?user=ada", lambda annals: annals.skills.list(user="ada").page(), None, UNKEYED),
+    (f"GET /agent_skills/{ID}", lambda annals: annals.skills.get(ID), None, UNKEYED),
+    (
+        f"GET /agent_skills/{ID}/file?file_path=SKILL.md",
+        lambda annals: annals.skills.file(ID, "SKILL.md"),
+        None,
+        UNKEYED,
+    ),
+    (f"DELETE /agent_skills/{ID}", lambda annals: annals.skills.delete(ID), None, UNKEYED),
     (
         f"GET /learning_spaces/{ID}/statements?state=active",
         lambda annals: annals.learning_spaces.statements(ID, state="active").page(),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from decimal import Decimal
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 
@@ -194,3 +196,19 @@ def test_blobs_are_sent_and_read_whole_or_in_part(annals: Annals) -> None:
     with pytest.raises(AnnalsError) as caught:
         annals.blobs.get("0" * 64)
     assert caught.value.error == "blob_not_found"
+
+
+def test_a_skill_is_uploaded_read_and_downloaded(annals: Annals) -> None:
+    name = new_name().lower().replace("_", "-")
+    out = BytesIO()
+    with ZipFile(out, "w") as archive:
+        archive.writestr("SKILL.md", f"---\nname: {name}\ndescription: A test.\n---\n")
+    skill = annals.skills.create(out.getvalue(), user="ada", meta={"n": 2**60})
+    assert (skill["name"], skill["meta"]) == (name, {"n": 2**60})
+    assert (annals.skills.create(out.getvalue(), user="ada", meta={"n": 2**60}))["id"] == skill["id"]
+    file = annals.skills.file(skill["id"], "SKILL.md")
+    assert file["content"] is not None
+    assert name in file["content"]["raw"]
+    with ZipFile(BytesIO(annals.skills.download(skill["id"]))) as archive:
+        assert archive.namelist() == ["SKILL.md"]
+    annals.skills.delete(skill["id"])

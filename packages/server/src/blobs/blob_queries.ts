@@ -92,15 +92,6 @@ SELECT encode(c.data, 'hex') AS data FROM blob_chunks c
 WHERE c.project_id = $1 AND c.blob_id = $2 AND c.n BETWEEN $3 AND $4 ORDER BY c.n`,
 )
 
-/** Adds references of one owner, in whose transaction it runs. Parameters: $1 project, $2 owner, $3 seq, $4 hashes. */
-export const REFER_TO_BLOBS = prepared(
-  'refer_to_blobs',
-  `
-INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
-SELECT $1, $2, $3, h.sha256 FROM unnest($4::text[]) AS h (sha256) ORDER BY h.sha256
-ON CONFLICT DO NOTHING`,
-)
-
 /** Deletes those of some blobs, in `hashes`, that nothing refers to any longer. Their rows are locked by hash. */
 const DELETE_UNREFERENCED = `
   SELECT array_agg(l.id) INTO locked FROM (

@@ -9,7 +9,6 @@ import {
   FIND_BLOBS,
   FINISH_BLOB,
   READ_BLOB_CHUNKS,
-  REFER_TO_BLOBS,
   TOUCH_BLOB,
 } from './blob_queries.js'
 
@@ -126,21 +125,6 @@ export async function* readBlob(
       yield Buffer.from(data!, 'hex').subarray(Math.max(0, from - start), to - start)
     }
   }
-}
-
-/**
- * Keeps blobs for an owner of another kind than a session: call it in the transaction that stores the owner. Its table
- * has a key `id` and no more is to be done: the references go with the owner, and with the last one the blob.
- * @throws a foreign key violation if the project does not have a blob
- */
-export async function referToBlobs(
-  connection: Queryable,
-  project_id: string,
-  owner_id: string,
-  hashes: readonly string[],
-  seq = 0,
-): Promise<void> {
-  await connection.query(REFER_TO_BLOBS, [project_id, owner_id, seq, [...hashes]])
 }
 
 /**

@@ -130,8 +130,9 @@ function describeStatus(status: number, names: ErrorName[]): unknown {
 export function byteResponses(
   documented: Record<string, unknown>,
   bytes: Readonly<Record<number, string>>,
+  media_type = 'application/octet-stream',
 ): Record<string, unknown> {
-  const content = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
+  const content = { [media_type]: { schema: { type: 'string', format: 'binary' } } }
   const ofBytes = Object.entries(bytes).map(([status, description]) => [
     status,
     { description, headers: RequestIdHeader, content },

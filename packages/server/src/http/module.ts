@@ -39,6 +39,8 @@ export interface ModuleRoutes {
   schemas?: readonly TSchema[]
   /** Operations whose bodies are bytes. */
   byte_bodies?: readonly string[]
+  /** Operations whose bodies are forms, with what these have. */
+  form_bodies?: Readonly<Record<string, TSchema>>
   /** Where the answers of operations lead: which other operations take an id that is in them. */
   links?: Readonly<Record<string, OperationLinks>>
 }

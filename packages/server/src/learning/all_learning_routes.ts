@@ -4,6 +4,10 @@ import { learningSpaceRoutes } from './learning_space_routes.js'
 import { LearningSpace } from './learning_space_schema.js'
 import { spaceSessionRoutes } from './sessions/space_session_routes.js'
 import { SpacePolicy, SpaceSession } from './sessions/space_session_schema.js'
+import { skillRoutes } from './skills/skill_routes.js'
+import { ListedSkill, Skill, SkillForm, SpaceSkill } from './skills/skill_schema.js'
+import { spaceSkillRoutes } from './skills/space_skill_routes.js'
+import { uploadSkillRoutes } from './skills/upload_skill_routes.js'
 import { spaceReadingRoutes } from './statements/space_reading_routes.js'
 import { statementRoutes } from './statements/statement_routes.js'
 import { SkillVersion, Statement } from './statements/statement_schema.js'
@@ -11,7 +15,7 @@ import { SkillVersion, Statement } from './statements/statement_schema.js'
 const OF_SPACE = ['getLearningSpace', 'mergeLearningSpaceMeta', 'deleteLearningSpace']
 // Not learnFromSession: it takes a session's id, too, which a new space does not say.
 const LEARNING = ['listSpaceSessions', 'getSpacePolicy', 'setSpacePolicy']
-const READING = ['listStatements', 'addStatement', 'getSpaceContext', 'getSpaceHistory']
+const READING = ['listSpaceSkills', 'listStatements', 'addStatement', 'getSpaceContext', 'getSpaceHistory']
 
 export const LEARNING_ROUTES: ModuleRoutes = {
   project(app, parts) {
@@ -19,13 +23,27 @@ export const LEARNING_ROUTES: ModuleRoutes = {
     spaceSessionRoutes(app, parts)
     statementRoutes(app)
     spaceReadingRoutes(app)
+    uploadSkillRoutes(app, parts)
+    skillRoutes(app, parts)
+    spaceSkillRoutes(app)
   },
-  schemas: [LearningSpace, SpacePolicy, SkillVersion, SpaceSession, Statement],
+  schemas: [
+    LearningSpace,
+    ListedSkill,
+    Skill,
+    SpacePolicy,
+    SkillVersion,
+    SpaceSession,
+    SpaceSkill,
+    Statement,
+  ],
+  form_bodies: { createSkill: SkillForm },
   links: {
     createLearningSpace: {
       to: [...OF_SPACE, ...LEARNING, ...READING],
       parameters: { learning_space_id: DATA_ID },
     },
+    createSkill: { to: ['getSkill', 'downloadSkill', 'deleteSkill'], parameters: { skill_id: DATA_ID } },
     addStatement: { to: ['changeStatement'], parameters: { statement_id: DATA_ID } },
   },
 }

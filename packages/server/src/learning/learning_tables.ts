@@ -1,6 +1,6 @@
 import type { Table } from '../lifecycle/table.js'
 import { missing, notErased } from '../lifecycle/verify/check.js'
-import { ODD, ORPHAN } from '../lifecycle/verify/meaning.js'
+import { LOST, ODD, ORPHAN } from '../lifecycle/verify/meaning.js'
 import { eraseCalls } from './model/erase_calls.js'
 import { eraseCites } from './statements/statements.js'
 
@@ -75,6 +75,41 @@ export const LEARNING_TABLES: readonly Table[] = [
     counted: true,
     exported: true,
     unchanging: ['created_at', 'user'],
+    checks: {},
+  },
+  {
+    name: 'skill_files',
+    kind: 'skill_file',
+    key: ['skill_id', 'path'],
+    columns: {
+      skill_id: 'uuid',
+      path: 'text',
+      mime: 'text',
+      is_text: 'boolean',
+      bytes: 'bigint',
+      sha256: 'text',
+    },
+    erased_with: 'skill',
+    counted: false,
+    exported: true,
+    checks: {
+      skill_file_without_blob: {
+        where: `${missing('blobs', 't.sha256', 'sha256')} OR NOT EXISTS (
+          SELECT FROM blob_references r WHERE r.project_id = $1 AND r.owner_id = t.skill_id AND r.seq = 0 AND r.sha256 = t.sha256)`,
+        place: "'skill ' || t.skill_id",
+        detail: "'nothing keeps the bytes of ' || t.path",
+        means: 'a file of a skill has no bytes, or may lose them',
+        todo: LOST,
+      },
+    },
+  },
+  {
+    ...OF_SPACE,
+    name: 'space_skills',
+    kind: 'space_skill',
+    also_erased_with: { kind: 'skill' },
+    key: ['learning_space_id', 'skill_id'],
+    columns: { learning_space_id: 'uuid', skill_id: 'uuid', id: 'uuid', created_at: 'time' },
     checks: {},
   },
   {

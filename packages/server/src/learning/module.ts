@@ -10,6 +10,7 @@ import { openAiModel } from './model/openai_model.js'
 import { learnByRules } from './rules/learn_by_rules.js'
 import { LEARN_BY_RULES } from './rules/rule_queries.js'
 import { ATTACH_SESSION, SET_POLICY } from './sessions/space_session_queries.js'
+import { CREATE_SKILL, INCLUDE_SKILL } from './skills/skill_queries.js'
 import { ADD_FEEDBACK, ADD_STATEMENT, ERASE_CITES } from './statements/statement_queries.js'
 
 /** Learning spaces: they take in sessions of a project or of one of its users, and give back cited statements. */
@@ -34,7 +35,9 @@ export const LEARNING_MODULE: Module = {
     ATTACH_SESSION,
     BEGIN_CALL,
     CREATE_LEARNING_SPACE,
+    CREATE_SKILL,
     ERASE_CITES,
+    INCLUDE_SKILL,
     LEARN_BY_RULES,
     MERGE_META,
     SET_POLICY,

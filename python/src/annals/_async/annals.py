@@ -11,6 +11,7 @@ from .blobs import AsyncBlobs
 from .learning_spaces import AsyncLearningSpaces
 from .list import AsyncList
 from .sessions import AsyncSessions
+from .skills import AsyncSkills
 from .transport import AsyncTransport
 from .users import AsyncUsers
 from .webhooks import AsyncWebhooks
@@ -52,6 +53,7 @@ class AsyncAnnals:
         self._transport = transport
         self.sessions = AsyncSessions(transport)
         self.learning_spaces = AsyncLearningSpaces(transport)
+        self.skills = AsyncSkills(transport)
         self.users = AsyncUsers(transport)
         self.blobs = AsyncBlobs(transport)
         self.webhooks = AsyncWebhooks(transport)

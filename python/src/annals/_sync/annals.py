@@ -11,6 +11,7 @@ from .blobs import Blobs
 from .learning_spaces import LearningSpaces
 from .list import List
 from .sessions import Sessions
+from .skills import Skills
 from .transport import Transport
 from .users import Users
 from .webhooks import Webhooks
@@ -50,6 +51,7 @@ class Annals:
         self._transport = transport
         self.sessions = Sessions(transport)
         self.learning_spaces = LearningSpaces(transport)
+        self.skills = Skills(transport)
         self.users = Users(transport)
         self.blobs = Blobs(transport)
         self.webhooks = Webhooks(transport)

@@ -13,12 +13,14 @@ from ..types import (
     NewSpacePolicy,
     NewStatement,
     Page,
+    Skill,
     SkillVersion,
     SpaceContext,
     SpaceContextQuery,
     SpaceHistoryQuery,
     SpacePolicy,
     SpaceSession,
+    SpaceSkill,
     Statement,
     StatementChange,
     StatementsQuery,
@@ -72,6 +74,18 @@ class LearningSpaces:
 
     def set_policy(self, learning_space_id: str, **policy: Unpack[NewSpacePolicy]) -> SpacePolicy:
         return self._transport.call(Call("PUT", _path(learning_space_id, "policy"), body=policy))
+
+    def skills(self, learning_space_id: str) -> builtins.list[Skill]:
+        """Written skills that a space includes, and those that it has learnt."""
+        return self._transport.call(Call("GET", _path(learning_space_id, "skills")))
+
+    def include_skill(self, learning_space_id: str, skill_id: str) -> SpaceSkill:
+        """Includes a written skill in a space."""
+        return self._transport.call(Call("POST", _path(learning_space_id, "skills"), body={"skill_id": skill_id}))
+
+    def exclude_skill(self, learning_space_id: str, skill_id: str) -> None:
+        """Takes a written skill out of a space."""
+        self._transport.call(Call("DELETE", _path(learning_space_id, "skills", skill_id)))
 
     def statements(self, learning_space_id: str, **query: Unpack[StatementsQuery]) -> List[Statement, Page[Statement]]:
         """What a space has learnt, each statement with the entries that it cites."""

@@ -4,10 +4,12 @@ import { planned } from '../../postgres/statement.js'
 
 const text = (column: string) => `'"' || ${column} || '"'`
 
-/** Whether a reference belongs to a session ($3), or to a session of a user ($2, an identifier); null: any. */
-const IN_SCOPE = `($3::uuid IS NULL OR r.owner_id = $3::uuid) AND ($2::text IS NULL OR EXISTS (
-  SELECT FROM sessions s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
-  WHERE s.project_id = $1 AND s.id = r.owner_id AND u.identifier = $2::text))`
+const isOf = (owners: string) =>
+  `EXISTS (SELECT FROM ${owners} s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
+  WHERE s.project_id = $1 AND s.id = r.owner_id AND u.identifier = $2::text)`
+
+/** Whether a reference belongs to a session ($3), or to a session or skill of a user ($2, an identifier); null: any. */
+const IN_SCOPE = `($3::uuid IS NULL OR r.owner_id = $3::uuid) AND ($2::text IS NULL OR ${isOf('sessions')} OR ${isOf('skills')})`
 
 /**
  * The next blob of an export. Row: id, chunks, line. Parameters: $1 project, $2 user's identifier or null, $3 session or
@@ -34,7 +36,7 @@ FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = $2 AND c.n = $3`,
 )
 
 /**
- * References of sessions, in order. Rows: owner_id, seq, sha256, line. Parameters: $1 project, $2 user's identifier or
+ * References of sessions and skills, in order. Rows: owner_id, seq, sha256, line. Parameters: $1 project, $2 user's identifier or
  * null, $3 session or null, $4 to $6 the row to begin behind, or nulls, $7 how many.
  */
 export const EXPORT_REFERENCES = planned(
@@ -43,7 +45,7 @@ export const EXPORT_REFERENCES = planned(
 SELECT r.owner_id, r.seq, r.sha256,
   ${jsonLine({ kind: `'"blob_reference"'`, owner_id: text('r.owner_id'), seq: 'r.seq', sha256: text('r.sha256') })} AS line
 FROM blob_references r
-WHERE r.project_id = $1 AND r.seq > 0 AND ($4::uuid IS NULL OR (r.owner_id, r.seq, r.sha256) > ($4::uuid, $5::bigint, $6::text))
+WHERE r.project_id = $1 AND ($4::uuid IS NULL OR (r.owner_id, r.seq, r.sha256) > ($4::uuid, $5::bigint, $6::text))
   AND ${IN_SCOPE}
 ORDER BY r.owner_id, r.seq, r.sha256 LIMIT $7`,
 )
@@ -90,13 +92,19 @@ RETURNING b.id`,
     'lock_logs_of_restored_references',
     'SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[]) ORDER BY h.session_id FOR KEY SHARE',
   ),
-  /** Those of entries that there are. Rows: one for each that was stored. */
+  /** The same for skills. $2 skills. */
+  lock_skills: planned(
+    'lock_skills_of_restored_references',
+    'SELECT k.id FROM skills k WHERE k.project_id = $1 AND k.id = ANY ($2::uuid[]) ORDER BY k.id FOR KEY SHARE',
+  ),
+  /** Those of entries and skills that there are. Rows: one for each that was stored. */
   references: planned(
     'restore_blob_references',
     `
 INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
 SELECT $1, (l ->> 'owner_id')::uuid, (l ->> 'seq')::bigint, l ->> 'sha256' FROM jsonb_array_elements($2::jsonb) AS l
 WHERE EXISTS (SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = (l ->> 'owner_id')::uuid AND e.seq = (l ->> 'seq')::bigint)
+  OR (l ->> 'seq' = '0' AND EXISTS (SELECT FROM skills k WHERE k.project_id = $1 AND k.id = (l ->> 'owner_id')::uuid))
 ON CONFLICT DO NOTHING RETURNING r.seq`,
   ),
 } as const

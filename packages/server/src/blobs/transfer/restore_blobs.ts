@@ -49,7 +49,7 @@ async function restoreBlob(
   if (finished.length === 0) throw wrongLine(number, 'the chunks before it are not those of this blob.')
 }
 
-/** Restores the references of entries that there are. What owns others restores these itself. */
+/** Restores the references of those entries and skills that there are. */
 export async function restoreReferences(
   { connection, project_id, dry_run }: RestoreContext,
   lines: ExportLine[],
@@ -57,6 +57,7 @@ export async function restoreReferences(
   if (dry_run) return {}
   const owners = [...new Set(lines.map(({ record }) => record.owner_id as string))]
   await connection.query(RESTORE_BLOBS.lock, [project_id, owners])
+  await connection.query(RESTORE_BLOBS.lock_skills, [project_id, owners])
   const stored = await connection.query(RESTORE_BLOBS.references, [project_id, jsonOf(lines)])
   return { blob_references: tally(lines.length, stored.length) }
 }

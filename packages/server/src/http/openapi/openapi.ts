@@ -32,6 +32,7 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
           name: 'Learning spaces',
           description: 'What was learned, for a project or one of its users.',
         },
+        { name: 'Skills', description: 'Agent Skills that people wrote, and those that spaces have learnt.' },
         {
           name: 'Users',
           description: "Users are named by the caller's own identifiers and created on first use.",
@@ -60,7 +61,15 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
       allowMissingBodies(document.openapiObject as DocumentView)
       describeJsonParameters(document.openapiObject as DocumentView)
       const byte_bodies = modules.flatMap((module) => module.byte_bodies ?? [])
-      describeByteBodies(document.openapiObject as DocumentView, byte_bodies)
+      describeBodies(document.openapiObject as DocumentView, byte_bodies, {
+        'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+      })
+      for (const [operation_id, schema] of modules.flatMap(({ form_bodies = {} }) =>
+        Object.entries(form_bodies),
+      ))
+        describeBodies(document.openapiObject as DocumentView, [operation_id], {
+          'multipart/form-data': { schema },
+        })
       const links = Object.assign({}, ...modules.map((module) => module.links))
       addLinks(document.openapiObject as Parameters<typeof addLinks>[0], links)
       return document.openapiObject
@@ -96,9 +105,12 @@ function allowMissingBodies(document: DocumentView): void {
   }
 }
 
-/** A body of bytes is not validated, so no schema of its operation describes it. */
-function describeByteBodies(document: DocumentView, operation_ids: readonly string[]): void {
-  const content = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
+/** A body of bytes or a form is not validated, so no schema of its operation describes it. */
+function describeBodies(
+  document: DocumentView,
+  operation_ids: readonly string[],
+  content: RequestBodyView['content'],
+): void {
   for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values(path)))
     if (operation_ids.includes(operation.operationId ?? ''))
       operation.requestBody = { required: true, content }

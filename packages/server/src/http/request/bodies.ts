@@ -6,6 +6,7 @@ import { newId } from '../../ids.js'
 import { memberTexts } from '../../json/slices.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from '../../learning/learning_space_schema.js'
 import { LearnBody, SpacePolicy } from '../../learning/sessions/space_session_schema.js'
+import { IncludeSkillBody, SkillFields } from '../../learning/skills/skill_schema.js'
 import {
   AddStatementBody,
   ChangeStatementBody,
@@ -110,6 +111,15 @@ export const takeSpace: TakeBody<CreateLearningSpaceBody, Omit<GivenNames, 'use_
 export const checkMeta: TakeBody<{ meta: object }, void> = ({ meta }, text) =>
   checkObjectBytes('/meta', meta, text)
 
+/** Of the fields beside a skill's file, as JSON. */
+export const takeSkill: TakeBody<SkillFields, { user: string | undefined; meta: string }> = (
+  { user, meta },
+  text,
+) => {
+  checkObjectBytes('/meta', meta, text)
+  return { user: user ?? undefined, meta: meta ? memberTexts(text).get('meta')! : '{}' }
+}
+
 /** For a body whose schema limits all of its content. */
 export const takeWhole = <Body>(body: Body): Body => body
 
@@ -134,6 +144,8 @@ export const BODIES = {
   addStatement: [AddStatementBody, takeWhole],
   changeStatement: [ChangeStatementBody, takeWhole],
   addFeedback: [FeedbackBody, takeWhole],
+  createSkill: [SkillFields, takeSkill],
+  includeSkill: [IncludeSkillBody, takeWhole],
   createWebhook: [CreateWebhookBody, takeWhole],
   createProject: [CreateProjectBody, takeWhole],
   changeProject: [ChangeProjectBody, takeWhole],

@@ -1,3 +1,4 @@
+import { readSkillHead, type SkillHead, type Wrong } from '@annals/learning'
 import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
 import {
@@ -94,6 +95,11 @@ export class ThreadWork {
   /** How entries match a query; null for those that do not. */
   searchMatches(entries: SearchedEntry[], terms: SearchTerm[]): Array<Match | null> {
     return entries.map((entry) => matchTerms(entryText(entry), terms) ?? null)
+  }
+
+  /** The front matter of a SKILL.md. */
+  skillHead(text: string): SkillHead | Wrong {
+    return readSkillHead(text)
   }
 
   /** The parts of a stored message, as JSON. */

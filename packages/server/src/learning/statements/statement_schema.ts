@@ -1,10 +1,9 @@
-import { KINDS } from '@annals/learning'
+import { KINDS, SKILL_NAME, SKILL_NAME_LENGTH_MAX } from '@annals/learning'
 import Type, { type Static } from '#typebox'
 import { Nullable, pageQuery, Strict, Timestamp, Uuid } from '../../contract/schema.js'
 import { IDS_MAX } from '../../limits.js'
 
 export const STATEMENT_LENGTH_MAX = 2_000
-export const SKILL_NAME = '^[a-z0-9]+(-[a-z0-9]+)*$'
 const STATES = ['proposed', 'active', 'conflict', 'retired', 'revoked'] as const
 
 const oneOf = <Value extends string>(values: readonly Value[], description: string) =>
@@ -21,7 +20,7 @@ const State = oneOf(
 )
 const SkillName = Type.String({
   minLength: 1,
-  maxLength: 64,
+  maxLength: SKILL_NAME_LENGTH_MAX,
   pattern: SKILL_NAME,
   description: 'The skill that it belongs to.',
   examples: ['book-reservation'],

@@ -1,0 +1,118 @@
+import Type, { type Static } from '#typebox'
+import {
+  JsonObject,
+  Nullable,
+  pageQuery,
+  Strict,
+  Timestamp,
+  UserIdentifier,
+  Uuid,
+} from '../../contract/schema.js'
+import { LearningSpaceParams } from '../learning_space_schema.js'
+
+const SkillFile = Type.Object({
+  path: Type.String({ description: 'Its path within the skill.', examples: ['scripts/extract.py'] }),
+  mime: Type.String({ description: 'Its media type, by its extension.', examples: ['text/x-python'] }),
+  bytes: Nullable(
+    Type.Integer({ minimum: 0, description: 'How many it has; null where it is made when it is read.' }),
+  ),
+  sha256: Nullable(
+    Type.String({ description: 'The blob with its bytes; null where it is made when it is read.' }),
+  ),
+})
+
+const LISTED = {
+  id: Uuid('The skill.'),
+  user_id: Nullable(Uuid("The user's UUID; null if the skill is the project's.")),
+  learning_space_id: Nullable(Uuid('The space that learnt it; null if somebody wrote it.')),
+  name: Type.String({
+    description: 'Its name, from the front matter of SKILL.md.',
+    examples: ['fill-forms'],
+  }),
+  description: Type.String({ description: 'What it does and when to use it, from there as well.' }),
+  source: Type.Union([Type.Literal('written'), Type.Literal('learnt')], {
+    description: '`written` by somebody and uploaded, or `learnt` by a learning space.',
+  }),
+  meta: JsonObject('Any JSON object of the caller, stored with the skill; `{}` if never set.', {
+    team: 'forms',
+  }),
+  created_at: Timestamp('When it was created.'),
+  updated_at: Timestamp('When it last changed.'),
+}
+
+export const ListedSkill = Type.Object(LISTED, { $id: 'ListedSkill' })
+
+export const Skill = Type.Object(
+  {
+    ...LISTED,
+    disk_id: Uuid('The same as `id`: existing clients expect a disk, and there are none here.'),
+    file_index: Type.Array(SkillFile, { description: 'Its files, by path.' }),
+  },
+  { $id: 'Skill' },
+)
+
+/** The fields of the form beside the file, as JSON. */
+export const SkillFields = Strict({
+  user: Type.Optional(Nullable(UserIdentifier)),
+  meta: Type.Optional(Nullable(JsonObject('Any JSON object, up to 64 KiB.', { team: 'forms' }))),
+})
+export type SkillFields = Static<typeof SkillFields>
+
+/** For the description of the API: forms are not validated as a whole. */
+export const SkillForm = Type.Object({
+  file: Type.String({
+    format: 'binary',
+    description: 'A zip with SKILL.md, up to 8 MiB, as is what it unpacks to.',
+  }),
+  user: Type.Optional(UserIdentifier),
+  meta: Type.Optional(
+    Type.String({ contentMediaType: 'application/json', description: 'A JSON object, up to 64 KiB.' }),
+  ),
+})
+
+export const ListSkillsQuery = Strict({ user: Type.Optional(UserIdentifier), ...pageQuery() })
+
+export const SkillParams = Strict({ skill_id: Uuid('The skill.') })
+
+export const SkillFileQuery = Strict({
+  file_path: Type.String({
+    minLength: 1,
+    maxLength: 512,
+    description: 'Its path within the skill.',
+    examples: ['SKILL.md'],
+  }),
+  expire: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 604_800,
+      description: 'Taken for existing clients. No URLs are made, so none expires.',
+    }),
+  ),
+})
+
+export const SkillFileContent = Type.Object({
+  path: Type.String(),
+  mime: Type.String(),
+  url: Type.Null({ description: 'Read what is no text by its blob.' }),
+  content: Nullable(
+    Type.Object({
+      type: Type.String({ description: '`text`, `json`, `csv` or `code`.' }),
+      raw: Type.String({ description: 'The text.' }),
+    }),
+  ),
+})
+
+export const IncludeSkillBody = Strict({ skill_id: Uuid('A skill that somebody wrote.') })
+export type IncludeSkillBody = Static<typeof IncludeSkillBody>
+
+export const SpaceSkill = Type.Object(
+  {
+    id: Uuid('This record.'),
+    learning_space_id: Uuid('The learning space.'),
+    skill_id: Uuid('The skill in it.'),
+    created_at: Timestamp('When it was included.'),
+  },
+  { $id: 'SpaceSkill' },
+)
+
+export const SpaceSkillParams = Strict({ ...LearningSpaceParams.properties, skill_id: Uuid('The skill.') })

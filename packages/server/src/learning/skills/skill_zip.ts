@@ -1,0 +1,168 @@
+import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { wrongSkillPath } from '@annals/learning'
+import mime from 'mime/lite'
+import yauzl, { type Entry, type ZipFile } from 'yauzl'
+import yazl from 'yazl'
+import { AnnalsError } from '../../errors.js'
+
+/** Bytes of an upload, and of all files in it. */
+export const ZIP_BYTES_MAX = 8 * 1024 * 1024
+export const SKILL_BYTES_MAX = 8 * 1024 * 1024
+export const SKILL_FILES_MAX = 200
+/** Entries of a zip, folders and the like included. */
+const ENTRIES_MAX = 1_000
+/** Times as large as the zip that its files may be. */
+const RATIO_MAX = 100
+/** What small zips may unpack to in any case. */
+const SMALL_BYTES = 1024 * 1024
+const TYPE_OF_FILE = 0o170000
+const REGULAR = 0o100000
+const STORED = 0
+const DEFLATED = 8
+/** What the Finder of macOS adds to a zip. */
+const OF_FINDER = /^__MACOSX\/|(^|\/)\.DS_Store$/
+export const SKILL_MD = 'SKILL.md'
+
+/** A file of a skill. */
+export interface SkillFile {
+  path: string
+  mime: string
+  /** It is UTF-8. */
+  is_text: boolean
+  sha256: string
+  bytes: Buffer
+}
+
+/**
+ * The files of a skill in a zip: at its top level, or in the only folder there. All sizes are checked before anything is
+ * unpacked, and again while it is. `hold` reserves memory for so many bytes. @throws AnnalsError invalid_request
+ */
+export async function readSkillZip(
+  zip: Buffer,
+  hold: (bytes: number) => Promise<void>,
+): Promise<SkillFile[]> {
+  const archive = await orRefuse(yauzl.fromBufferPromise(zip, { strictFileNames: true }))
+  const entries = await findFiles(archive, zip.length)
+  const root = rootOf(entries)
+  const paths = entries.map(({ fileName }) => fileName.slice(root.length))
+  checkPaths(paths)
+  await hold(entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0))
+  const files: SkillFile[] = []
+  for (const [index, entry] of entries.entries())
+    files.push(await orRefuse(unpack(archive, entry, paths[index]!)))
+  return files
+}
+
+/** The entries that are files, of sizes that may be unpacked. */
+async function findFiles(archive: ZipFile, zip_bytes: number): Promise<Entry[]> {
+  if (archive.entryCount > ENTRIES_MAX) throw wrongZip(`it has more than ${ENTRIES_MAX} entries`)
+  const entries: Entry[] = []
+  const isFile = ({ fileName }: Entry) => !fileName.endsWith('/') && !OF_FINDER.test(fileName)
+  const next = archive.eachEntry()
+  for (;;) {
+    const { done, value: entry } = await orRefuse(next.next())
+    if (done) break
+    if (!isFile(entry)) continue
+    const place = JSON.stringify(entry.fileName)
+    const type = (entry.externalFileAttributes >>> 16) & TYPE_OF_FILE
+    if (type !== 0 && type !== REGULAR) throw wrongZip(`${place} is a link or a device`)
+    if (entry.isEncrypted()) throw wrongZip(`${place} is encrypted`)
+    if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED)
+      throw wrongZip(`${place} is compressed in a way other than Deflate`)
+    entries.push(entry)
+  }
+  if (entries.length > SKILL_FILES_MAX) throw wrongZip(`it has more than ${SKILL_FILES_MAX} files`)
+  const bytes = entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0)
+  if (bytes > SKILL_BYTES_MAX) throw wrongZip(`its files have more than ${SKILL_BYTES_MAX} bytes`)
+  if (bytes > Math.max(SMALL_BYTES, RATIO_MAX * zip_bytes))
+    throw wrongZip(`its files are more than ${RATIO_MAX} times as large as the zip`)
+  return entries
+}
+
+/** What stands before the paths of all files: a folder, unless SKILL.md is at the top level. */
+function rootOf(entries: Entry[]): string {
+  const names = entries.map(({ fileName }) => fileName)
+  if (names.some(isSkillMd)) return ''
+  const folder = /^[^/]+\//.exec(names[0] ?? '')?.[0] ?? ''
+  return names.every((name) => name.startsWith(folder)) ? folder : ''
+}
+
+export function isSkillMd(path: string): boolean {
+  return path.toLowerCase() === SKILL_MD.toLowerCase()
+}
+
+function checkPaths(paths: string[]): void {
+  const known = new Set<string>()
+  for (const path of paths) {
+    const wrong = wrongSkillPath(path)
+    if (wrong) throw wrongZip(`${JSON.stringify(path.slice(0, 100))} ${wrong}`)
+    // On many systems these would be the same file.
+    const folded = path.normalize('NFC').toLowerCase()
+    if (known.has(folded)) throw wrongZip(`${JSON.stringify(path)} is there twice, letter case aside`)
+    known.add(folded)
+  }
+  const folders = new Set([...known].flatMap((path) => foldersOf(path)))
+  const both = [...known].find((path) => folders.has(path))
+  if (both !== undefined) throw wrongZip(`${JSON.stringify(both)} is both a file and a folder`)
+  if (!paths.some(isSkillMd)) throw wrongZip(`it has no ${SKILL_MD} at its top level or in its only folder`)
+}
+
+/** The folders that a file is in: a/b/c is in a and a/b. */
+function foldersOf(path: string): string[] {
+  const parts = path.split('/')
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
+}
+
+async function unpack(archive: ZipFile, entry: Entry, path: string): Promise<SkillFile> {
+  const hash = createHash('sha256')
+  const chunks: Buffer[] = []
+  for await (const chunk of await archive.openReadStreamPromise(entry)) {
+    hash.update(chunk as Buffer)
+    chunks.push(chunk as Buffer)
+  }
+  const bytes = Buffer.concat(chunks)
+  const is_text = isUtf8(bytes) && !bytes.includes(0)
+  return { path, mime: mimeOf(path, is_text), is_text, sha256: hash.digest('hex'), bytes }
+}
+
+/** By the extension. A text is never taken for a film because programs share an extension with it. */
+function mimeOf(path: string, is_text: boolean): string {
+  const type = mime.getType(path) ?? ''
+  if (!is_text) return type || 'application/octet-stream'
+  return /^(text|application)\/|^image\/svg/.test(type) ? type : 'text/plain'
+}
+
+/** Files to be put into a zip. */
+export interface ZippedFile {
+  path: string
+  bytes: number
+  read(): AsyncIterable<Buffer> | Iterable<Buffer>
+}
+
+/** A zip of files, as it is made; of the same files it is always the same. */
+export async function* writeZip(files: readonly ZippedFile[], mtime: Date): AsyncGenerator<Buffer> {
+  const zip = new yazl.ZipFile()
+  const output = zip.outputStream as Readable
+  zip.on('error', (error) => output.destroy(error as Error))
+  for (const { path, bytes, read } of files)
+    zip.addReadStreamLazy(path, { mtime, mode: 0o100644, size: bytes }, (done) =>
+      done(null, Readable.from(read())),
+    )
+  zip.end()
+  yield* output as AsyncIterable<Buffer>
+}
+
+/** What the library says of a zip that it cannot read. */
+async function orRefuse<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    throw wrongZip((error as Error).message.slice(0, 300))
+  }
+}
+
+export function wrongZip(why: string): AnnalsError {
+  return new AnnalsError('invalid_request', `/file is not a zip of a skill: ${why.toWellFormed()}.`)
+}

@@ -1,0 +1,195 @@
+import { findBlob, findBlobs, readBlob } from '../../blobs/blob_store.js'
+import { AnnalsError, notFound } from '../../errors.js'
+import { newId } from '../../ids.js'
+import type { ListPosition } from '../../lists/keyset_queries.js'
+import type { Listed } from '../../lists/listed.js'
+import { createOnce } from '../../log/create_once.js'
+import type { Queryable } from '../../postgres/database.js'
+import { readPolicy } from '../sessions/space_sessions.js'
+import { renderLearntSkill } from '../statements/statements.js'
+import {
+  CREATE_SKILL,
+  EXCLUDE_SKILL,
+  INCLUDE_SKILL,
+  LIST_SPACE_SKILLS,
+  listSkills,
+  READ_SKILL,
+  READ_SKILL_FILES,
+  SPACE_SKILLS_MAX,
+} from './skill_queries.js'
+import { SKILL_MD, type SkillFile, type ZippedFile } from './skill_zip.js'
+
+/** Skills of a space that are read at once: each may have 200 files. */
+const SKILLS_AT_ONCE = 20
+
+/** A skill that is uploaded. `meta` is JSON. */
+export interface NewSkill {
+  user: string | undefined
+  name: string
+  description: string
+  meta: string
+  files: readonly SkillFile[]
+}
+
+/** A record as JSON. `known`: it was there already. */
+export interface Stored {
+  json: string
+  known: boolean
+}
+
+/**
+ * Stores a skill: its blobs, and then all else at once. The same skill again is not stored twice. `store` stores the
+ * blob of a file. @throws AnnalsError skill_exists, and what `store` throws
+ */
+export async function createSkill(
+  database: Queryable,
+  project_id: string,
+  { user, name, description, meta, files }: NewSkill,
+  store: (file: SkillFile) => Promise<unknown>,
+): Promise<Stored> {
+  const listed = files.map((file) => ({ ...file, bytes: file.bytes.length }))
+  const hashes = files.map(({ sha256 }) => sha256)
+  const { json } = await createOnce(database, project_id, undefined, async () => {
+    const known = await findBlobs(database, project_id, hashes)
+    for (const file of files) if (!known.has(file.sha256)) await store(file)
+    const skill = [newId(), user ?? null, newId(), name, description, meta, JSON.stringify(listed)]
+    const [row] = await database.query(CREATE_SKILL.statement, [project_id, ...skill])
+    return row!.answer ?? undefined
+  })
+  if (json === '')
+    throw new AnnalsError(
+      'skill_exists',
+      `There is another skill "${name}" of the same owner. Delete it first.`,
+    )
+  return storedOf(json)
+}
+
+function storedOf(answer: string): Stored {
+  const known = answer.startsWith('=')
+  return { json: known ? answer.slice(1) : answer, known }
+}
+
+/** @throws AnnalsError skill_not_found */
+export async function readSkill(database: Queryable, project_id: string, id: string) {
+  const [row] = await database.query(READ_SKILL, [project_id, id])
+  if (!row) throw notFound('skill')
+  return { json: row.json!, name: row.name!, is_learnt: row.source === 'learnt', created_at: row.created_at! }
+}
+
+/** @throws AnnalsError skill_not_found, skill_is_learnt */
+export async function requireWritten(database: Queryable, project_id: string, id: string): Promise<void> {
+  if ((await readSkill(database, project_id, id)).is_learnt) throw new AnnalsError('skill_is_learnt')
+}
+
+export async function findSkills(
+  database: Queryable,
+  project_id: string,
+  user: string | undefined,
+  position: ListPosition,
+) {
+  const { statement, parameters } = listSkills(project_id, user, position)
+  return (await database.query(statement, parameters)) as unknown as Listed[]
+}
+
+/** A file of a skill, whose bytes are read when they are asked for. */
+export interface StoredFile extends ZippedFile {
+  mime: string
+  is_text: boolean
+}
+
+/** The files of a skill, or the one with a path. @throws AnnalsError skill_not_found, skill_file_not_found */
+export async function skillFiles(
+  database: Queryable,
+  project_id: string,
+  skill_id: string,
+  path: string | null = null,
+): Promise<StoredFile[]> {
+  const { is_learnt } = await readSkill(database, project_id, skill_id)
+  const files = is_learnt
+    ? await learntFiles(database, project_id, skill_id)
+    : (await database.query(READ_SKILL_FILES, [project_id, skill_id, path])).map(
+        (row): StoredFile => ({
+          path: row.path!,
+          mime: row.mime!,
+          is_text: row.is_text === 't',
+          bytes: Number(row.bytes),
+          read: () => readByHash(database, project_id, row.sha256!),
+        }),
+      )
+  const found = path === null ? files : files.filter((file) => file.path === path)
+  if (path !== null && found.length === 0) throw notFound('skill_file')
+  return found
+}
+
+async function* readByHash(database: Queryable, project_id: string, sha256: string): AsyncGenerator<Buffer> {
+  yield* readBlob(database, project_id, await findBlob(database, project_id, sha256))
+}
+
+/** SKILL.md of a learnt skill, as its active statements make it. */
+async function learntFiles(database: Queryable, project_id: string, skill_id: string): Promise<StoredFile[]> {
+  const bytes = Buffer.from((await renderLearntSkill(database, project_id, skill_id)).text)
+  return [{ path: SKILL_MD, mime: 'text/markdown', is_text: true, bytes: bytes.length, read: () => [bytes] }]
+}
+
+/** All skills of a space as a JSON array, in pieces. @throws AnnalsError learning_space_not_found */
+export async function* listSpaceSkills(
+  database: Queryable,
+  project_id: string,
+  space_id: string,
+): AsyncGenerator<string> {
+  await readPolicy(database, project_id, space_id)
+  yield '['
+  let after = { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+  for (let separator = ''; ; separator = ',') {
+    const page = [project_id, space_id, after.created_at, after.id, SKILLS_AT_ONCE]
+    const rows = (await database.query(LIST_SPACE_SKILLS, page)) as unknown as Listed[]
+    if (rows.length > 0) yield separator + rows.map(({ json }) => json).join(',')
+    if (rows.length < SKILLS_AT_ONCE) break
+    after = rows.at(-1)!
+  }
+  yield ']'
+}
+
+/** Refusals of INCLUDE_SKILL. */
+const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
+  no_space: () => notFound('learning_space'),
+  no_skill: () => notFound('skill'),
+  learnt: () => new AnnalsError('skill_is_learnt'),
+  other_user: () =>
+    new AnnalsError(
+      'user_mismatch',
+      'The learning space and the skill belong to different users. Use a space of the skill’s user, or one without a user.',
+    ),
+  full: () =>
+    new AnnalsError(
+      'quota_exceeded',
+      `A learning space has at most ${SPACE_SKILLS_MAX} written skills. Exclude one first.`,
+    ),
+}
+
+/** @throws AnnalsError learning_space_not_found, skill_not_found, skill_is_learnt, user_mismatch, quota_exceeded */
+export async function includeSkill(
+  database: Queryable,
+  project_id: string,
+  space_id: string,
+  skill_id: string,
+): Promise<Stored> {
+  const [row] = await database.query(INCLUDE_SKILL.statement, [project_id, space_id, skill_id, newId()])
+  const answer = row!.answer!
+  const refusal = REFUSALS[answer]
+  if (refusal) throw refusal()
+  return storedOf(answer)
+}
+
+/** Takes a skill out of a space, if it is in it. @throws AnnalsError learning_space_not_found, skill_is_learnt */
+export async function excludeSkill(
+  database: Queryable,
+  project_id: string,
+  space_id: string,
+  skill_id: string,
+): Promise<void> {
+  await readPolicy(database, project_id, space_id)
+  const [skill] = await database.query(READ_SKILL, [project_id, skill_id])
+  if (skill?.source === 'learnt') throw new AnnalsError('skill_is_learnt')
+  await database.query(EXCLUDE_SKILL, [project_id, space_id, skill_id])
+}
