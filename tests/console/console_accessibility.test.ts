@@ -10,7 +10,7 @@ const TEST_MS_MAX = 60_000
 const service = useService()
 const browser = useBrowser()
 /** A failed session and a learning space of the demo. */
-const ids = { failed: '', space: '' }
+const ids = { failed: '', other: '', space: '' }
 /** Views: what each is called, its path, its heading. */
 const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = [
   ['sessions', () => '/sessions', () => 'Sessions'],
@@ -18,6 +18,7 @@ const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = 
   ['nothing', () => '/sessions?user=nobody-has-this-name', () => 'No session matches this filter'],
   ['session', () => `/sessions/${ids.failed}?seq=5`, () => 'Where is my refund for L-20377?'],
   ['absent', () => '/sessions/01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d', () => 'Not found'],
+  ['compare', () => `/compare?a=${ids.failed}&b=${ids.other}`, () => 'Compare'],
   ['search', () => '/search?q=refund', () => 'Search'],
   ['users', () => '/users', () => 'Users'],
   ['user', () => '/users/omar', () => 'omar'],
@@ -46,6 +47,7 @@ beforeAll(async () => {
   ids.space = expectOk(await api.createLearningSpace(demo.learning_spaces[0]), 201).id
   await untilIndexed(api)
   const failed = { filter_by_configs: '{"outcome":"failed"}', limit: 1 }
+  ids.other = expectOk(await api.listSessions({ limit: 1 })).items[0]!.id
   ids.failed = expectOk(await api.listSessions(failed)).items[0]!.id
 }, TEST_MS_MAX)
 

@@ -17,6 +17,7 @@ const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) 
 
 const ActivityPage = later(async () => (await import('./activity/activity_page.tsx')).ActivityPage)
 const AdminPage = later(async () => (await import('./admin/admin_page.tsx')).AdminPage)
+const ComparePage = later(async () => (await import('./compare/compare_page.tsx')).ComparePage)
 const SearchPage = later(async () => (await import('./search/search_page.tsx')).SearchPage)
 const SessionPage = later(async () => (await import('./session/session_page.tsx')).SessionPage)
 const SpacePage = later(async () => (await import('./spaces/space_page.tsx')).SpacePage)
@@ -86,6 +87,8 @@ function View(): ReactNode {
   switch (view) {
     case '':
       return <SessionsPage />
+    case 'compare':
+      return <ComparePage />
     case 'search':
       return <SearchPage />
     case 'sessions':

@@ -17,6 +17,7 @@ import './styles/entry.css'
 import './styles/message.css'
 import './styles/code.css'
 import './styles/json.css'
+import './styles/compare.css'
 import './styles/pages.css'
 import './styles/activity.css'
 

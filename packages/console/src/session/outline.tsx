@@ -35,6 +35,8 @@ export function Outline(props: {
   const scroller = useRef<HTMLDivElement>(null)
   const [only_failed, setOnlyFailed] = useState(false)
   const [here, setHere] = useState(1)
+  /** On a narrow screen, where it lies over the log. */
+  const [is_open, setOpen] = useState(false)
   const lines = useMemo(() => linesOf(reading, only_failed), [reading, only_failed])
   const failures = reading.calls.filter(({ verdict }) => verdict === 'failed').length
   const virtualizer = useVirtualizer({
@@ -50,54 +52,69 @@ export function Outline(props: {
   }, [place, virtualizer])
   const [began, ended] = [read[0], read.at(-1)].map((item) => Date.parse(item?.created_at ?? ''))
   return (
-    <nav className="outline" aria-label="Tool calls and events">
-      <h2>
-        Tool calls <span className="mono">{countText(reading.calls.length)}</span>
-      </h2>
-      {failures > 0 && (
-        <label className="check only-failed">
-          <input
-            type="checkbox"
-            checked={only_failed}
-            onChange={({ target }) => setOnlyFailed(target.checked)}
-          />
-          Failed only <span className="mono">{countText(failures)}</span>
-        </label>
-      )}
-      {lines.length === 0 && (
-        <p className="hint">
-          This session has no tool calls and no events
-          {read.length < last_seq ? ' in the entries loaded so far' : ''}.
-        </p>
-      )}
-      <div className="outline-lines" ref={scroller}>
-        <div style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
-          {virtualizer.getVirtualItems().map(({ index, start, key }) => {
-            const line = lines[index]!
-            return (
-              <button
-                key={key}
-                type="button"
-                className={`outline-line ${line.state} ${index === place ? 'is-here' : ''}`}
-                aria-current={line.seq === current ? 'true' : undefined}
-                style={{ transform: `translateY(${start}px)` }}
-                onClick={() => onJump(line.seq)}
-              >
-                <span className="outline-number mono">{line.number ?? '·'}</span>
-                <span className="outline-title mono">{line.title}</span>
-                {line.state === 'is-failed' && <span className="outline-state">failed</span>}
-                <span className="outline-seq mono">{countText(line.seq)}</span>
-                <Span line={line} began={began!} ended={ended!} />
-              </button>
-            )
-          })}
+    <nav className={`outline ${is_open ? 'is-open' : ''}`} aria-label="Tool calls and events">
+      <button
+        type="button"
+        className="button is-small outline-toggle"
+        aria-expanded={is_open}
+        onClick={() => setOpen(!is_open)}
+      >
+        Outline: {countText(reading.calls.length)} tool calls
+        {failures > 0 && `, ${countText(failures)} failed`}{' '}
+        <span aria-hidden="true">{is_open ? '▴' : '▾'}</span>
+      </button>
+      <div className="outline-inside">
+        <h2>
+          Tool calls <span className="mono">{countText(reading.calls.length)}</span>
+        </h2>
+        {failures > 0 && (
+          <label className="check only-failed">
+            <input
+              type="checkbox"
+              checked={only_failed}
+              onChange={({ target }) => setOnlyFailed(target.checked)}
+            />
+            Failed only <span className="mono">{countText(failures)}</span>
+          </label>
+        )}
+        {lines.length === 0 && (
+          <p className="hint">
+            This session has no tool calls and no events
+            {read.length < last_seq ? ' in the entries loaded so far' : ''}.
+          </p>
+        )}
+        <div className="outline-lines" ref={scroller}>
+          <div style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
+            {virtualizer.getVirtualItems().map(({ index, start, key }) => {
+              const line = lines[index]!
+              return (
+                <button
+                  key={key}
+                  type="button"
+                  className={`outline-line ${line.state} ${index === place ? 'is-here' : ''}`}
+                  aria-current={line.seq === current ? 'true' : undefined}
+                  style={{ transform: `translateY(${start}px)` }}
+                  onClick={() => {
+                    setOpen(false)
+                    onJump(line.seq)
+                  }}
+                >
+                  <span className="outline-number mono">{line.number ?? '·'}</span>
+                  <span className="outline-title mono">{line.title}</span>
+                  {line.state === 'is-failed' && <span className="outline-state">failed</span>}
+                  <span className="outline-seq mono">{countText(line.seq)}</span>
+                  <Span line={line} began={began!} ended={ended!} />
+                </button>
+              )
+            })}
+          </div>
         </div>
+        {read.length < last_seq && (
+          <p className="hint">
+            Of the {countText(read.length)} entries read so far. Scroll on, or search, for the rest.
+          </p>
+        )}
       </div>
-      {read.length < last_seq && (
-        <p className="hint">
-          Of the {countText(read.length)} entries read so far. Scroll on, or search, for the rest.
-        </p>
-      )}
     </nav>
   )
 }

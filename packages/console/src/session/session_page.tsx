@@ -1,6 +1,6 @@
 import type { Session } from '@annals/client'
 import { useQuery } from '@tanstack/react-query'
-import { useCallback, useEffect, useMemo, useRef } from 'react'
+import { type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { copy } from '../parts/clipboard.ts'
@@ -66,13 +66,7 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
     show({ seq: target })
     timeline.current?.goTo(target)
   }
-  // A link to an entry jumps there once; after that, the reader scrolls.
-  const led = useRef(false)
-  useEffect(() => {
-    if (led.current || !timeline.current) return
-    led.current = true
-    if (current !== undefined) timeline.current.goTo(current)
-  })
+  useArrival(timeline, current)
   const step = (seqs: number[], direction: 1 | -1) => {
     const here = current ?? 0
     // What is shown at another entry is found there.
@@ -148,6 +142,16 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
       )}
     </div>
   )
+}
+
+/** A link to an entry jumps there once; after that, the reader scrolls. */
+function useArrival(timeline: RefObject<TimelineHandle | null>, current: number | undefined): void {
+  const led = useRef(false)
+  useEffect(() => {
+    if (led.current || !timeline.current) return
+    led.current = true
+    if (current !== undefined) timeline.current.goTo(current)
+  })
 }
 
 function seqOf(text: string | null): number | undefined {

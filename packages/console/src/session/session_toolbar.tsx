@@ -1,6 +1,7 @@
 import type { Session } from '@annals/client'
 import type { ToolCall } from '@annals/messages/session'
 import { type FormEvent, useEffect, useState } from 'react'
+import { Fold } from '../parts/fold.tsx'
 import { countText } from '../parts/timestamp.tsx'
 import { ConversationMenu } from './conversation_menu.tsx'
 import { FORMAT_NAMES, FORMATS, type Format } from './converted_messages.ts'
@@ -64,42 +65,44 @@ export function SessionToolbar(props: {
         <span className="live-dot" aria-hidden="true" />
         {log.is_live ? 'Live' : 'Connecting'}
       </button>
-      <JumpField last_seq={log.last_seq} onJump={onJump} />
-      {calls.length > 0 && (
-        <label className="calls-field">
-          <span>Tool call</span>
+      <Fold label="Tools">
+        <JumpField last_seq={log.last_seq} onJump={onJump} />
+        {calls.length > 0 && (
+          <label className="calls-field">
+            <span>Tool call</span>
+            <select
+              value={calls.find(({ seq }) => seq === current)?.number ?? ''}
+              onChange={(event) => onJump(calls[Number(event.target.value) - 1]!.seq)}
+            >
+              <option value="" disabled>
+                of {calls.length}
+              </option>
+              {calls.slice(0, 500).map(({ number, name, verdict }) => (
+                <option key={number} value={number}>
+                  {number} {name}
+                  {verdict === 'failed' ? ' (failed)' : ''}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <label>
+          <span>Format</span>
           <select
-            value={calls.find(({ seq }) => seq === current)?.number ?? ''}
-            onChange={(event) => onJump(calls[Number(event.target.value) - 1]!.seq)}
+            value={format ?? ''}
+            onChange={(event) => onFormat(FORMATS.find((one) => one === event.target.value))}
+            aria-busy={is_converting}
           >
-            <option value="" disabled>
-              of {calls.length}
-            </option>
-            {calls.slice(0, 500).map(({ number, name, verdict }) => (
-              <option key={number} value={number}>
-                {number} {name}
-                {verdict === 'failed' ? ' (failed)' : ''}
+            <option value="">Readable</option>
+            {FORMATS.map((one) => (
+              <option key={one} value={one}>
+                {FORMAT_NAMES[one]} JSON
               </option>
             ))}
           </select>
         </label>
-      )}
-      <label>
-        <span>Format</span>
-        <select
-          value={format ?? ''}
-          onChange={(event) => onFormat(FORMATS.find((one) => one === event.target.value))}
-          aria-busy={is_converting}
-        >
-          <option value="">Readable</option>
-          {FORMATS.map((one) => (
-            <option key={one} value={one}>
-              {FORMAT_NAMES[one]} JSON
-            </option>
-          ))}
-        </select>
-      </label>
-      <ConversationMenu session={session} format={format} />
+        <ConversationMenu session={session} format={format} />
+      </Fold>
     </div>
   )
 }

@@ -1,7 +1,8 @@
 import type { Session } from '@annals/client'
-import { useMemo, useRef } from 'react'
+import { useCallback, useMemo, useRef, useState } from 'react'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
+import { Fold } from '../parts/fold.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import { type Column, ColumnsMenu, useColumns } from './columns.tsx'
@@ -52,6 +53,12 @@ export function SessionsPage() {
   const outcome_path = useMemo(() => outcomePathOf(rows), [rows])
   const has_new =
     !view.oldest_first && newest.data && rows[0] && newest.data !== rows[0].id && !sessions.isFetching
+  const [chosen, setChosen] = useState<string[]>([])
+  const choose = useCallback(
+    (id: string) =>
+      setChosen((ids) => (ids.includes(id) ? ids.filter((one) => one !== id) : [...ids.slice(-1), id])),
+    [],
+  )
   const toggle = (condition: Condition) =>
     show({
       filter: hasCondition(view.filter, condition)
@@ -63,10 +70,13 @@ export function SessionsPage() {
     <div className="page is-list">
       <div className="page-head">
         <h1>Sessions</h1>
-        <SavedViews path={pathOf({ ...view, columns: columns_text ?? undefined })} />
-        <ColumnsMenu columns={columns} onChange={(chosen) => show({ columns: chosen?.join() })} />
-        <TimeRangeField range={view.range} onChange={(range) => show({ range })} />
-        <OrderSwitch view={view} onChange={(oldest_first) => show({ oldest_first })} />
+        <CompareButton chosen={chosen} />
+        <Fold label="View">
+          <SavedViews path={pathOf({ ...view, columns: columns_text ?? undefined })} />
+          <ColumnsMenu columns={columns} onChange={(some) => show({ columns: some?.join() })} />
+          <TimeRangeField range={view.range} onChange={(range) => show({ range })} />
+          <OrderSwitch view={view} onChange={(oldest_first) => show({ oldest_first })} />
+        </Fold>
         {has_new && (
           <button type="button" className="button is-primary is-small" onClick={() => void readAnew()}>
             Show new sessions
@@ -74,12 +84,15 @@ export function SessionsPage() {
         )}
       </div>
       <OverTimeChart view={view} path={outcome_path} />
-      {(rows.length > 0 || is_filtered || sessions.isPending || sessions.isPlaceholderData) && (
-        <FilterBar view={view} rows={rows} onChange={show} />
-      )}
-      <Facets rows={rows} view={view} has_more={sessions.hasNextPage} onToggle={toggle} />
+      <Fold label="Filter">
+        {(rows.length > 0 || is_filtered || sessions.isPending || sessions.isPlaceholderData) && (
+          <FilterBar view={view} rows={rows} onChange={show} />
+        )}
+        <Facets rows={rows} view={view} has_more={sessions.hasNextPage} onToggle={toggle} />
+      </Fold>
       <SessionsList
-        {...{ rows, pages, view, columns, toggle, is_filtered }}
+        {...{ rows, pages, view, columns, toggle, is_filtered, chosen }}
+        onChoose={choose}
         state={sessions}
         onUser={(user) => show({ user: view.user === user ? undefined : user })}
         onClear={() => show({ user: undefined, filter: {}, range: {} })}
@@ -95,11 +108,13 @@ function SessionsList(props: {
   view: SessionsView
   columns: Column[]
   is_filtered: boolean
+  chosen: string[]
+  onChoose: (id: string) => void
   toggle: (condition: Condition) => void
   onUser: (user: string) => void
   onClear: () => void
 }) {
-  const { rows, pages, state, view, columns, is_filtered, toggle, onUser, onClear } = props
+  const { rows, pages, state, view, columns, is_filtered, toggle, onUser, onClear, chosen, onChoose } = props
   const { isPlaceholderData: is_before } = state
   const shown = useRef('')
   if (!is_before) shown.current = pathOf(view)
@@ -115,7 +130,7 @@ function SessionsList(props: {
       key={shown.current}
       rows={rows}
       pages={pages}
-      columns={columns}
+      {...{ columns, chosen, onChoose }}
       has_more={state.hasNextPage && !is_before}
       is_reading={state.isFetchingNextPage}
       onMore={() => void state.fetchNextPage()}
@@ -123,6 +138,20 @@ function SessionsList(props: {
       onCondition={toggle}
       failure={state.isError ? state.error : undefined}
     />
+  )
+}
+
+/** Leads to the comparison as soon as two sessions are selected. */
+function CompareButton({ chosen: [a, b] }: { chosen: string[] }) {
+  if (a === undefined) return null
+  return b === undefined ? (
+    <span className="hint" role="status">
+      Select one more session to compare
+    </span>
+  ) : (
+    <Link className="button is-primary is-small" to={withQuery('/compare', { a, b })}>
+      Compare
+    </Link>
   )
 }
 

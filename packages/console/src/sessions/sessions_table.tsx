@@ -1,5 +1,5 @@
 import type { Session } from '@annals/client'
-import { memo, type ReactNode } from 'react'
+import { memo } from 'react'
 import { Link } from '../address/link.tsx'
 import { shortText } from '../json/exact_json.ts'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
@@ -24,10 +24,11 @@ export function SessionsTable(props: {
   onMore: () => void
   onUser: (user: string) => void
   onCondition: (condition: Condition) => void
-  /** What comes before a row's cells, such as a box to select it. */
-  mark?: (session: Session) => ReactNode
+  /** Sessions that are selected; without, none can be. */
+  chosen?: readonly string[]
+  onChoose?: (id: string) => void
 }) {
-  const { rows, pages, columns, onUser, onCondition, mark, ...rest } = props
+  const { rows, pages, columns, onUser, onCondition, chosen, onChoose, ...rest } = props
   const per_page = pages[0]?.length || 1
   return (
     <VirtualTable
@@ -43,8 +44,8 @@ export function SessionsTable(props: {
         <SessionCells
           session={session}
           page={pages[Math.floor(index / per_page)]!}
-          mark={mark?.(session)}
-          {...{ columns, onUser, onCondition }}
+          is_chosen={chosen?.includes(session.id)}
+          {...{ columns, onUser, onCondition, onChoose }}
         />
       )}
     />
@@ -55,19 +56,27 @@ interface CellsParts {
   session: Session
   page: Session[]
   columns: Column[]
-  mark: ReactNode
+  is_chosen: boolean | undefined
+  onChoose: ((id: string) => void) | undefined
   onUser: (user: string) => void
   onCondition: (condition: Condition) => void
 }
 
-const SessionCells = memo(function SessionCells({ session, page, columns, mark, ...actions }: CellsParts) {
+const SessionCells = memo(function SessionCells({
+  session,
+  page,
+  columns,
+  is_chosen,
+  onChoose,
+  ...actions
+}: CellsParts) {
   const facts = useFacts(session, page)
   return columns.map((column) => {
     switch (column) {
       case 'outcome':
         return <OutcomeCell key={column} session={session} {...actions} />
       case 'title':
-        return <TitleCell key={column} session={session} facts={facts} mark={mark} />
+        return <TitleCell key={column} session={session} facts={facts} {...{ is_chosen, onChoose }} />
       case 'user':
         return <UserCell key={column} session={session} facts={facts} {...actions} />
       case 'configs':
@@ -108,12 +117,18 @@ function OutcomeCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onC
   )
 }
 
-function TitleCell({ session, facts, mark }: { session: Session; facts: SessionFacts; mark: ReactNode }) {
+function TitleCell(props: Pick<CellsParts, 'session' | 'is_chosen' | 'onChoose'> & { facts: SessionFacts }) {
+  const { session, facts, is_chosen, onChoose } = props
   const { id } = session
   const title = facts.figures?.title
   return (
     <div role="cell" className="cell-id">
-      {mark}
+      {onChoose && (
+        <label className="choose">
+          <span className="visually-hidden">Compare {title ?? id}</span>
+          <input type="checkbox" checked={is_chosen ?? false} onChange={() => onChoose(id)} />
+        </label>
+      )}
       <Link to={`/sessions/${id}`} className="row-link" title={title ? `${title}\n${id}` : id}>
         <span className="visually-hidden">Session </span>
         {title ?? (

@@ -1,0 +1,81 @@
+import { diffWordsWithSpace } from 'diff'
+import { useMemo } from 'react'
+import { Link } from '../address/link.tsx'
+import { LongText } from '../parts/long_text.tsx'
+import type { Row, Step } from './steps.ts'
+
+const TEXT_MAX = 1_200
+/** Longer texts are not compared word by word. */
+const COMPARED_MAX = 8_000
+const DIFF_MS_MAX = 100
+
+/** Two steps beside each other, with what differs marked. */
+export function ComparedRow({ row, is_same, ids }: { row: Row; is_same: boolean; ids: [string, string] }) {
+  const { left, right } = row
+  return (
+    <div className={`compared-row ${is_same ? '' : left && right ? 'is-changed' : 'is-alone'}`}>
+      <Side step={left} other={right} id={ids[0]} side="left" />
+      <Side step={right} other={left} id={ids[1]} side="right" />
+    </div>
+  )
+}
+
+interface SideParts {
+  step: Step | undefined
+  other: Step | undefined
+  id: string
+  side: 'left' | 'right'
+}
+
+function Side({ step, other, id, side }: SideParts) {
+  if (!step)
+    return <div className="compared-none">{side === 'left' ? 'Only at the right' : 'Only at the left'}</div>
+  const { seq, name, kind, text, result, verdict } = step
+  return (
+    <section
+      className={`compared-side ${verdict === 'failed' ? 'is-failed' : ''}`}
+      aria-label={`Entry ${seq}, ${side}`}
+    >
+      <p className="card-head">
+        <Link className="seq mono" to={`/sessions/${id}?seq=${seq}`}>
+          {seq}
+        </Link>
+        <span className={kind === 'said' ? 'speaker-name' : 'mono call-name'}>{name}</span>
+        {verdict && <span className="call-state">{verdict === 'ok' ? 'answered' : verdict}</span>}
+      </p>
+      <Differing text={text} other={other?.text} side={side} />
+      {result !== undefined && (
+        <>
+          <p className="call-label">Result</p>
+          <Differing text={result} other={other?.result} side={side} />
+        </>
+      )}
+    </section>
+  )
+}
+
+/** A text; the words in it that the other one lacks are marked. */
+function Differing({
+  text,
+  other,
+  side,
+}: {
+  text: string
+  other: string | undefined
+  side: SideParts['side']
+}) {
+  const parts = useMemo(() => {
+    const is_long = Math.max(text.length, other?.length ?? 0) > COMPARED_MAX
+    if (other === undefined || other === text || is_long) return undefined
+    return diffWordsWithSpace(text, other, { timeout: DIFF_MS_MAX })
+  }, [text, other])
+  if (!parts) return <LongText text={text} max={TEXT_MAX} is_plain />
+  const Changed = side === 'left' ? 'del' : 'ins'
+  return (
+    <div className="plain-text">
+      {parts.map(({ value, added, removed }, index) =>
+        added ? null : removed ? <Changed key={index}>{value}</Changed> : value,
+      )}
+    </div>
+  )
+}
