@@ -1,4 +1,4 @@
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
@@ -10,6 +10,8 @@ import { isLimited, readTimeRange, type TimeRange, TimeRangeField } from '../ses
 import { FailedCalls } from './failed_calls.tsx'
 import { type AgentFigures, byAgent, byTool, keysOf, quantileOf, type ToolOverview } from './run_figures.ts'
 import { useRuns } from './runs_query.ts'
+
+const TOOLS_SHOWN = 8
 
 /** What agents and their tools did, from what is stored: the last day, or another time. */
 export function RunsSection() {
@@ -77,6 +79,8 @@ function Tools(props: {
   onChoose: (name: string) => void
 }) {
   const { tools, chosen, onChoose } = props
+  const [is_whole, setWhole] = useState(false)
+  const shown = is_whole ? tools : tools.slice(0, TOOLS_SHOWN)
   if (tools.length === 0) return <p className="hint">These sessions have no tool calls.</p>
   return (
     <div className="figures" role="region" aria-label="Tools" tabIndex={0}>
@@ -93,7 +97,7 @@ function Tools(props: {
           </tr>
         </thead>
         <tbody>
-          {tools.map(({ name, calls, failures, sessions, durations_ms }) => (
+          {shown.map(({ name, calls, failures, sessions, durations_ms }) => (
             <tr key={name} aria-current={name === chosen ? 'true' : undefined}>
               <th scope="row">
                 {failures > 0 ? (
@@ -113,6 +117,11 @@ function Tools(props: {
           ))}
         </tbody>
       </table>
+      {tools.length > shown.length && (
+        <button type="button" className="button is-small is-quiet" onClick={() => setWhole(true)}>
+          All {countText(tools.length)} tools
+        </button>
+      )}
     </div>
   )
 }

@@ -20,7 +20,7 @@ export function SearchEverywhere() {
           type="search"
           data-search-everywhere
           defaultValue={q}
-          placeholder="Search all sessions"
+          placeholder="Search sessions"
           maxLength={1024}
           spellCheck={false}
           autoComplete="off"
