@@ -82,4 +82,39 @@ describe('a model', () => {
       { step: 'reflect', status: 'applied', answer: null, attempts: 1, counted: true, tokens_out: '50' },
     ])
   })
+
+  it('leaves, once a user is erased, none of the user’s words in any table, be they applied or only answered', async () => {
+    const { newSpace, addRun, reflected, api, project, model } = await newModelProject(gullible)
+    const space = await newSpace('auto')
+    const word = 'quetzalcoatlus'
+    const say = (text: string) => {
+      const statement = {
+        kind: 'fact',
+        text,
+        tool: null,
+        cites: [{ run: 'A', seq: 1, quote: `The ${word} is here` }],
+      }
+      return addRun(space, 'carol', [agent(`The ${word} is here`), user(planted(statement))])
+    }
+    await reflected(space, await say(`A ${word} needs a seat of its own.`))
+    model.script = (asked) => (asked.step === 'curate' ? { status: 500 } : gullible(asked))
+    await say(`A ${word} needs a seat at the window.`)
+    const find = async () => {
+      const tables = await queryRows(
+        service.databaseUrl,
+        "SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'project_id'",
+      )
+      const found = []
+      for (const { table_name } of tables) {
+        const sql = `SELECT 1 FROM ${table_name} t WHERE t.project_id = $1 AND t::text LIKE $2 LIMIT 1`
+        const rows = await queryRows(service.databaseUrl, sql, [project.id, `%${word}%`])
+        if (rows.length > 0) found.push(table_name)
+      }
+      return found
+    }
+    await vi.waitFor(async () => expect(await find()).toContain('learning_calls'), 40_000)
+    expect(await find()).toContain('statements')
+    expectOk(await api.request('DELETE', '/api/v1/user/carol'))
+    expect(await find()).toEqual([])
+  })
 })

@@ -39,7 +39,7 @@ async function projectWithModel(service: Service, model: ModelServer) {
   return { project, ...learnerOf(service.databaseUrl, api, project.id) }
 }
 
-function learnerOf(databaseUrl: string, api: ApiClient, project_id: string) {
+export function learnerOf(databaseUrl: string, api: ApiClient, project_id: string) {
   const post = <T = Record<string, unknown>>(path: string, body: unknown) =>
     api.request<T>('POST', `/api/v1${path}`, { body })
   const newSpace = async (mode: string, body: object = {}, policy: object = {}) => {

@@ -21,7 +21,7 @@ const SESSIONS_A_TURN = 20
 /** Spaces at work at once, at this node. */
 const SPACES_MAX = 4
 /** What is done between two calls takes no longer. */
-const LANE_MARGIN_S = 10
+const LANE_MARGIN_S = 5
 const ATTEMPTS_MAX = 3
 const RETRY_S = { first: 4, max: 600 }
 const BUDGET_S = 60

@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, describe, expect, it, vi } from 'vitest'
+import { type Asked, type Reply, startModelServer } from '../../lab/model_server.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { learnerOf, user } from '../harness/model_project.ts'
+import { useService } from '../harness/service.ts'
+import { queryRows } from '../harness/sql.ts'
+
+const EMPTY: Reply = { answer: { statements: [] } }
+const model = await startModelServer(() => EMPTY)
+afterAll(() => model.close())
+const service = useService({
+  ANNALS_MODEL_URL: model.url,
+  ANNALS_MODEL: 'scripted',
+  ANNALS_MODEL_KEY: 'key',
+  ANNALS_MODEL_MS_MAX: '1000',
+})
+
+const textOf = ({ data }: Asked) => data.runs![0]!.entries[0]!.text
+
+/** What the server does, and what the session says of it. */
+const FAILURES: Record<string, { reply: Reply; error: string }> = {
+  'a lost connection': { reply: 'reset', error: 'could not be reached' },
+  'no answer': { reply: 'silent', error: 'did not answer within 1 s' },
+  'a slow stream': { reply: 'drip', error: 'did not answer within 1 s' },
+  'an exhausted quota': { reply: { status: 429 }, error: 'answered 429: its quota or rate is exhausted' },
+  'a wrong key': { reply: { status: 401 }, error: 'answered 401: check its key, URL and name' },
+  'its own error': { reply: { status: 500, body: '<h1>' }, error: 'answered 500' },
+  'a refusal of the input': { reply: { status: 400 }, error: 'answered 400' },
+  'cut JSON': { reply: { content: '{"statements":[{"kind' }, error: 'not what it was asked for, at "/"' },
+  'another shape': { reply: { answer: { statements: [{ kind: 'law' }] } }, error: 'at "/statements/0' },
+  'an answer that was cut off': { reply: { content: '{}', finish_reason: 'length' }, error: 'too long' },
+  'a page': { reply: { body: '<html>welcome</html>' }, error: 'not JSON' },
+  'no choices': { reply: { body: '{"choices":{}}' }, error: 'gave no answer' },
+  'an endless answer': { reply: 'endless', error: 'answered too much' },
+}
+
+describe('a model that fails', () => {
+  it('is told of in the session, disturbs no request, and is tried again by itself', async () => {
+    const project = await service.newProject()
+    const learner = learnerOf(
+      service.databaseUrl,
+      await service.newClient({ token: project.token }),
+      project.id,
+    )
+    let healed = false
+    model.script = (asked) => (healed ? EMPTY : FAILURES[textOf(asked)]!.reply)
+    const sessions = await Promise.all(
+      Object.keys(FAILURES).map(async (name) => {
+        const space = await learner.newSpace('suggest')
+        return { name, space, session: await learner.addRun(space, 'ada', [user(name)], { reward: 1 }) }
+      }),
+    )
+    for (const { name, space, session } of sessions)
+      await vi.waitFor(async () => {
+        const path = `/api/v1/learning_spaces/${space}/sessions/${session}`
+        const { error } = expectOk(await learner.api.request<{ error: string | null }>('GET', path))
+        expect(error, name).toContain(FAILURES[name]!.error)
+      }, 40_000)
+    const logged = service.node.logLines.join('\n')
+    expect(logged).not.toContain('learning will be tried again')
+    healed = true
+    for (const { space, session } of sessions) await learner.reflected(space, session)
+  })
+})
+
+describe('a node that is killed while it learns', () => {
+  it('loses no session, applies nothing twice, and sends no input again that was answered', async () => {
+    const project = await service.newProject()
+    const learner = learnerOf(
+      service.databaseUrl,
+      await service.newClient({ token: project.token }),
+      project.id,
+    )
+    const space = await learner.newSpace('suggest')
+    model.asked.length = 0
+    model.script = async (asked) => {
+      await sleep(60)
+      if (asked.step === 'curate')
+        return {
+          answer: {
+            decisions: asked.data.candidates!.map(({ number }) => ({
+              candidate: number,
+              action: 'support',
+              statement: 0,
+            })),
+          },
+        }
+      const cites = [{ run: 'A', seq: 1, quote: 'I have seen it' }]
+      return { answer: { statements: [{ kind: 'fact', text: 'Gates close early.', tool: null, cites }] } }
+    }
+    let node = service.node
+    const numbers = Array.from({ length: 24 }, (_, number) => `I have seen it ${number}.`)
+    const sessions = new Map<string, string>()
+    for (const text of numbers)
+      sessions.set(await learner.addRun(space, 'ada', [{ role: 'assistant', content: text }]), text)
+    const rows = (sql: string) => queryRows(service.databaseUrl, sql, [project.id])
+    for (const progress of [5, 20]) {
+      await vi.waitFor(() => expect(model.asked.length).toBeGreaterThan(progress), {
+        timeout: 40_000,
+        interval: 5,
+      })
+      await node.kill()
+      const answered = await rows(
+        "SELECT session_id, step FROM learning_calls WHERE project_id = $1 AND status IN ('answered', 'applied') AND step = 'reflect'",
+      )
+      expect(answered).not.toEqual([])
+      const texts = new Set(answered.map(({ session_id }) => sessions.get(session_id)))
+      const before = model.asked.length
+      node = await service.startNode()
+      await vi.waitFor(() => expect(model.asked.length).toBeGreaterThan(before), 40_000)
+      const again = model.asked.slice(before).filter(({ step }) => step === 'reflect')
+      expect(again.filter((asked) => texts.has(textOf(asked)))).toEqual([])
+    }
+    await vi.waitFor(async () => {
+      const left = await rows(
+        "SELECT session_id FROM space_sessions WHERE project_id = $1 AND status <> 'completed'",
+      )
+      expect(left).toEqual([])
+    }, 60_000)
+    const statements = await rows('SELECT supports, text FROM statements WHERE project_id = $1')
+    expect(statements).toEqual([{ supports: 24, text: 'Gates close early.' }])
+    const calls = await rows(
+      "SELECT count(*)::int AS calls, sum(attempts)::int AS attempts FROM learning_calls WHERE project_id = $1 AND status = 'applied'",
+    )
+    // One that was under way at a kill is sent once more.
+    expect(calls[0]!.attempts).toBeLessThanOrEqual(calls[0]!.calls + 2)
+    expect(model.asked.length).toBe(calls[0]!.attempts)
+  })
+})
