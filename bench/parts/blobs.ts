@@ -32,9 +32,9 @@ export const blobs: Part = {
     ctx.say(`${UPLOADS} uploads at once`)
     const one = newBytes()
     const uploads = Array.from({ length: UPLOADS }, (_, n) => Buffer.concat([Buffer.from([n]), one]))
-    const seen = await watchMemory(service.pid, () =>
-      Promise.all(uploads.map((bytes) => send(service, bytes))),
-    )
+    // One that has done nothing yet.
+    const fresh = await ctx.startService(database)
+    const seen = await watchMemory(fresh.pid, () => Promise.all(uploads.map((bytes) => send(fresh, bytes))))
     ctx.detail('uploads', seen)
     return [
       {

@@ -13,9 +13,9 @@ export interface AgentRun {
 }
 
 /** Lines of recorded runs: real ones where they are at hand, else ones of the same shape. */
-export function agentRuns(): AgentRun[] {
+export function agentRuns(runs_max = RUNS_MAX): AgentRun[] {
   if (!existsSync(SHARED)) return Array.from({ length: 12 }, (_, number) => madeRun(number))
-  const lines = readFileSync(SHARED, 'utf8').split('\n', RUNS_MAX)
+  const lines = readFileSync(SHARED, 'utf8').split('\n', runs_max)
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as AgentRun)
 }
 
