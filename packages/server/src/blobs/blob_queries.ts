@@ -4,9 +4,6 @@ import { storedFunction } from '../postgres/stored_function.js'
 /** How long a blob that nothing refers to is kept, and an upload that does not end. */
 const KEPT = "interval '24 hours'"
 
-/** A path of jsonb: the blobs that an entry names. */
-export const BLOBS_OF_ENTRY = '$.**.annals_blob ? (@ like_regex "^[0-9a-f]{64}$")'
-
 /** References, and with each a blob, that one transaction deletes at most. */
 export const RELEASED_AT_ONCE_MAX = 16
 /** Bytes of blobs that one transaction deletes at most, a larger blob aside. */

@@ -1,14 +1,7 @@
 import type { Module } from '../http/module.js'
-import { missing } from '../lifecycle/verify/check.js'
+import { BLOBS_OF_ENTRY, missing } from '../lifecycle/verify/check.js'
 import { LOST, ORPHAN } from '../lifecycle/verify/meaning.js'
-import {
-  ADD_BLOB_CHUNK,
-  BLOBS_OF_ENTRY,
-  COLLECT_BLOBS,
-  FINISH_BLOB,
-  RELEASE_BLOBS,
-  TOUCH_BLOB,
-} from './blob_queries.js'
+import { ADD_BLOB_CHUNK, COLLECT_BLOBS, FINISH_BLOB, RELEASE_BLOBS, TOUCH_BLOB } from './blob_queries.js'
 import { eraseSomeBlobs, releaseSome } from './erase_blobs.js'
 import { exportBlobs } from './transfer/export_blobs.js'
 import { BLOB_LINES, restoreBlobs, restoreReferences } from './transfer/restore_blobs.js'

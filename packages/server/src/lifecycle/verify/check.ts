@@ -36,6 +36,9 @@ export interface CheckedPiece {
   findings: PieceFindings
 }
 
+/** A path of jsonb: the blobs that an entry names. */
+export const BLOBS_OF_ENTRY = '$.**.annals_blob ? (@ like_regex "^[0-9a-f]{64}$")'
+
 /** Findings of one check that a piece returns; further ones are only counted. */
 const SHOWN_MAX = 10
 

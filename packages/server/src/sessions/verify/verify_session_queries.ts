@@ -1,5 +1,4 @@
-import { BLOBS_OF_ENTRY } from '../../blobs/blob_queries.js'
-import { findingsSql, notErased } from '../../lifecycle/verify/check.js'
+import { BLOBS_OF_ENTRY, findingsSql, notErased } from '../../lifecycle/verify/check.js'
 import { indexTermsText } from '../../lists/term_queries.js'
 import { RETRACTION_TYPE } from '../../log/append/append_request.js'
 import { SESSION_LIST } from '../../log/append/configs_queries.js'
