@@ -127,6 +127,26 @@ describe('a page of the service', () => {
   })
 })
 
+describe('the reference at /docs', () => {
+  it('is compressed for whoever takes that, and says the same to whoever does not', async () => {
+    for (const path of ['/openapi.json', '/docs/reference.js']) {
+      const get = (encoding: string) =>
+        service.rawClient().request('GET', path, { headers: { 'accept-encoding': encoding } })
+      const [zipped, plain] = [await get('br, gzip'), await get('gzip;q=0')]
+      expect(zipped.headers, path).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' })
+      expect(plain.headers['content-encoding']).toBeUndefined()
+      expect(Number(zipped.headers['content-length'])).toBeLessThan(0.4 * plain.text.length)
+    }
+  })
+
+  it('begins with how to try it', async () => {
+    const answer = await service.rawClient().request<unknown>('GET', '/openapi.json')
+    const { info } = JSON.parse(answer.text) as { info: { description: string } }
+    expect(info.description).toContain('## Try it')
+    expect(info.description).toContain('Idempotency-Key')
+  })
+})
+
 describe('the start', () => {
   const linesOf = (node: AnnalsServer) => node.logLines.filter((line) => line.includes('ANNALS_BEHIND_TLS'))
 

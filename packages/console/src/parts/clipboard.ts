@@ -22,7 +22,7 @@ export async function copy(what: string, text: string | Promise<string>): Promis
 }
 
 /** Saves content as a file. */
-export function download(name: string, parts: string[], type: string): void {
+export function download(name: string, parts: BlobPart[], type: string): void {
   const url = URL.createObjectURL(new Blob(parts, { type }))
   const link = document.createElement('a')
   link.href = url

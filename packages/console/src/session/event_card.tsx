@@ -1,9 +1,11 @@
 import type { TimelineEvent } from '@annals/client'
+import { blobReferences } from '@annals/messages'
 import { writeJson } from '@annals/messages/json'
 import { useState } from 'react'
 import { type Json, shortText } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
 import { useIsFound } from '../search/finder.ts'
+import { StoredBlob } from './attachment.tsx'
 
 const BAD = /error|fail|exception|abort|crash|timeout|exceed|denied|reject/i
 const GOOD = /ended|complete|succe|finish|done/i
@@ -58,6 +60,18 @@ export function EventCard({ item }: { item: TimelineEvent }) {
         )}
       </p>
       {is_open && names.length > 0 && <JsonTree value={data} />}
+      {blobsOf(data).map(({ pointer, reference: { annals_blob, media_type, filename } }) => (
+        <StoredBlob key={pointer} sha256={annals_blob} {...{ media_type, filename }} />
+      ))}
     </section>
   )
+}
+
+/** Stored events refer to blobs as they should; those from before blobs may have anything of that name. */
+function blobsOf(data: { [key: string]: Json }) {
+  try {
+    return blobReferences(data)
+  } catch {
+    return []
+  }
 }

@@ -1,12 +1,12 @@
 import type { TimelineMessage } from '@annals/client'
 import { estimateTokens } from '@annals/messages'
-import type { Block, Medium, ReadEntry } from '@annals/messages/session'
+import type { Block, ReadEntry } from '@annals/messages/session'
 import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
 import { LongText } from '../parts/long_text.tsx'
-import { OutsideLink } from '../parts/markdown.tsx'
 import { countText } from '../parts/timestamp.tsx'
 import { useIsFound } from '../search/finder.ts'
+import { Attachment } from './attachment.tsx'
 import { CallCard, ResultText, Told } from './call_card.tsx'
 
 /** Characters of a text shown at first. */
@@ -86,45 +86,6 @@ function Thinking({ text, text_max }: { text: string; text_max: number }) {
       <summary>Thinking · about {countText(estimateTokens(text))} tokens</summary>
       <LongText text={text} max={text_max} />
     </details>
-  )
-}
-
-function Attachment({ part }: { part: Medium }) {
-  const { type, text, filename, meta } = part
-  const source = type === 'image' ? (meta.url ?? dataAddress(meta.media_type, meta.data)) : undefined
-  if (source !== undefined) return <Picture source={source} />
-  return (
-    <>
-      {/* What was spoken. */}
-      {text && <LongText text={text} max={TEXT_MAX} />}
-      <details className="thinking">
-        <summary>
-          {MEDIA[type]} · {filename ?? meta.media_type ?? 'without a name'}
-        </summary>
-        <JsonTree value={{ ...meta } as Json} />
-      </details>
-    </>
-  )
-}
-
-const MEDIA: Record<Medium['type'], string> = { image: 'Image', audio: 'Audio', video: 'Video', file: 'File' }
-
-/** An image's bytes as a URL that the page may show. */
-function dataAddress(media_type: string | undefined, data: string | undefined): string | undefined {
-  const type = media_type ?? 'image/png'
-  return data !== undefined && /^image\/(?:png|jpeg|gif|webp|avif)$/.test(type)
-    ? `data:${type};base64,${data}`
-    : undefined
-}
-
-/** An image inside the message. External images are not fetched: that would reveal who reads. */
-function Picture({ source }: { source: string }) {
-  if (/^data:image\/(?:png|jpeg|gif|webp|avif);base64,/.test(source))
-    return <img className="picture" src={source} alt="From the message" />
-  return (
-    <p className="picture-link">
-      External image, not loaded: <OutsideLink href={source}>{source.slice(0, 120)}</OutsideLink>
-    </p>
   )
 }
 

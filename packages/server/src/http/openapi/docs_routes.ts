@@ -1,9 +1,14 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, type ReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { IncomingHttpHeaders } from 'node:http'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyReply } from 'fastify'
 import { pageHeaders } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
 
-// The reference page's script from its package, served as a file so that it takes no memory until somebody reads it.
+// The reference page's script from its package, which takes no memory until somebody reads it.
 const SCRIPT = fileURLToPath(
   new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
 )
@@ -46,18 +51,45 @@ const FOR_ALL = { 'cache-control': 'public, max-age=300' }
 /** The API's description for programs (/openapi.json) and people (/docs). */
 export function docsRoutes(app: AppServer): void {
   // Serialized once: it is half a megabyte, and anybody may ask for it.
-  let description: Buffer | undefined
-  app.get('/openapi.json', async (_request, reply) => {
-    description ??= Buffer.from(JSON.stringify(app.swagger()))
-    return reply.headers(FOR_ALL).type('application/json; charset=utf-8').send(description)
+  let text: Buffer | undefined
+  const description = () => {
+    text ??= Buffer.from(JSON.stringify(app.swagger()))
+    return text
+  }
+  const zippedDescription = zippedOnce(description)
+  const zippedScript = zippedOnce(() => readFile(SCRIPT))
+
+  app.get('/openapi.json', async ({ headers }, reply) => {
+    reply.headers(FOR_ALL).type('application/json; charset=utf-8')
+    return sendZipped(reply, headers, zippedDescription, description)
   })
 
   app.get('/docs', async (_request, reply) => pageHeaders(reply, POLICY).headers(FOR_ALL).send(PAGE))
 
-  app.get('/docs/reference.js', async (_request, reply) =>
-    reply
-      .header('content-type', 'text/javascript; charset=utf-8')
-      .header('cache-control', 'public, max-age=86400')
-      .send(createReadStream(SCRIPT)),
-  )
+  app.get('/docs/reference.js', async ({ headers }, reply) => {
+    reply.type('text/javascript; charset=utf-8').header('cache-control', 'public, max-age=86400')
+    return sendZipped(reply, headers, zippedScript, () => createReadStream(SCRIPT))
+  })
+}
+
+/** Compresses, when somebody first asks, what is the same for everybody: all answers share the bytes. */
+function zippedOnce(read: () => Buffer | Promise<Buffer>): () => Promise<Buffer> {
+  let zipped: Promise<Buffer> | undefined
+  return () => {
+    zipped ??= Promise.resolve(read()).then((content) => promisify(gzip)(content))
+    return zipped
+  }
+}
+
+/** Sends it compressed to whoever takes that, as every browser does. */
+async function sendZipped(
+  reply: FastifyReply,
+  { 'accept-encoding': accepted = '' }: IncomingHttpHeaders,
+  zipped: () => Promise<Buffer>,
+  plain: () => Buffer | ReadStream,
+): Promise<FastifyReply> {
+  reply.header('vary', 'accept-encoding')
+  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(String(accepted))
+    ? reply.header('content-encoding', 'gzip').send(await zipped())
+    : reply.send(plain())
 }

@@ -5,6 +5,32 @@ import type { AppServer } from '../app_server.js'
 import type { ModuleRoutes } from '../module.js'
 import { addLinks } from './openapi_links.js'
 
+const INTRODUCTION = `Each run of an agent is a **session**: an append-only log of messages and events, numbered 1, 2, 3, … in the order in which they were stored.
+
+## Try it
+
+\`npx annals token create\` prints an API key. With it as \`$KEY\`, create a session, append to it, and read it:
+
+\`\`\`sh
+API=http://127.0.0.1:8029/api/v1
+curl -s $API/session -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
+  -d '{"user":"alice","configs":{"agent":"refunds"}}'
+curl -s $API/session/$SESSION/messages -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
+  -d '{"format":"openai","blob":{"role":"user","content":"Where is my refund?"}}'
+curl -s $API/session/$SESSION/timeline -H "Authorization: Bearer $KEY"
+\`\`\`
+
+## What all operations share
+
+- **Keys.** \`Authorization: Bearer <API_KEY>\` names the project. The scope \`read\` allows GET and HEAD, \`write\` the rest.
+- **Answers** under \`/api/v1\` are \`{ code, error, msg, data? }\`. In an error, \`code\` is the HTTP status, \`error\` a name to program against, \`msg\` a sentence for people.
+- **Retries.** A write with an \`Idempotency-Key\` is carried out once, however often it is sent. \`If-Match\` appends only if nobody else has.
+- **Pages.** While \`has_more\` is true, send \`next_cursor\` as \`cursor\`, with the same query.
+- **Live.** \`GET /session/{session_id}/timeline\` with \`Accept: text/event-stream\` follows a log.
+- **Strict.** Unknown fields and parameters are refused; ignoring a misspelt filter would show too much.
+
+There are clients for TypeScript (\`@annals/client\`) and Python (\`annals\`), and the console at [/console](/console).`
+
 /** Describes the API as OpenAPI 3.1, from the schemas that validate it. Call it before the routes. */
 export async function describeApi(app: AppServer, modules: readonly ModuleRoutes[]): Promise<void> {
   for (const schema of [...modules.flatMap(({ schemas = [] }) => schemas), ErrorAnswer]) app.addSchema(schema)
@@ -17,8 +43,7 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
         title: 'Annals',
         version: VERSION,
         summary: 'The session store for AI agents.',
-        description:
-          'Sessions are append-only logs of messages and events, kept in one chronological order. Every answer under /api/v1 has the envelope `{ code, error, msg, data? }`.',
+        description: INTRODUCTION,
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/', description: 'This server.' }],
