@@ -3,10 +3,11 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Annals, type AnnalsError } from '../../packages/client/dist/index.js'
 import type { AnnalsServer } from '../harness/annals_process.ts'
 import { type Project, useService } from '../harness/service.ts'
+import { IS_THOROUGH } from '../harness/thorough.ts'
 import { issueToken } from '../harness/tokens.ts'
 
 /** Each takes a second of a processor, so only the gate makes all of them. */
-const RESTARTS = process.env.TEST_THOROUGH === '1' ? 20 : 5
+const RESTARTS = IS_THOROUGH ? 20 : 3
 const event = { type: 'note', data: {} }
 
 const service = useService()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
-import { isAlive, postmasterFile, postmasterPid } from '../harness/embedded_postgres.ts'
+import { isAlive, postmasterFile, postmasterPid, prepareDataDir } from '../harness/embedded_postgres.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { expectOrderlyEnds } from '../harness/service.ts'
 
@@ -22,6 +22,7 @@ beforeEach(async (context) => {
   )
   directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
   dataDir = join(directory, 'data')
+  await prepareDataDir(dataDir)
   nodes = []
   clients = []
 })
@@ -50,6 +51,7 @@ async function appendSome(api: ApiClient, sessionId: string, count: number) {
 
 describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
   it('keeps what was stored from one start to the next, and stops with its service', async () => {
+    dataDir = join(directory, 'new')
     const first = await start()
     const session = expectOk(await first.api.createSession({ user: 'ada' }), 201)
     const pid = await postmasterPid(directory)

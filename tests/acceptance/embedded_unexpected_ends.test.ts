@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { runAnnals, startServer } from '../harness/annals_process.ts'
-import { isAlive, postmasterPid } from '../harness/embedded_postgres.ts'
+import { isAlive, postmasterPid, prepareDataDir } from '../harness/embedded_postgres.ts'
 
 // A preload for the process under test: an error that nobody catches, when it is asked for.
 const THROWS_WHEN_ASKED = `--import=data:text/javascript,${encodeURIComponent(
@@ -20,6 +20,7 @@ beforeEach(async (context) => {
   )
   directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
   env = { ANNALS_DATA_DIR: join(directory, 'data') }
+  await prepareDataDir(env.ANNALS_DATA_DIR!)
 })
 
 afterEach(async () => {

@@ -8,6 +8,7 @@ import { expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { HttpClient, RequestOptions } from '../harness/http_client.ts'
 import { useService } from '../harness/service.ts'
 import { placesOf } from '../harness/string_places.ts'
+import { IS_THOROUGH } from '../harness/thorough.ts'
 
 /** Time on a processor that the event loop may work at a stretch. */
 const STRETCH_MS_MAX = 20
@@ -17,6 +18,8 @@ const SURE_MS_MIN = 200
 const BODY_BYTES = 1024 * 1024 - 2_000
 const TARGET_BYTES = 14_000
 const MARK = '@@mark@@'
+/** How many of the costly values each place gets. */
+const VALUES = IS_THOROUGH ? 2 : 1
 
 const watch = watchEventLoop()
 const service = useService(watch.env)
@@ -91,7 +94,7 @@ describe('the event loop is held for 20 ms at most', () => {
     for (const described of describedOperations) {
       const client = described.path.startsWith('/admin/') ? admin : api
       const count = placesOf(described, ids, '').length
-      for (const [name, text] of shareOf(short, place, 2))
+      for (const [name, text] of shareOf(short, place, VALUES))
         for (const placed of placesOf(described, ids, text).slice(0, count)) {
           if (placed.place.startsWith('body')) continue
           place += 1
@@ -114,7 +117,7 @@ describe('the event loop is held for 20 ms at most', () => {
         if (!placed.place.startsWith('body')) continue
         place += 1
         const isName = placed.place.endsWith('(name)')
-        for (const [name, value] of shareOf(isName ? strings : values, place, 2)) {
+        for (const [name, value] of shareOf(isName ? strings : values, place, VALUES)) {
           const rawBody = JSON.stringify(placed.body).replaceAll(JSON.stringify(MARK), value)
           const title = `${described.method} ${described.path}, ${placed.place}: ${name}`
           await check(title, client, described.method.toUpperCase(), placed.path, { rawBody })
@@ -139,12 +142,13 @@ describe('the event loop is held for 20 ms at most', () => {
       )
       if (!operation.requestBody) continue
       place += 1
-      for (const [name, text] of [strings[0]!, ...shareOf(strings, place, 3)])
+      for (const [name, text] of [strings[0]!, ...shareOf(strings, place, 2 * VALUES - 1)])
         await check(`${title}: ${name}`, client, method.toUpperCase(), real, { rawBody: `{${text}:1}` })
     }
     expect(long.splice(0)).toEqual([])
   })
 
+  let templates = 0
   it.each([
     ['events', '{"type":"x","data":{"a":@}}'],
     ['messages', '{"blob":{"role":"user","content":@}}'],
@@ -153,7 +157,9 @@ describe('the event loop is held for 20 ms at most', () => {
     ['entries', '{"entries":[{"kind":"event","type":"x","data":{"a":@}}]}'],
     ['entries', '{"entries":@}'],
   ])('by any value in what is appended: %s %s', { timeout: 60_000 }, async (resource, template) => {
-    for (const [name, value] of resource === 'entries' ? values : [...values, ...inline]) {
+    const all = resource === 'entries' ? values : [...values, ...inline]
+    const count = IS_THOROUGH ? all.length : Math.ceil(all.length / 3)
+    for (const [name, value] of shareOf(all, templates++, count)) {
       const rawBody = template.replace('@', () => value)
       await check(`${name}, ${value.length}`, api, 'POST', `/api/v1/session/${ids.session_id}/${resource}`, {
         rawBody,

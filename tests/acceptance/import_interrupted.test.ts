@@ -7,6 +7,7 @@ import { ANNALS_BIN } from '../harness/annals_process.ts'
 import { countEntries, insertLargeLog, useTransfers } from '../harness/exports.ts'
 import { useService } from '../harness/service.ts'
 import { execute, queryRows } from '../harness/sql.ts'
+import { IS_THOROUGH } from '../harness/thorough.ts'
 
 const service = useService()
 const annals = useTransfers(service)
@@ -78,7 +79,7 @@ describe('an import that is interrupted', () => {
   )
 })
 
-describe.runIf(process.platform === 'linux')('memory', () => {
+describe.runIf(process.platform === 'linux' && IS_THOROUGH)('memory', () => {
   it('stays bounded, however long a log is', async () => {
     const source = await service.newProject()
     const target = await service.newProject()

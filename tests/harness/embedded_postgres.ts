@@ -1,6 +1,26 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+import { runAnnals } from './annals_process.ts'
+
+let prepared: Promise<string> | undefined
+
+/** Makes `dataDir` as `annals migrate` leaves it: a copy of one that this process has made, without a project. */
+export async function prepareDataDir(dataDir: string): Promise<void> {
+  prepared ??= makeDataDir()
+  await promisify(execFile)('cp', ['-a', await prepared, dataDir])
+}
+
+async function makeDataDir(): Promise<string> {
+  const home = mkdtempSync(join(tmpdir(), 'annals-prepared-'))
+  process.once('exit', () => rmSync(home, { recursive: true, force: true }))
+  const { code, stderr } = await runAnnals(['migrate'], { ANNALS_DATA_DIR: join(home, 'data') })
+  if (code !== 0) throw new Error(`annals migrate failed (${code}): ${stderr}`)
+  return join(home, 'data')
+}
 
 /** The lines of the PostgreSQL server's postmaster.pid below a directory; undefined when there is none. */
 export async function postmasterFile(directory: string): Promise<string[] | undefined> {
