@@ -14,7 +14,7 @@ import { VERSION } from '../../version.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countsOf } from '../terminal/count.js'
 import { showProgress } from '../terminal/progress.js'
-import { runVerify } from './verify_run.js'
+import { runVerify } from './verify.js'
 import { operatorName, tellProgress } from './with_database.js'
 
 /** What the command line says of a backup. */

@@ -1,5 +1,9 @@
 import { Command } from 'commander'
-import type { ExportOptions } from './export_run.js'
+import type { ExportCounts } from '../../lifecycle/transfer/export_project.js'
+import type { ExportScope } from '../../lifecycle/transfer/walk_export.js'
+import type { Database } from '../../postgres/database.js'
+import { EXIT_CODES } from '../exit_codes.js'
+import { countsOf } from '../terminal/count.js'
 import { runLongWork } from './long_work.js'
 import { withDatabaseForLong } from './with_database.js'
 
@@ -25,7 +29,6 @@ Examples:
       if (options.user !== undefined && options.session !== undefined) {
         command.error("annals: give --user or --session, not both: a session's user is exported with it.")
       }
-      const { runExport } = await import('./export_run.js')
       await runLongWork(
         (signal) => withDatabaseForLong((database) => runExport(database, options, signal), signal),
         {
@@ -34,4 +37,53 @@ Examples:
         },
       )
     })
+}
+
+/** What the command line says of an export. */
+interface ExportOptions {
+  project?: string
+  user?: string
+  session?: string
+  output: string
+}
+
+/** Runs `annals export`. */
+async function runExport(database: Database, options: ExportOptions, signal: AbortSignal): Promise<void> {
+  const { registryOf } = await import('../../lifecycle/registry.js')
+  const { fileOutput, OutputClosed, streamOutput } = await import('../../lifecycle/transfer/export_output.js')
+  const { measureExport, writeExport } = await import('../../lifecycle/transfer/export_project.js')
+  const { schemaVersion } = await import('../../postgres/migrator.js')
+  const { findNamedProject } = await import('../../projects/projects.js')
+  const { MODULES } = await import('../../service/modules.js')
+  const { showProgress } = await import('../terminal/progress.js')
+  const project = await findNamedProject(database, options.project)
+  const scope: ExportScope = { project, user: options.user, session_id: options.session }
+  const { tables } = registryOf(MODULES)
+  const entries = await measureExport(database, scope, tables)
+  const output = options.output === '-' ? streamOutput(process.stdout) : await fileOutput(options.output)
+  const progress = showProgress('Exporting', 'entries', entries)
+  try {
+    const counts = await writeExport(database, scope, output, {
+      tables,
+      schema_version: schemaVersion(),
+      exported_at: new Date().toISOString(),
+      signal,
+      onProgress: (counts) => progress.update(counts.rows.entries ?? 0, counts.bytes),
+    })
+    await output.finish()
+    progress.stop()
+    process.stderr.write(summaryOf(counts))
+  } catch (error) {
+    progress.stop()
+    // The first error is the one to report.
+    await output.abandon().catch(() => {})
+    // As other programs do when `head` has closed the pipe: no message, and an exit code other than 0.
+    if (error instanceof OutputClosed) process.exitCode = EXIT_CODES.pipe_closed
+    else throw error
+  }
+}
+
+function summaryOf({ rows, bytes }: ExportCounts): string {
+  const counted = countsOf(rows)
+  return `Exported ${counted.slice(0, -1).join(', ')} and ${counted.at(-1)} (${bytes} bytes).\n`
 }

@@ -1,6 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { notFound } from '../../errors.js'
+import type { Database } from '../../postgres/database.js'
+import { countOf } from '../terminal/count.js'
 import { runLongWork } from './long_work.js'
-import type { PruneOptions } from './prune_run.js'
 import { withDatabaseForLong } from './with_database.js'
 
 const SECONDS: Record<string, number> = { d: 86_400, h: 3_600, m: 60 }
@@ -31,7 +33,6 @@ Examples:
     .action(async (options: PruneOptions, command: Command) => {
       if (options.project !== undefined && options.allProjects)
         command.error('annals: give either --project or --all-projects.')
-      const { runPrune } = await import('./prune_run.js')
       await runLongWork(
         (signal) => withDatabaseForLong((database) => runPrune(database, options, signal), signal),
         {
@@ -58,4 +59,62 @@ function parseFilter(text: string): string {
     // Said below.
   }
   throw new InvalidArgumentError('It must be a JSON object, such as {"agent":"gpt-4o"}.')
+}
+
+/** What the command line says of pruning. */
+interface PruneOptions {
+  /** In seconds. */
+  olderThan: number
+  project?: string
+  allProjects?: boolean
+  user?: string
+  filter?: string
+  dryRun?: boolean
+}
+
+/** annals prune */
+async function runPrune(database: Database, options: PruneOptions, signal: AbortSignal): Promise<void> {
+  const { Erasure } = await import('../../lifecycle/erase/erasure.js')
+  const { registryOf } = await import('../../lifecycle/registry.js')
+  const { MODULES } = await import('../../service/modules.js')
+  const { countCandidates, prune, timeBefore } = await import('../../sessions/erase/prune.js')
+  const { findOwner } = await import('../../users/users.js')
+  const { showProgress } = await import('../terminal/progress.js')
+  const untouched_since = await timeBefore(database, options.olderThan)
+  const erasure = new Erasure(registryOf(MODULES).tables)
+  const total = { sessions: 0, entries: 0 }
+  for (const project_id of await chosenProjects(database, options)) {
+    const user = await findOwner(database, { project_id, user: options.user })
+    if (user === 'nobody') {
+      if (options.allProjects) continue
+      throw notFound('user')
+    }
+    const old = { project_id, untouched_since, user_id: user?.id, configs: options.filter }
+    const progress = showProgress(
+      options.dryRun ? 'Looking' : 'Pruning',
+      'sessions',
+      await countCandidates(database, old),
+    )
+    try {
+      const pruned = await prune(database, erasure, old, {
+        dry_run: options.dryRun ?? false,
+        signal,
+        onProgress: ({ looked_at }) => progress.update(looked_at),
+      })
+      total.sessions += pruned.sessions
+      total.entries += pruned.entries
+    } finally {
+      progress.stop()
+    }
+  }
+  const verb = options.dryRun ? 'Would delete' : 'Deleted'
+  process.stdout.write(
+    `${verb} ${countOf(total.sessions, 'sessions')} with ${countOf(total.entries, 'entries')}, last touched before ${untouched_since}.\n`,
+  )
+}
+
+async function chosenProjects(database: Database, { project, allProjects }: PruneOptions): Promise<string[]> {
+  const { findNamedProject, listProjects } = await import('../../projects/projects.js')
+  if (!allProjects) return [(await findNamedProject(database, project)).id]
+  return (await listProjects(database)).map((json) => (JSON.parse(json) as { id: string }).id)
 }
