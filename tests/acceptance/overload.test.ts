@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { whileSessionIsHeld } from '../harness/held_session.ts'
 import type { Answer } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 const QUEUED_MAX = 4
 
-const service = useService()
+const service = useSharedService()
 const event = { type: 'note', data: { text: 'x'.repeat(100) } }
 
 function expectRetryAfter(answer: Answer<unknown>): void {

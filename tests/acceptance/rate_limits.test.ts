@@ -3,12 +3,12 @@ import type { AnnalsServer } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Answer } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { issueToken } from '../harness/tokens.ts'
 
 const LIMIT = 5
 
-const service = useService()
+const service = useSharedService()
 let limiting: AnnalsServer
 
 beforeAll(async () => {

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { describedOperations } from '../harness/described_operations.ts'
 import { readRawAnswer, sendRaw } from '../harness/raw_connection.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 let token: string
 
 beforeAll(async () => {

@@ -177,7 +177,7 @@ describe('a service that is killed in the middle of a run', () => {
 
   it('loses and doubles nothing', async () => {
     const { token } = await own.newProject()
-    const first = await own.startNode()
+    const first = own.node
     const { port } = new URL(first.url)
     const service = new AnnalsSessionService(new Annals({ url: first.url, token, retries: 30 }))
     const session = await service.createSession(NAME)

@@ -137,7 +137,7 @@ describe('a service that is killed in the middle of a long transcript', () => {
 
   it('loses and doubles nothing', async () => {
     const { token } = await service.newProject()
-    const first = await service.startNode()
+    const first = service.node
     const { port } = new URL(first.url)
     const store = new AnnalsSessionStore(new Annals({ url: first.url, token, retries: 30 }))
     const turns = Array.from({ length: 40 }, (_, n) => turn(n))

@@ -181,7 +181,7 @@ describe('a service that is killed in the middle of a run', () => {
 
   it('loses and doubles nothing', async () => {
     const { token } = await service.newProject()
-    const first = await service.startNode()
+    const first = service.node
     const { port } = new URL(first.url)
     const annals = new Annals({ url: first.url, token, retries: 30 })
     const config = { configurable: { thread_id: 'killed' }, recursionLimit: 100 }

@@ -11,7 +11,7 @@ setTracingDisabled(true)
 
 it('a run with a tool and an approval goes on after its process and the service were killed, with each item once', async () => {
   const { token } = await service.newProject()
-  const first = await service.startNode()
+  const first = service.node
   const { port } = new URL(first.url)
   let booked = 0
   const book = tool({

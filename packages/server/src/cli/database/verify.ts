@@ -8,7 +8,6 @@ import type {
 import type { Database } from '../../postgres/database.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import type { Progress } from '../terminal/progress.js'
-import { printTable } from '../terminal/table.js'
 import { visible } from '../terminal/visible.js'
 import { runLongWork } from './long_work.js'
 import { withDatabaseToRead } from './with_database.js'
@@ -68,7 +67,7 @@ export async function runVerify(database: Database, options: VerifyOptions): Pro
   }
   const total = Object.values(verification.found).reduce((sum, many) => sum + many, 0)
   if (options.json) process.stdout.write(asJson(verification, total, checks))
-  else print(verification, total, checks, (performance.now() - begun) / 1000)
+  else await print(verification, total, checks, (performance.now() - begun) / 1000)
   if (total > 0) process.exitCode = EXIT_CODES.failed
 }
 
@@ -89,12 +88,13 @@ function flat({ counts, findings, ...project }: VerifiedProject) {
   return { ...project, ...counts, findings }
 }
 
-function print(
+async function print(
   { projects, findings, found }: Verification,
   total: number,
   checks: Checks,
   seconds: number,
-): void {
+): Promise<void> {
+  const { printTable } = await import('../terminal/table.js')
   const rows = projects.map((project) => ({ project: project.name ?? project.id, ...flat(project) }))
   printTable(
     Object.keys(rows[0] ?? {}).filter((field) => !FIELDS_LEFT_OUT.includes(field)),

@@ -94,7 +94,10 @@ export class WorkThread {
     })
     thread.unref()
     thread.on('message', (report: WorkReport) => {
-      const { resolve, reject } = this.waiting.get(report.number)!
+      const waiting = this.waiting.get(report.number)
+      // A thread that failed may still report what was given up with it.
+      if (!waiting) return
+      const { resolve, reject } = waiting
       this.waiting.delete(report.number)
       if ('fault' in report) reject(new Error(`on the work thread: ${report.fault}`))
       else resolve(report.result as never)

@@ -22,3 +22,23 @@ it('The thread for large bodies keeps its own bound where the heap of the proces
   run.child.stdin!.end(SCRIPT)
   expect((await run).stdout).toBe('overloaded\n')
 })
+
+const LATE_REPORT = `
+  const { WorkThread } = await import(${JSON.stringify(BUILT)})
+  const work = new WorkThread(1_048_576)
+  const running = work.run('', 'takeBody', 'addEvent', Buffer.from('{}')).catch(({ message }) => message)
+  const { thread } = work
+  const reported = new Promise((resolve) => thread.once('message', resolve))
+  thread.ref()
+  thread.emit('error', new Error('it failed'))
+  console.log(await running)
+  await reported
+  await thread.terminate()
+  console.log('and goes on')
+`
+
+it('A process goes on if a thread that failed still reports what was given up with it', async () => {
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-'])
+  run.child.stdin!.end(LATE_REPORT)
+  expect((await run).stdout).toBe('the work thread failed\nand goes on\n')
+})
