@@ -1,6 +1,9 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { useSharedService } from '../harness/service.ts'
+import { skillZip } from '../harness/skills.ts'
 
 const commands = useClientCommands(useSharedService())
 
@@ -25,5 +28,19 @@ describe('the commands of learning spaces', () => {
     expect(await values('spaces', 'reject', proposed)).toMatchObject([{ state: 'retired' }])
     expect((await annals(['spaces', 'learn', id, session])).code).not.toBe(0)
     expect((await annals(['spaces', 'statements', id, '--state', 'odd'])).code).toBe(2)
+  })
+
+  it('upload a skill, include it in a space, list it and take it out', async () => {
+    const { values, annals, directory } = commands
+    const [space] = await values('spaces', 'create')
+    const id = String(space!.id)
+    const zip = join(directory, 'skill.zip')
+    await writeFile(zip, skillZip('from-a-file'))
+    const [skill] = await values('spaces', 'skills', id, '--upload', zip, '--user', 'ada')
+    expect(skill).toMatchObject({ name: 'from-a-file', source: 'written' })
+    expect((await annals(['spaces', 'skills', id, '--no-json'])).stdout).toContain('What from-a-file is for.')
+    expect(await values('spaces', 'skills', id, '--exclude', String(skill!.id))).toEqual([])
+    const lost = await annals(['spaces', 'skills', id, '--upload', join(directory, 'none.zip')])
+    expect([lost.code, lost.stderr]).toEqual([2, expect.stringContaining('none.zip')])
   })
 })

@@ -1,8 +1,10 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { runAnnals, startServer } from '../harness/annals_process.ts'
+import type { ApiClient } from '../harness/api_client.ts'
+import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
 
 let directory: string
@@ -13,6 +15,36 @@ afterAll(() => rm(directory, { recursive: true, force: true }))
 
 const linesOf = (stdout: string) =>
   stdout.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+
+interface Statement {
+  text: string
+  state: string
+  cites: { session_id: string; seq: number; quote: string }[]
+}
+
+/** The space has learnt from errors of tools, by rules: every quote stands in the entry that it cites. */
+async function expectLearnt(api: ApiClient, space: string): Promise<void> {
+  const path = `/api/v1/learning_spaces/${space}/statements`
+  const items = await vi.waitFor(async () => {
+    const page = expectOk(await api.request<{ items: Statement[] }>('GET', path))
+    expect(page.items.map(({ text }) => text).join()).toContain('payment_provider_timeout')
+    return page.items
+  }, 25_000)
+  expect(new Set(items.map(({ state }) => state))).toEqual(new Set(['proposed']))
+  const cites = items.flatMap((statement) => statement.cites)
+  expect(cites.length).toBeGreaterThanOrEqual(items.length)
+  for (const { session_id, seq, quote } of cites) {
+    const query = { cursor: undefined, after_seq: seq - 1, limit: 1 }
+    const entry = await api.request('GET', `/api/v1/session/${session_id}/timeline`, { query })
+    expect(stringsIn(entry.json.data)).toContainEqual(expect.stringContaining(quote))
+  }
+}
+
+/** All texts in a JSON value; one that is JSON itself counts as it is. */
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return value && typeof value === 'object' ? Object.values(value).flatMap(stringsIn) : []
+}
 
 describe('annals demo', () => {
   const service = useService()
@@ -36,7 +68,10 @@ describe('annals demo', () => {
       expect(second.code, second.stderr).toBe(0)
       expect(second.stdout).toContain('nothing was added')
       expect((await list()).stdout).toBe(before.stdout)
-      expect(linesOf((await runAnnals(['spaces', 'list'], client)).stdout)).toHaveLength(3)
+      const spaces = linesOf((await runAnnals(['spaces', 'list'], client)).stdout)
+      expect(spaces).toHaveLength(3)
+      const wantedSpace = spaces.find(({ meta }) => (meta as { demo: string }).demo === 'payment-provider')!
+      await expectLearnt(await service.newClient({ token }), String(wantedSpace.id))
 
       const created = linesOf(before.stdout).map(({ created_at }) => Date.parse(created_at as string))
       const days = (Date.now() - Math.min(...created)) / 86_400_000

@@ -3,7 +3,7 @@ import type { Annals, NewEntry, NewLearningSpace, NewSession } from '@annals/cli
 /** The demo that ships with Annals. Its sessions and entries have ids, so loading it twice stores it once. */
 interface Demo {
   sessions: Array<{ session: NewSession; entries: NewEntry[] }>
-  learning_spaces: NewLearningSpace[]
+  learning_spaces: Array<NewLearningSpace & { learns_from: string[] }>
 }
 
 /** Stores the demo sessions through the API. */
@@ -20,5 +20,8 @@ export async function loadDemo(
     const { id } = await annals.sessions.create(session)
     await annals.sessions.appendBatch(id, entries)
   }
-  for (const space of learning_spaces) await annals.learningSpaces.create(space)
+  for (const { learns_from, ...space } of learning_spaces) {
+    const { id } = await annals.learningSpaces.create(space)
+    for (const session_id of learns_from) await annals.learningSpaces.learn(id, session_id)
+  }
 }

@@ -1,5 +1,7 @@
-import type { Statement } from '@annals/client'
+import { readFile } from 'node:fs/promises'
+import type { Skill, Statement } from '@annals/client'
 import { Command, Option } from 'commander'
+import { UsageError } from '../run_command.js'
 import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { parseUuid } from './arguments.js'
@@ -12,13 +14,14 @@ const SPACE = "the learning space's id"
 const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
 const STATES = ['proposed', 'active', 'conflict', 'retired', 'revoked'] as const
 
-/** annals spaces learn|statements|approve|reject */
+/** annals spaces learn|statements|approve|reject|skills */
 export function learningCommands(): Command[] {
   return [
     learnCommand(),
     statementsCommand(),
     decideCommand('approve', 'active', 'Approve a statement: agents are given it from then on.'),
     decideCommand('reject', 'retired', 'Reject a statement, or take it out.'),
+    skillsCommand(),
   ]
 }
 
@@ -57,6 +60,39 @@ function statementsCommand(): Command {
     })
 }
 
+function skillsCommand(): Command {
+  const command = new Command('skills')
+    .description('List the skills of a learning space, and include a skill that you wrote.')
+    .argument('<space>', SPACE, parseUuid)
+    .option('--upload <zip>', 'first upload this zip with a SKILL.md, and include it')
+    .option('--user <identifier>', 'owner of the uploaded skill; by default the project')
+    .option('--exclude <skill>', 'first take out the skill with this id', parseUuid)
+  return withConnection(withOutput(command))
+    .addHelpText('after', `\nExample:\n  annals spaces skills ${ID} --upload fill-forms.zip`)
+    .action(
+      async (space_id: string, options: { upload?: string; user?: string; exclude?: string } & Options) => {
+        const { upload, user, exclude } = options
+        const output = openOutput(options)
+        const { annals } = await connect(
+          options,
+          upload === undefined && exclude === undefined ? undefined : 5,
+        )
+        if (upload !== undefined) {
+          const { id } = await annals.skills.create(await readZip(upload), user === undefined ? {} : { user })
+          await annals.learningSpaces.includeSkill(space_id, id)
+        }
+        if (exclude !== undefined) await annals.learningSpaces.excludeSkill(space_id, exclude)
+        const skills = await annals.learningSpaces.skills(space_id)
+        if (output.json) for (const skill of skills) output.value(skill)
+        else if (skills.length === 0) output.lines(['The learning space has no skills.'])
+        else {
+          const { tableLines } = await import('../terminal/table.js')
+          output.lines(tableLines(SKILL_COLUMNS, skills, output.width, output.paint))
+        }
+      },
+    )
+}
+
 function decideCommand(name: string, state: 'active' | 'retired', description: string): Command {
   const command = new Command(name)
     .description(description)
@@ -71,6 +107,21 @@ function decideCommand(name: string, state: 'active' | 'retired', description: s
       else output.lines([`Statement ${statement.id} is ${statement.state}.`])
     })
 }
+
+async function readZip(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    return new Uint8Array(await readFile(path))
+  } catch (error) {
+    throw new UsageError(`${path} cannot be read (${(error as Error).message}).`)
+  }
+}
+
+const SKILL_COLUMNS: Column<Skill>[] = [
+  { title: 'skill', text: ({ id }) => id, style: 'cyan' },
+  { title: 'source', text: ({ source }) => source },
+  { title: 'name', text: ({ name }) => name },
+  { title: 'description', text: ({ description }) => description, shrinks: true },
+]
 
 const COLUMNS: Column<Statement>[] = [
   { title: 'statement', text: ({ id }) => id, style: 'cyan' },

@@ -15,7 +15,7 @@ import { userNames } from './user_names.js'
 type Options = OutputOptions & ConnectionOptions
 type Fields = { user?: string; meta?: Record<string, unknown> }
 
-/** annals spaces list|create|show|delete|learn|statements|approve|reject */
+/** annals spaces list|create|show|delete|learn|statements|approve|reject|skills */
 export function spacesCommand(): Command {
   const command = new Command('spaces')
     .description('Learning spaces of the project or of a user.')

@@ -3,7 +3,8 @@ import type { NewEntry } from '@annals/client'
 
 /** The demo in demo/sessions.json: request bodies of the API, and their times. */
 export interface DemoDocument {
-  learning_spaces: { user?: string; meta: { demo: string } }[]
+  /** `learns_from`: ids of sessions. */
+  learning_spaces: { user?: string; meta: { demo: string }; learns_from: string[] }[]
   sessions: DemoSession[]
 }
 

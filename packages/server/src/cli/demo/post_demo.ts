@@ -19,12 +19,13 @@ export async function postDemo(
     done += session.entries.length
     progress.update(done, 0)
   }
-  for (const { user, meta } of learning_spaces) {
+  for (const { user, meta, learns_from } of learning_spaces) {
     const filter_by_meta = { demo: meta.demo }
     const { items } = await annals.learningSpaces.list({ filter_by_meta, limit: 1 }, { signal }).page()
-    if (items.length > 0) continue
-    await annals.learningSpaces.create({ user, meta }, { signal })
-    totals.spaces += 1
+    const space = items[0] ?? (await annals.learningSpaces.create({ user, meta }, { signal }))
+    if (items.length === 0) totals.spaces += 1
+    for (const session_id of learns_from)
+      await annals.learningSpaces.learn(space.id, session_id, { signal }).catch(unless('session_in_space'))
   }
   return totals
 }
@@ -39,6 +40,13 @@ async function postSession(
   if (is_new) await annals.sessions.create(session, { signal })
   await annals.sessions.appendBatch(session.use_uuid, entries, { signal })
   return is_new
+}
+
+/** Takes one error for a success. */
+function unless(name: string): (error: unknown) => void {
+  return (error) => {
+    if (!(error instanceof AnnalsError) || error.error !== name) throw error
+  }
 }
 
 async function isMissing(annals: Annals, session_id: string, signal: AbortSignal): Promise<boolean> {

@@ -1,3 +1,5 @@
+import { AnnalsError } from '../../errors.js'
+import { attachSession } from '../../learning/sessions/space_sessions.js'
 import { registryOf } from '../../lifecycle/registry.js'
 import { importExport } from '../../lifecycle/transfer/import_export.js'
 import { ExportReader } from '../../lifecycle/transfer/read_export.js'
@@ -7,7 +9,7 @@ import { changeProject, findProject } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { operatorName } from '../database/with_database.js'
 import type { DemoDocument, DemoSession, DemoTotals } from './demo_document.js'
-import { demoExport } from './demo_export.js'
+import { demoExport, idOf } from './demo_export.js'
 
 /** Loads the demo as an import does, which can set times, and switches search on. Existing data is left alone. */
 export async function restoreDemo(
@@ -30,12 +32,20 @@ export async function restoreDemo(
     onProgress: () => {},
     onConflict: () => {},
   })
+  for (const { meta, learns_from } of missing.learning_spaces)
+    for (const session_id of learns_from)
+      await attachSession(database, project_id, idOf('space', meta.demo), { session_id }).catch(unlessKnown)
   await changeProject(database, operatorName(), project_id, { search: true })
   return {
     sessions: { stored: tallies.sessions!.stored, known: demo.sessions.length - sessions.length },
     entries: tallies.entries!.stored,
     spaces: tallies.learning_spaces!.stored,
   }
+}
+
+/** A session that is in its space already stays there. */
+function unlessKnown(error: unknown): void {
+  if (!(error instanceof AnnalsError) || error.error !== 'session_in_space') throw error
 }
 
 async function withoutKnown(

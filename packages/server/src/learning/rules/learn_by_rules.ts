@@ -74,8 +74,9 @@ async function learn(
   const is_whole = seq >= last_seq
   const { errors, tools, outcome } = findErrors(logEntries(rows), known_seq)
   await breathe()
-  const findings = JSON.stringify(storedText(errors.map(findingOf)))
   for (const space of spaces) {
+    // With ids of each space's own.
+    const findings = JSON.stringify(storedText(errors.map(findingOf)))
     const told = space.outcome === null ? outcome : { ...JSON.parse(space.outcome), ...outcome }
     await connection.query(LEARN_BY_RULES.statement, [
       project_id,
