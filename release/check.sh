@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what `npm run pack` made into empty folders, as an ordinary user where it runs as root, and uses it as a
-# stranger would: `npx annals serve`, `npx annals demo`, the README's program as .mjs and as .ts, the wheel.
-# The last line is `N passed, N failed`.
+# stranger would: `npx annals serve`, `npx annals demo`, the README's program as .mjs and as .ts, the wheel, and each
+# package's own README with its framework. The last line is `N passed, N failed`.
+# Everything runs on this Node and this Python. On others, too:
+#     NODES="20.19.6 22.21.1 24.21.0" PYTHONS="python3.11 python3.13" bash release/check.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -112,15 +114,40 @@ runs_as_ts() {
 }
 
 wheel_works() {
-  stranger python3 -m venv "$WORK/app/venv"
+  stranger "$1" -m venv --clear "$WORK/app/venv"
   stranger "$WORK/app/venv/bin/pip" install -q --disable-pip-version-check "$PACKS"/annals-*.whl
   awk '/^```python$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' README.md >"$WORK/app/program.py"
   stranger ANNALS_URL="$URL" ANNALS_API_KEY="$KEY" "$WORK/app/venv/bin/python" program.py
 }
 
-mkdir "$WORK/app" "$WORK/home" "$WORK/cache"
+# npm's package of a Node, in a folder of its own. The install script that picks one for this machine may be switched off.
+install_node() {
+  local script=node_modules/node/installArchSpecificPackage.js
+  npm install --prefix "$WORK/node-$1" --no-audit --no-fund "node@$1"
+  [ -x "$WORK/node-$1/node_modules/node/bin/node" ] || (cd "$WORK/node-$1" && node "$script")
+  chmod -R a+rX "$WORK/node-$1"
+  "$WORK/node-$1/node_modules/node/bin/node" --version
+}
+
+# A package of ours and its framework in an empty project, and the program of its README.
+readme_runs() {
+  local project=$WORK/readmes/$2-$(basename "$1")
+  node release/readme_project.js "$1" "$PACKS" "$project"
+  if [ "$(id -u)" = 0 ]; then chown -R nobody "$project"; fi
+  stranger npm --prefix "$project" install --no-audit --no-fund
+  stranger ANNALS_URL="$URL" ANNALS_API_KEY="$KEY" node "$project/program.mjs"
+}
+
+readmes_run() {
+  local folder
+  for folder in packages/client packages/adapters/*; do
+    if [ -f "$folder/package.json" ]; then check "the README of $folder, on Node $1" readme_runs "$folder" "$1"; fi
+  done
+}
+
+mkdir "$WORK/app" "$WORK/readmes" "$WORK/home" "$WORK/cache"
 chmod 755 "$WORK"
-if [ "$(id -u)" = 0 ]; then chown nobody "$WORK/app" "$WORK/home" "$WORK/cache"; fi
+if [ "$(id -u)" = 0 ]; then chown nobody "$WORK/app" "$WORK/readmes" "$WORK/home" "$WORK/cache"; fi
 # A folder that the stranger may read, wherever the clone is.
 cp -r "$PACKS" "$WORK/packs"
 chmod -R a+rX "$WORK/packs"
@@ -134,7 +161,12 @@ if [ -n "${KEY:-}" ]; then
   check 'npx annals demo' demo
   check "the README's program as .mjs" runs_as_mjs
   check "the README's program as .ts" runs_as_ts
-  check 'the wheel' wheel_works
+  for python in ${PYTHONS:-python3}; do check "the wheel, with $python" wheel_works "$python"; done
+  if [ -z "${NODES:-}" ]; then readmes_run "$(node -p process.versions.node)"; fi
+  for version in ${NODES:-}; do
+    check "Node $version is installed" install_node "$version"
+    PATH=$WORK/node-$version/node_modules/node/bin:$PATH readmes_run "$version"
+  done
 fi
 stop_service
 printf '%d passed, %d failed\n' "$passed" "$failed"

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { expectOk } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
 import { connectMcp } from '../harness/mcp_client.ts'
@@ -51,13 +51,11 @@ it('a client that appends through a service that is killed in between has append
   const { port } = new URL(first.url)
   const log = await newSessionLog(await service.newClient({ token }))
   const { value } = await connectMcp(first.url, token, 'stdio')
-  const append = (number: number) =>
-    value('append_event', {
-      session_id: log.id,
-      type: 'step',
-      data: { number },
-      idempotency_key: `step ${number}`,
-    })
+  // Where the tool's own retries end before the service is back, its caller calls again.
+  const append = (number: number) => {
+    const asked = { session_id: log.id, type: 'step', data: { number }, idempotency_key: `step ${number}` }
+    return vi.waitFor(() => value('append_event', asked), { timeout: 60_000, interval: 500 })
+  }
   for (let number = 1; number <= 5; number += 1) await append(number)
   const rest = Promise.all([6, 7, 8, 9, 10].map(append))
   await first.kill()
@@ -67,4 +65,4 @@ it('a client that appends through a service that is killed in between has append
   expect(numbers.sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   const { entries } = await value<{ entries: unknown[] }>('read_session', { session_id: log.id })
   expect(entries).toHaveLength(10)
-})
+}, 90_000)

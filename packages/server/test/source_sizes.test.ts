@@ -9,6 +9,8 @@ const PLACES = ['packages', 'bench', 'examples', 'fuzz', 'lab', 'python', 'siege
 const GENERATED = /\.gen\.|python\/src\/annals\/types\.py$/
 const FILE_LINES_MAX = 250
 const FUNCTION_LINES_MAX = 70
+const ADAPTER_LINES_MAX = 600
+const KIT_LINES_MAX = 300
 
 /** What somebody wrote: not what was installed, built, or generated. */
 const files = PLACES.flatMap((place) => filesBelow(join(ROOT, place)))
@@ -50,6 +52,17 @@ describe('the sizes and names of source files', () => {
         .map(({ place, lines }) => `${place} has ${lines} lines`),
     )
     expect(long).toEqual([])
+  })
+
+  it(`has no adapter over ${ADAPTER_LINES_MAX} lines, and no kit of theirs over ${KIT_LINES_MAX}`, () => {
+    const sizes = new Map<string, number>()
+    for (const { name, text } of files) {
+      const adapter = /^packages\/adapters\/([^/]+)\/src\//.exec(name)?.[1]
+      if (adapter) sizes.set(adapter, (sizes.get(adapter) ?? 0) + linesIn(text))
+    }
+    expect(sizes.size).toBeGreaterThan(6)
+    const most = (name: string) => (name === 'kit' ? KIT_LINES_MAX : ADAPTER_LINES_MAX)
+    expect([...sizes].filter(([name, lines]) => lines > most(name))).toEqual([])
   })
 
   it('names no file after what it lacks a name for', () => {

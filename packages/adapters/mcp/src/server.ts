@@ -2,7 +2,6 @@ import { type Annals, AnnalsError } from '@annals/client'
 import { McpServer } from '@modelcontextprotocol/server'
 import { addEventTool } from './append_event.js'
 import { addSessionResources } from './resources.js'
-import { addSearchTool } from './search_tool.js'
 import { addSessionTools } from './session_tools.js'
 import { addSpaceTools } from './space_tools.js'
 
@@ -22,7 +21,6 @@ const INSTRUCTIONS =
 export function annalsMcp({ annals, may_write, version }: AnnalsMcpOptions): McpServer {
   const server = new McpServer({ name: 'annals', title: 'Annals', version }, { instructions: INSTRUCTIONS })
   addSessionTools(server, annals)
-  addSearchTool(server, annals)
   addSpaceTools(server, annals)
   if (may_write) addEventTool(server, annals)
   addSessionResources(server, annals)

@@ -1,89 +1,86 @@
-import type { Annals, Session } from '@annals/client'
+import type { Annals } from '@annals/client'
 import { SessionReader } from '@annals/messages/session'
 import type { McpServer } from '@modelcontextprotocol/server'
 import * as z from 'zod'
-import { answerOf, isTooLarge, readPage } from './answers.js'
-import { ANSWER_LENGTH_MAX, Room } from './shortened.js'
+import { ANSWER_LENGTH_MAX } from './shortened.js'
 import { shownEntry } from './shown_entry.js'
 import { addToolCallTool } from './tool_call.js'
-import { READS, SessionId } from './tool_inputs.js'
+import { addTool, isTooLarge, PAGED, readPage, SessionId, shownPage, User } from './tools.js'
 
-const SESSIONS_MAX = 50
-const ENTRIES_MAX = 100
-const ENTRIES_DEFAULT = 20
+const Order = z.enum(['newest', 'oldest', 'last_activity']).optional()
+const Entries = z.int().min(1).max(100)
+const Seq = z.int().min(0).optional()
 
-const Order = z.enum(['newest', 'oldest', 'last_activity']).optional().describe('Default: newest')
-
-const ListSessions = z.strictObject({
-  user: z.string().min(1).max(256).optional().describe("Only this user's, by the project's own identifier"),
-  configs: z.record(z.string(), z.unknown()).optional().describe('Only those whose configs contain this'),
-  order: Order,
-  limit: z.int().min(1).max(SESSIONS_MAX).default(20),
-  cursor: z.string().max(2_000).optional().describe('The next_cursor of the page before'),
-})
-
-const ReadSession = z.strictObject({
-  session_id: SessionId,
-  after_seq: z
-    .int()
-    .min(0)
-    .optional()
-    .describe('Read on behind this seq; without it and last, from the start'),
-  last: z.int().min(1).max(ENTRIES_MAX).optional().describe('The newest so many entries instead'),
-  limit: z.int().min(1).max(ENTRIES_MAX).default(ENTRIES_DEFAULT).describe('Fewer entries show more of each'),
-})
+interface AskedSession {
+  session_id: string
+  after_seq?: number | undefined
+  last?: number | undefined
+  limit: number
+}
 
 /** The tools that find and read sessions. */
 export function addSessionTools(server: McpServer, annals: Annals): void {
-  server.registerTool(
-    'list_sessions',
-    {
-      title: 'List sessions',
-      description: 'The sessions of the project with their configs, page by page.',
-      inputSchema: ListSessions,
-      annotations: READS,
+  addTool(server, {
+    name: 'list_sessions',
+    title: 'List sessions',
+    description: 'The sessions of the project with their configs, page by page.',
+    input: {
+      user: User.optional(),
+      configs: z.record(z.string(), z.unknown()).optional().describe('Only those whose configs contain this'),
+      order: Order.describe('Default: newest'),
+      ...PAGED,
     },
-    (asked) => answerOf(() => listSessions(annals, asked)),
-  )
-  server.registerTool(
-    'read_session',
-    {
-      title: 'Read a session',
-      description:
-        'The entries of a session in order: messages, events, tool calls and their results. Long texts are cut and say how long they are; a smaller limit shows more of each. The answer says where to read on.',
-      inputSchema: ReadSession,
-      annotations: READS,
+    work: async ({ user, configs, order = 'newest', limit, cursor }) => {
+      const by_activity = order === 'last_activity' && { order_by: order }
+      const query = { user, filter_by_configs: configs, time_desc: order !== 'oldest', ...by_activity }
+      const { shown, next_cursor } = await shownPage(
+        limit,
+        (items) => annals.sessions.list({ ...query, limit: items }).page(cursor),
+        ({ id, user_id, configs, created_at, updated_at }, room) => {
+          return { id, user_id, created_at, updated_at, configs: room.value(configs) }
+        },
+      )
+      return { sessions: shown, next_cursor }
     },
-    (asked) => answerOf(() => readSession(annals, asked)),
-  )
+  })
+  addTool(server, {
+    name: 'read_session',
+    title: 'Read a session',
+    description:
+      'The entries of a session in order: messages, events, tool calls and their results. Long texts are cut and say how long they are; a smaller limit shows more of each. The answer says where to read on.',
+    input: {
+      session_id: SessionId,
+      after_seq: Seq.describe('Read on behind this seq; without it and last, from the start'),
+      last: Entries.optional().describe('The newest so many entries instead'),
+      limit: Entries.default(20).describe('Fewer entries show more of each'),
+    },
+    work: (asked) => readSession(annals, asked),
+  })
   addToolCallTool(server, annals)
-}
-
-async function listSessions(
-  annals: Annals,
-  { user, configs, order = 'newest', limit, cursor }: z.output<typeof ListSessions>,
-): Promise<object> {
-  const by_activity = order === 'last_activity'
-  const query = {
-    user,
-    filter_by_configs: configs,
-    time_desc: order !== 'oldest',
-    ...(by_activity && { order_by: 'last_activity' as const }),
-  }
-  const page = await readPage(limit, (items) => annals.sessions.list({ ...query, limit: items }).page(cursor))
-  const share = ANSWER_LENGTH_MAX / page.items.length
-  const sessions = page.items.map((session) => shownSession(session, share))
-  return { sessions, next_cursor: page.has_more ? page.next_cursor : null }
-}
-
-function shownSession({ id, user_id, configs, created_at, updated_at }: Session, share: number): object {
-  return { id, user_id, created_at, updated_at, configs: new Room(share).value(configs) }
+  addTool(server, {
+    name: 'search',
+    title: 'Search all sessions',
+    description:
+      'Entries of all sessions that have the words, newest first, each with where it is and what is around the words.',
+    input: {
+      q: z.string().min(1).max(1_000).describe('Words; "words in this order"; -without; begin*'),
+      session_id: SessionId.optional(),
+      user: User.optional(),
+      ...PAGED,
+    },
+    work: async ({ q, limit, cursor, ...query }) => {
+      const page = await readPage(limit, (items) => annals.search(q, { ...query, limit: items }).page(cursor))
+      const found = page.items.map(({ snippet, ...entry }) => ({ ...entry, text: snippet.text }))
+      const { indexed_through, has_more, next_cursor } = page
+      return { found, indexed_through, next_cursor: has_more ? next_cursor : null }
+    },
+  })
 }
 
 /** A page of a session as its readers see it. @throws AnnalsError */
 export async function readSession(
   annals: Annals,
-  { session_id, after_seq = 0, last, limit }: z.output<typeof ReadSession>,
+  { session_id, after_seq = 0, last, limit }: AskedSession,
 ): Promise<object> {
   if (last !== undefined) return readLast(annals, session_id, last)
   try {

@@ -35,13 +35,9 @@ export function shortened(text: string, max: number): string {
   return text.length <= max ? text : `${slice(text, 0, Math.max(0, max))}… [${text.length} characters in all]`
 }
 
-/** A part of a text that halves no character. */
+/** A part of a text that halves no character: neither edge is the second code unit of a surrogate pair. */
 export function slice(text: string, from: number, to: number): string {
+  const isHalf = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff
   const edge = (at: number) => (isHalf(text.charCodeAt(at)) ? at + 1 : at)
   return text.slice(edge(from), edge(to))
-}
-
-/** Whether a code unit is the second one of a surrogate pair. */
-function isHalf(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff
 }
