@@ -11,6 +11,8 @@ ROOT=$PWD
 PACKS=$ROOT/release/dist
 # The download of a stranger, without the binaries of PostgreSQL.
 DOWNLOAD_MB_MAX=60
+# It is looked for beside Node, where another Node has none.
+GLOBALCONFIG=$(npm config get globalconfig)
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/annals-release.XXXXXX")
 passed=0
 failed=0
@@ -31,8 +33,8 @@ trap 'stop_service; rm -rf "$WORK"' EXIT
 stranger() {
   local as=()
   if [ "$(id -u)" = 0 ]; then as=(runuser -u nobody --); fi
-  (cd "$WORK/app" && "${as[@]}" env -i PATH="$PATH" HOME="$WORK/home" LANG=C.UTF-8 \
-    ${npm_config_registry:+npm_config_registry="$npm_config_registry"} npm_config_cache="$WORK/cache" \
+  (cd "${PROJECT:-$WORK/app}" && "${as[@]}" env -i PATH="$PATH" HOME="$WORK/home" LANG=C.UTF-8 \
+    ${npm_config_registry:+npm_config_registry="$npm_config_registry"} npm_config_cache="$WORK/cache" npm_config_globalconfig="$GLOBALCONFIG" \
     ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} "$@")
 }
 
@@ -131,11 +133,10 @@ install_node() {
 
 # A package of ours and its framework in an empty project, and the program of its README.
 readme_runs() {
-  local project=$WORK/readmes/$2-$(basename "$1")
-  node release/readme_project.js "$1" "$PACKS" "$project"
-  if [ "$(id -u)" = 0 ]; then chown -R nobody "$project"; fi
-  stranger npm --prefix "$project" install --no-audit --no-fund
-  stranger ANNALS_URL="$URL" ANNALS_API_KEY="$KEY" node "$project/program.mjs"
+  local PROJECT=$WORK/readmes/$2-$(basename "$1")
+  node release/readme_project.js "$1" "$PACKS" "$PROJECT" || return
+  if [ "$(id -u)" = 0 ]; then chown -R nobody "$PROJECT"; fi
+  stranger npm install --no-audit --no-fund && stranger ANNALS_URL="$URL" ANNALS_API_KEY="$KEY" node program.mjs
 }
 
 readmes_run() {
