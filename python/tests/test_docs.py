@@ -14,7 +14,7 @@ import pytest
 from .service import Service
 
 ROOT = Path(__file__).parents[2]
-FRAMEWORKS = ["claude-agent-sdk", "langgraph", "openai-agents"]
+FRAMEWORKS = ["adk", "claude-agent-sdk", "langgraph", "openai-agents", "pydantic-ai"]
 PAGES = [
     *("docs/python.md", "docs/tutorial.md", "python/README.md", "README.md"),
     *(f"docs/integrations/{framework}.md" for framework in FRAMEWORKS),
