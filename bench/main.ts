@@ -15,6 +15,7 @@ import { byHand } from './parts/by_hand.ts'
 import { foreignIds } from './parts/foreign_ids.ts'
 import { growth } from './parts/growth.ts'
 import { indexes } from './parts/indexes.ts'
+import { learning } from './parts/learning.ts'
 import { lists } from './parts/lists.ts'
 import { memory } from './parts/memory.ts'
 import { reads } from './parts/reads.ts'
@@ -42,6 +43,7 @@ const PARTS: Part[] = [
   growth,
   indexes,
   foreignIds,
+  learning,
 ]
 
 const USAGE = `Measures Annals on real PostgreSQL, over real HTTP, and prints each figure beside its yardstick.

@@ -95,15 +95,3 @@ export const ERASE_CALLS = prepared(
 )
 SELECT count(*) AS gone FROM gone`,
 )
-
-/** Calls of a space, newest first. Parameters: $1 project, $2 space, $3 created_at and $4 id to begin behind, $5 how many. */
-export const LIST_CALLS = prepared(
-  'list_learning_calls',
-  `SELECT json_build_object('id', c.id, 'step', c.step, 'model', c.model, 'session_id', c.session_id, 'status', c.status,
-    'error', c.error, 'attempts', c.attempts, 'tokens_in', c.tokens_in, 'tokens_out', c.tokens_out,
-    'created_at', to_char(c.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text AS json,
-  c.created_at::text AS created_at, c.id
-FROM learning_calls c
-WHERE c.project_id = $1 AND c.learning_space_id = $2 AND (c.created_at, c.id) < ($3::timestamptz, $4::uuid)
-ORDER BY c.created_at DESC, c.id DESC LIMIT $5`,
-)
