@@ -20,8 +20,8 @@ function membersOf(skill: string): string {
 
 /** A Skill with its files. SKILL.md of a learnt one is made from its statements when it is read. */
 function skillJson(skill: string): string {
-  return `json_build_object(${membersOf(skill)}, 'disk_id', ${skill}.id, 'file_index', CASE ${skill}.source
-    WHEN 'learnt' THEN json_build_array(json_build_object('path', 'SKILL.md', 'mime', 'text/markdown', 'bytes', NULL, 'sha256', NULL))
+  return `json_build_object(${membersOf(skill)}, 'disk_id', ${skill}.id, 'file_index', CASE
+    WHEN ${skill}.source = 'learnt' THEN json_build_array(json_build_object('path', 'SKILL.md', 'mime', 'text/markdown', 'bytes', NULL, 'sha256', NULL))
     ELSE (SELECT coalesce(json_agg(json_build_object('path', f.path, 'mime', f.mime, 'bytes', f.bytes, 'sha256', f.sha256) ORDER BY f.path COLLATE "C"), '[]')
       FROM skill_files f WHERE f.project_id = ${skill}.project_id AND f.skill_id = ${skill}.id) END)::text`
 }
