@@ -15,11 +15,12 @@ parentPort!.on('message', async ({ number, name, values }: WorkOrder) => {
   } catch (error) {
     report = { number, fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }
   }
-  const { attachments = [] } = ('result' in report ? report.result : {}) as { attachments?: TakenBytes[] }
+  const result =
+    'result' in report ? (report.result as { attachments?: TakenBytes[] } | undefined) : undefined
   // Handed over instead of copied.
   parentPort!.postMessage(
     report,
-    attachments.map(({ bytes }) => bytes.buffer as ArrayBuffer),
+    (result?.attachments ?? []).map(({ bytes }) => bytes.buffer as ArrayBuffer),
   )
 })
 
