@@ -114,6 +114,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'cluster',
     'console_api',
     'doctor',
+    'learning',
     'lifecycle',
     'log',
     'projects',
