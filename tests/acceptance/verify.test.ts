@@ -79,6 +79,7 @@ describe('annals verify of a database that is sound', () => {
         statement_cites: 0,
         statement_feedback: 0,
         skill_versions: 0,
+        learning_calls: 0,
         idempotency_keys: 2,
         findings: 0,
       },
