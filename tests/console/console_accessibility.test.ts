@@ -1,6 +1,7 @@
 import axe from 'axe-core'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { ADMIN_TOKEN } from '../harness/annals_process.ts'
+import type { ApiClient, Page } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { switchSearch, untilIndexed } from '../harness/search.ts'
@@ -31,7 +32,7 @@ let project: Project
 
 interface Demo {
   sessions: Array<{ session: object; entries: object[] }>
-  learning_spaces: object[]
+  learning_spaces: Array<{ user?: string; meta: object; learns_from: string[] }>
 }
 
 beforeAll(async () => {
@@ -44,12 +45,25 @@ beforeAll(async () => {
     const { id } = expectOk(await api.createSession(session), 201)
     expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
   }
-  ids.space = expectOk(await api.createLearningSpace(demo.learning_spaces[0]), 201).id
+  ids.space = await learntSpace(api, demo.learning_spaces)
   await untilIndexed(api)
   const failed = { filter_by_configs: '{"outcome":"failed"}', limit: 1 }
   ids.other = expectOk(await api.listSessions({ limit: 1 })).items[0]!.id
   ids.failed = expectOk(await api.listSessions(failed)).items[0]!.id
 }, TEST_MS_MAX)
+
+/** A space that learnt from sessions of the demo, with a statement that waits and one that was approved. */
+async function learntSpace(api: ApiClient, spaces: Demo['learning_spaces']): Promise<string> {
+  const { id } = expectOk(await api.createLearningSpace({}), 201)
+  const path = `/api/v1/learning_spaces/${id}`
+  for (const session_id of new Set(spaces.flatMap(({ learns_from }) => learns_from)))
+    expectOk(await api.request('POST', `${path}/learn`, { body: { session_id } }), 201)
+  const list = () => api.request<Page<{ id: string }>>('GET', `${path}/statements`)
+  await vi.waitFor(async () => expect(expectOk(await list()).items.length).toBeGreaterThan(1), 25_000)
+  const [first] = expectOk(await list()).items
+  expectOk(await api.request('PATCH', `/api/v1/statements/${first!.id}`, { body: { state: 'active' } }))
+  return id
+}
 
 /** In what each view is looked at: a phone, a laptop and a large screen, by day and by night. */
 const SIZES = [

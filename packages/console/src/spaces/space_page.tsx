@@ -5,6 +5,9 @@ import { navigate } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
+import { SpaceHistory } from '../learning/space_history.tsx'
+import { SpaceSkills } from '../learning/space_skills.tsx'
+import { Statements } from '../learning/statements.tsx'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { CopyButton } from '../parts/copy_button.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
@@ -13,6 +16,7 @@ import { Timestamp } from '../parts/timestamp.tsx'
 import { useIdentifier } from '../sessions/facts_query.ts'
 import { MetaEditor } from './meta_editor.tsx'
 import { SpaceSessions } from './space_sessions.tsx'
+import '../styles/learning.css'
 
 /** One learning space: its user and its content. */
 export function SpacePage({ id }: { id: string }) {
@@ -73,6 +77,10 @@ export function SpacePage({ id }: { id: string }) {
           </dd>
         </div>
       </dl>
+      <Statements space_id={id} />
+      <SpaceSkills space_id={id} />
+      <SpaceHistory space_id={id} />
+      <SpaceSessions id={id} />
       <section className="card is-json">
         <p className="card-head">
           Meta
@@ -93,11 +101,10 @@ export function SpacePage({ id }: { id: string }) {
           <JsonTree value={meta as Json} />
         )}
       </section>
-      <SpaceSessions id={id} />
       {may_write && (
         <section className="danger-zone">
           <h2>Delete</h2>
-          <p>Deletes this learning space and its content. Sessions are kept.</p>
+          <p>Deletes this learning space and what it has learnt. Sessions are kept.</p>
           <button type="button" className="button is-danger-quiet" onClick={() => setErases(true)}>
             Delete this learning space…
           </button>
@@ -111,7 +118,10 @@ export function SpacePage({ id }: { id: string }) {
         onClose={() => setErases(false)}
         run={erase}
       >
-        <p>This permanently deletes the learning space and its meta ({Object.keys(meta).length} keys).</p>
+        <p>
+          This permanently deletes the learning space, its statements, learnt skills and history, and its meta
+          ({Object.keys(meta).length} keys).
+        </p>
       </ConfirmDialog>
     </div>
   )

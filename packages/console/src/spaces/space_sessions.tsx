@@ -1,8 +1,7 @@
 import type { SpaceSession } from '@annals/client'
-import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { useProject } from '../access/project_context.tsx'
 import { Link } from '../address/link.tsx'
+import { useSpaceSessions } from '../learning/learning_query.ts'
 import { countText, Timestamp } from '../parts/timestamp.tsx'
 import { useFacts } from '../sessions/facts_query.ts'
 
@@ -10,11 +9,7 @@ type Line = SpaceSession & { user_id: null }
 
 /** The sessions from which a learning space learns. */
 export function SpaceSessions({ id }: { id: string }) {
-  const { annals, project_id } = useProject()
-  const sessions = useQuery({
-    queryKey: [project_id, 'space_sessions', id],
-    queryFn: ({ signal }) => annals.learningSpaces.sessions(id, { signal }),
-  })
+  const sessions = useSpaceSessions(id)
   const lines = useMemo(
     () => sessions.data?.map((one): Line => ({ ...one, id: one.session_id, user_id: null })) ?? [],
     [sessions.data],
@@ -24,9 +19,7 @@ export function SpaceSessions({ id }: { id: string }) {
       <h2>
         Sessions <span className="mono faint">{countText(lines.length)}</span>
       </h2>
-      {sessions.isSuccess && lines.length === 0 && (
-        <p className="hint">This space has not been given a session to learn from yet.</p>
-      )}
+      {sessions.isSuccess && lines.length === 0 && <p className="hint">None yet.</p>}
       {sessions.isError && <p className="failure-line">{sessions.error.message}</p>}
       <ul>
         {lines.map((line) => (
@@ -41,12 +34,13 @@ export function SpaceSessions({ id }: { id: string }) {
 
 function SessionLine({ line, lines }: { line: Line; lines: Line[] }) {
   const { figures } = useFacts(line, lines)
-  const { session_id, status, created_at } = line
+  const { session_id, status, error, created_at } = line
   return (
     <>
       <Link to={`/sessions/${session_id}`}>{figures?.title ?? session_id}</Link>
       <span className="tag">{status}</span>
       <Timestamp at={created_at} />
+      {error && <span className="failure-line">{error}</span>}
     </>
   )
 }

@@ -1,0 +1,113 @@
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import type { ApiClient, Page } from '../harness/api_client.ts'
+import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useSharedService } from '../harness/service.ts'
+
+const OPTIONS = { timeout: 60_000 }
+const service = useSharedService()
+const browser = useBrowser()
+let api: ApiClient
+let tab: Tab
+let space = ''
+/** Sessions by the tool that failed in them. */
+const sessions: Record<string, string> = {}
+const open = (path: string) => tab.page.goto(`${service.node.url}/console${path}`)
+const region = (name: string) => tab.page.getByRole('region', { name, exact: true })
+const shown = () => region('Statements').getByRole('article')
+const post = <T = Record<string, unknown>>(path: string, body: unknown) =>
+  api.request<T>('POST', `/api/v1${path}`, { body })
+
+interface Statement {
+  id: string
+  text: string
+  state: string
+}
+const statements = async () =>
+  expectOk(await api.request<Page<Statement>>('GET', `/api/v1/learning_spaces/${space}/statements`)).items
+const decide = async (tool: string, state: string) => {
+  const { id } = (await statements()).find(({ text }) => text.startsWith(`\`${tool}\``))!
+  expectOk(await api.request('PATCH', `/api/v1/statements/${id}`, { body: { state } }))
+}
+
+/** A session of the space in which a tool fails. */
+async function failIn(tool: string) {
+  const { id } = expectOk(await api.createSession({ user: 'ada' }), 201)
+  const entries = [
+    { kind: 'message', blob: { role: 'user', content: `Please ${tool}` } },
+    {
+      kind: 'event',
+      type: 'tool_call',
+      data: { name: tool, arguments: {}, error: `${tool} is not possible` },
+    },
+  ]
+  expectOk(await post(`/session/${id}/entries`, { entries }), 201)
+  expectOk(await post(`/learning_spaces/${space}/learn`, { session_id: id }), 201)
+  sessions[tool] = id
+}
+
+beforeAll(async () => {
+  if (!CHROMIUM) return
+  const project = await service.newProject()
+  api = await service.newClient({ token: project.token })
+  space = expectOk(await api.createLearningSpace({}), 201).id
+  tab = await browser.open(`${service.node.url}/console`)
+  await signIn(tab.page, project.token)
+}, OPTIONS.timeout)
+
+describe.skipIf(!CHROMIUM)(`what a space learnt (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+  it('says of a new space how to begin, and shows proposals without a reload when it has learnt', async () => {
+    await open(`/spaces/${space}`)
+    await region('Statements').getByText(`npx annals spaces learn ${space}`).waitFor()
+    await region('Skills').getByText('approve one').waitFor()
+    for (const tool of ['book', 'seek', 'cancel', 'refund']) await failIn(tool)
+    await expect.poll(() => shown().count(), { timeout: 25_000 }).toBe(4)
+    await region('Statements').getByRole('button', { name: 'Proposed 4' }).waitFor()
+    const card = shown().filter({ hasText: 'book' })
+    const said = await card.innerText()
+    for (const words of ['fact', 'found by rules', '1 session supports it', '`book` answered']) {
+      expect(said).toContain(words)
+    }
+  })
+
+  it('opens the entry that a citation names', async () => {
+    const { page } = tab
+    const id = sessions.book!
+    const name = `[${id.slice(0, 4)}…${id.slice(-8)}#2]`
+    const line = shown().filter({ hasText: 'book' }).getByRole('listitem')
+    expect(await line.innerText()).toContain('book is not possible')
+    await line.getByRole('link', { name }).click()
+    await page.getByRole('article', { name: 'Entry 2', exact: true }).waitFor()
+    expect(page.url()).toContain(`/sessions/${id}?seq=2`)
+  })
+
+  it('shows each state on an address of its own, the skill of what is active, and what was revoked and why', async () => {
+    const { page } = tab
+    for (const tool of ['book', 'seek']) await decide(tool, 'active')
+    await decide('cancel', 'retired')
+    await open(`/spaces/${space}?state=retired`)
+    await shown().filter({ hasText: 'cancel' }).waitFor()
+    const skill = region('Skills').getByRole('listitem').filter({ hasText: 'book' })
+    await skill.locator('summary').click()
+    const file = region('SKILL.md of book')
+    await file.waitFor()
+    expect(await file.innerText()).toContain(`[${sessions.book}#2]`)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await skill.getByRole('button', { name: 'Copy' }).click()
+    await page.getByText('Copied SKILL.md of book.').waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await file.textContent())
+
+    expectOk(await api.request('DELETE', `/api/v1/session/${sessions.book}`))
+    await vi.waitFor(async () =>
+      expect((await statements()).some(({ state }) => state === 'revoked')).toBe(true),
+    )
+    await page.reload()
+    await region('Statements').getByRole('button', { name: 'Revoked 1' }).click()
+    await shown().getByText('Its text is gone').waitFor()
+    expect(new URL(page.url()).searchParams.get('state')).toBe('revoked')
+    const version = region('History').getByRole('listitem').filter({ hasText: 'by an erasure' })
+    await version.getByText('A session that it was learnt from was deleted.').click()
+    await version.getByText('The text of this version is gone').waitFor()
+    expect(tab.complaints).toEqual([])
+  })
+})
