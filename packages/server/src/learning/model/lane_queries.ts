@@ -23,12 +23,12 @@ export const LANE = {
   take: prepared(
     'take_lane',
     `UPDATE learning_spaces AS l SET lane_until = now() + make_interval(secs => $3)
-WHERE l.project_id = $1 AND l.id = $2 AND l.lane_until <= now() RETURNING l.lane_until::text AS lane_until`,
+WHERE l.project_id = $1 AND l.id = $2 AND l.lane_until <= now() RETURNING l.lane_until`,
   ),
   /** $3 lane_until, $4 seconds. Row: lane_until, if it is still this one's. */
   keep: prepared(
     'keep_lane',
-    `UPDATE learning_spaces AS l SET lane_until = now() + make_interval(secs => $4) WHERE ${HELD} RETURNING l.lane_until::text AS lane_until`,
+    `UPDATE learning_spaces AS l SET lane_until = now() + make_interval(secs => $4) WHERE ${HELD} RETURNING l.lane_until`,
   ),
   /** $3 lane_until. */
   leave: prepared('leave_lane', `UPDATE learning_spaces AS l SET lane_until = now() WHERE ${HELD}`),

@@ -19,11 +19,11 @@ function membersOf(skill: string): string {
 }
 
 /** A Skill with its files. SKILL.md of a learnt one is made from its statements when it is read. */
-function skillJson(skill: string): string {
+function skillJson(skill: string, project = '$1'): string {
   return `json_build_object(${membersOf(skill)}, 'disk_id', ${skill}.id, 'file_index', CASE
     WHEN ${skill}.source = 'learnt' THEN json_build_array(json_build_object('path', 'SKILL.md', 'mime', 'text/markdown', 'bytes', NULL, 'sha256', NULL))
     ELSE (SELECT coalesce(json_agg(json_build_object('path', f.path, 'mime', f.mime, 'bytes', f.bytes, 'sha256', f.sha256) ORDER BY f.path COLLATE "C"), '[]')
-      FROM skill_files f WHERE f.project_id = ${skill}.project_id AND f.skill_id = ${skill}.id) END)::text`
+      FROM skill_files f WHERE f.project_id = ${project} AND f.skill_id = ${skill}.id) END)::text`
 }
 
 /** A learnt skill is shown once somebody has approved something in it. */
@@ -58,7 +58,7 @@ BEGIN${FIND_OR_CREATE_OWNER}
   IF FOUND THEN
     IF made.meta = p_meta AND (SELECT jsonb_object_agg(f.path, f.sha256) FROM skill_files f WHERE f.project_id = p_project AND f.skill_id = made.id)
       = (SELECT jsonb_object_agg(l ->> 'path', l ->> 'sha256') FROM jsonb_array_elements(p_files) AS l) THEN
-      RETURN '=' || ${skillJson('made')};
+      RETURN '=' || ${skillJson('made', 'p_project')};
     END IF;
     RETURN '';
   END IF;
@@ -69,7 +69,7 @@ BEGIN${FIND_OR_CREATE_OWNER}
   FROM jsonb_array_elements(p_files) AS l;
   INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
   SELECT DISTINCT p_project, p_id, 0, l ->> 'sha256' FROM jsonb_array_elements(p_files) AS l ORDER BY 4;
-  RETURN ${skillJson('made')};
+  RETURN ${skillJson('made', 'p_project')};
 END`,
 )
 
@@ -112,9 +112,8 @@ export function listSkills(
 export const LIST_SPACE_SKILLS = prepared(
   'list_space_skills',
   `SELECT ${skillJson('k')} AS json, k.created_at::text AS created_at, k.id FROM skills k
-WHERE k.project_id = $1 AND k.id IN (
-    SELECT l.id FROM skills l WHERE l.project_id = $1 AND l.learning_space_id = $2
-    UNION ALL SELECT i.skill_id FROM space_skills i WHERE i.project_id = $1 AND i.learning_space_id = $2)
+WHERE k.project_id = $1 AND (k.learning_space_id = $2 OR k.id = ANY (ARRAY(
+    SELECT i.skill_id FROM space_skills i WHERE i.project_id = $1 AND i.learning_space_id = $2)))
   AND (k.created_at, k.id) > ($3::timestamptz, $4::uuid) AND ${isShown('k')}
 ORDER BY k.created_at, k.id LIMIT $5`,
 )
