@@ -4,6 +4,7 @@ import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
+import { execute } from '../harness/sql.ts'
 import { type Receiver, startReceiver } from '../harness/webhook_receiver.ts'
 
 // Keys are looked up anew by each request, so that a node knows at once that a project has webhooks.
@@ -75,6 +76,25 @@ describe('a webhook', () => {
     expect(expectOk(await remove(id))).toEqual({})
     expect(await list()).toEqual([])
   }, 60_000)
+
+  it('gives up and counts an entry that could not be delivered within a day, and goes on behind it', async () => {
+    let isAway = true
+    const { seqs, id } = await receive(['event'], () => (isAway ? 503 : 200))
+    expectOk(await log.addEvent())
+    await vi.waitFor(async () => expect((await list())[0]!.last_error).toContain('503'), WAIT)
+    expect((await list())[0]!.given_up).toBe(0)
+    for (const [change, of] of [
+      [`webhooks SET created_at = created_at - interval '25 hours' WHERE id`, id],
+      [`entries SET created_at = created_at - interval '25 hours' WHERE session_id`, log.id],
+      ['webhook_deliveries SET not_before = now() WHERE session_id', log.id],
+    ] as const)
+      await execute(service.databaseUrl, `UPDATE ${change} = $1`, [of])
+    await vi.waitFor(async () => expect((await list())[0]!.given_up).toBe(1), { ...WAIT, timeout: 40_000 })
+    isAway = false
+    expectOk(await log.addEvent())
+    await vi.waitFor(() => expect(seqs()).toEqual([2]), { ...WAIT, timeout: 40_000 })
+    expect((await list())[0]!.given_up).toBe(1)
+  }, 100_000)
 
   it('follows no redirect', async () => {
     const { receiver } = await receive(['event'], () => 302)
