@@ -30,6 +30,11 @@ const CASES: [string[], string[], string[]][] = [
   [['annals', 'show', '--kind', ''], ['message', 'event'], ['--kind']],
   [['annals', 'show', '--kind', 'event', '--fu'], ['--full'], []],
   [['annals', 'token', 'create', '--sc'], ['--scopes'], []],
+  [['npx', 'annals', 'se'], ['serve', 'sessions'], ['show']],
+  [['npx', 'annals', 'sessions', 'list', '--us'], ['--user'], ['--url']],
+  [['npx', 'annals', 'show', '--kind', ''], ['message', 'event'], ['--kind']],
+  [['npx', 'ann'], ['annals'], []],
+  [['npx', 'other', 'se'], [], ['serve', 'sessions']],
 ]
 
 function completed(words: string[], output: string): void {
@@ -54,7 +59,7 @@ describe.runIf(isThere('bash'))('bash', () => {
   writeFileSync(path, bashCompletion(tree))
   it.each(CASES)('completes %j', (words) => {
     const quoted = words.map((word) => `'${word}'`).join(' ')
-    const script = `source ${path}; complete -p annals >/dev/null || exit 1
+    const script = `source ${path}; complete -p annals npx >/dev/null || exit 1
       COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _annals; printf '%s\\n' "\${COMPREPLY[@]}"`
     completed(words, run('bash', '--norc', '-c', script))
   })
@@ -81,7 +86,7 @@ describe.runIf(isThere('zsh'))('zsh', () => {
     const quoted = words.map((word) => `'${word}'`).join(' ')
     const script = `${stubs}
       source ${path}; words=(${quoted}); CURRENT=${words.length}; PREFIX='${words.at(-1)}'
-      _annals | grep -- "^$PREFIX"`
+      _annals | { grep -- "^$PREFIX" || true; }`
     completed(words, run('zsh', '-f', '-c', script))
   })
 })

@@ -1,10 +1,18 @@
 import type { TreeCommand } from './command_tree.js'
 
-/** The completion for bash. If it has nothing to offer, bash offers files. */
+/**
+ * The completion for bash, also behind `npx` unless something else completes that. If it has nothing to offer, bash
+ * offers files.
+ */
 export function bashCompletion(tree: TreeCommand[]): string {
   return `# bash completion of annals. In ~/.bashrc: eval "$(annals completion bash)"
 _annals() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]} at=annals commands='' options='' i
+  COMPREPLY=()
+  if [[ \${COMP_WORDS[0]##*/} == npx && \${COMP_WORDS[1]} != annals ]]; then
+    ((COMP_CWORD > 1)) || COMPREPLY=($(compgen -W annals -- "$cur"))
+    return
+  fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at \${COMP_WORDS[i]}" in
 ${tree
@@ -12,7 +20,6 @@ ${tree
   .map(({ path }) => `      '${path}') at='${path}' ;;\n`)
   .join('')}    esac
   done
-  COMPREPLY=()
   case "$at $prev" in
 ${tree.flatMap(valueCases).join('')}  esac
   case "$at" in
@@ -24,6 +31,7 @@ ${tree.map(commandCase).join('')}  esac
   fi
 }
 complete -o default -F _annals annals
+complete -p npx >/dev/null 2>&1 || complete -o default -F _annals npx
 `
 }
 

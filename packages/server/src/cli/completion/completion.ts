@@ -19,9 +19,10 @@ export function completionCommand(): Command {
       'after',
       `
 Examples:
-  eval "$(annals completion bash)"                                    in ~/.bashrc
-  eval "$(annals completion zsh)"                                     in ~/.zshrc, after compinit
-  annals completion fish > ~/.config/fish/completions/annals.fish`,
+  eval "$(annals completion bash)"   in ~/.bashrc
+  eval "$(annals completion zsh)"    in ~/.zshrc, after compinit
+  annals completion fish | source    in ~/.config/fish/config.fish
+  npx annals completion bash > ~/.annals.bash    if annals is not in the PATH; source that file`,
     )
     .action((shell: string, _options: unknown, command: Command) => {
       process.stdout.write(SHELLS[shell]!(commandTree(rootOf(command))))

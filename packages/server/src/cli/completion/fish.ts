@@ -1,6 +1,6 @@
 import type { TreeCommand } from './command_tree.js'
 
-/** The completion for fish. */
+/** The completion for fish, also behind `npx`. */
 export function fishCompletion(tree: TreeCommand[]): string {
   return `# fish completion of annals. In ~/.config/fish/config.fish: annals completion fish | source
 function __annals_at
@@ -14,6 +14,12 @@ ${tree
   end
   test "$at" = "$argv[1]"
 end
+function __annals_behind_npx
+  set -l words (commandline -opc)
+  test (count $words) -ge 2; and test "$words[2]" = annals
+end
+complete -c npx -n __annals_behind_npx -f -a '(complete -C (commandline -cp | string replace -r "^.*?npx\\\\s+" ""))'
+complete -c npx -n 'test (count (commandline -opc)) -eq 1' -a annals
 complete -c annals -f
 ${tree.flatMap(linesOf).join('')}`
 }

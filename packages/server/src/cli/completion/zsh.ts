@@ -1,11 +1,16 @@
 import type { TreeCommand } from './command_tree.js'
 
-/** The completion for zsh, to be evaluated, or as a file _annals in a directory of fpath. */
+/** The completion for zsh, also behind `npx` unless something else completes that: to be evaluated, or as a file _annals in a directory of fpath. */
 export function zshCompletion(tree: TreeCommand[]): string {
   return `#compdef annals
 # zsh completion of annals. In ~/.zshrc, after compinit: eval "$(annals completion zsh)"
 _annals() {
   local at=annals i
+  if [[ \${words[1]:t} == npx && \${words[2]} != annals ]]; then
+    (( CURRENT > 2 )) || compadd -- annals
+    _files
+    return
+  fi
   local -a commands options
   for ((i = 2; i < CURRENT; i++)); do
     case "$at \${words[i]}" in
@@ -26,7 +31,10 @@ ${tree.map(commandCase).join('')}  esac
     _files
   fi
 }
-if [[ $funcstack[1] == _annals ]]; then _annals "$@"; else compdef _annals annals; fi
+if [[ $funcstack[1] == _annals ]]; then _annals "$@"; else
+  compdef _annals annals
+  (( $+_comps[npx] )) || compdef _annals npx
+fi
 `
 }
 
