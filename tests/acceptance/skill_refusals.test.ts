@@ -135,6 +135,12 @@ describe('POST /agent_skills', () => {
       400,
     ],
     [
+      'a field that is given twice, with two values',
+      'multipart/form-data; boundary=b',
+      `${['x', 'y'].map((user) => `--b\r\nContent-Disposition: form-data; name="user"\r\n\r\n${user}\r\n`).join('')}--b--\r\n`,
+      400,
+    ],
+    [
       'thousands of parts',
       'multipart/form-data; boundary=b',
       `${'--b\r\nContent-Disposition: form-data; name="user"\r\n\r\nx\r\n'.repeat(3_000)}--b--\r\n`,

@@ -1,7 +1,9 @@
 """Corrects the requests that the tool generates as valid ones, where the schema cannot say enough."""
 
 import hashlib
+import io
 import re
+import zipfile
 
 import schemathesis
 
@@ -13,6 +15,10 @@ MESSAGES = {
     "acontext": {"role": "user", "parts": [{"type": "text", "text": "Hello"}]},
     "responses": {"type": "message", "role": "user", "content": "Hello"},
 }
+_zip = io.BytesIO()
+with zipfile.ZipFile(_zip, "w") as archive:
+    archive.writestr("SKILL.md", "---\nname: refunds\ndescription: How to refund.\n---\nAsk for the order number.\n")
+SKILL_ZIP = _zip.getvalue()
 SEQ = re.compile(r'"(0|[1-9][0-9]{0,15})"')
 
 
@@ -35,6 +41,10 @@ def map_case(context, case):
     content = getattr(case.body, "data", case.body)
     if case.path_parameters and "sha256" in case.path_parameters and isinstance(content, bytes):
         case.path_parameters["sha256"] = hashlib.sha256(content).hexdigest()
+    # In a form, a file is any bytes and JSON is any text.
+    if isinstance(case.body, dict) and case.path.endswith("/agent_skills"):
+        case.body["file"] = SKILL_ZIP
+        case.body.update({"meta": "{}"} if "meta" in case.body else {})
     if isinstance(case.body, dict) and case.path.endswith("/webhooks"):
         case.body["url"] = "https://example.com/hook"
     if isinstance(case.body, dict):

@@ -87,9 +87,10 @@ class FormParts {
   private takeField(name: string, text: string, is_cut: boolean): void {
     if (is_cut)
       this.fail(new AnnalsError('payload_too_large', `/${name} has more than ${FIELD_BYTES_MAX} bytes.`))
+    // What a listener of the parser throws nobody catches: it would end the process.
     if (Object.hasOwn(this.fields, name))
       this.fail(wrongForm(`${JSON.stringify(name)} is given more than once`))
-    Object.defineProperty(this.fields, name, { value: text, enumerable: true })
+    else Object.defineProperty(this.fields, name, { value: text, enumerable: true })
   }
 
   private fail(error: Error): void {

@@ -59,7 +59,7 @@ export const SkillFields = Strict({
 export type SkillFields = Static<typeof SkillFields>
 
 /** For the description of the API: forms are not validated as a whole. */
-export const SkillForm = Type.Object({
+export const SkillForm = Strict({
   file: Type.String({
     format: 'binary',
     description: 'A zip with SKILL.md, up to 8 MiB, as is what it unpacks to.',
