@@ -32,7 +32,7 @@ beforeAll(async () => {
 }, 60_000)
 
 /** Requests of another project, one after the other, for as long as `attack` lasts: every one must succeed. */
-async function beside(attack: Promise<void>): Promise<number> {
+async function beside(attack: () => Promise<void>): Promise<number> {
   const quiet = await service.newClient({ node: small })
   const own = await newSessionLog(quiet)
   let isOver = false
@@ -48,7 +48,7 @@ async function beside(attack: Promise<void>): Promise<number> {
   }
   const serving = serve()
   try {
-    await attack
+    await attack()
   } finally {
     isOver = true
     await serving
@@ -130,7 +130,7 @@ describe('a process with little memory lives, keeps to its bound, and serves ano
 async function expectBounded(attack: () => Promise<void>): Promise<void> {
   let served = 0
   const peak = await peakMegabytes(small, async () => {
-    served = await beside(attack())
+    served = await beside(attack)
   })
   expect(peak).toBeLessThan(RSS_MEGABYTES_MAX)
   expect(served).toBeGreaterThan(0)
