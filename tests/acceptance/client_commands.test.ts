@@ -6,6 +6,7 @@ import { type Finished, runAnnals } from '../harness/annals_process.ts'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
+import { sessionLog } from '../harness/session_log.ts'
 
 const service = useSharedService()
 const commands = useClientCommands(service)
@@ -73,14 +74,21 @@ describe('annals sessions', () => {
   })
 
   it('lists as a table for people, no line wider than the terminal, and says that there is more', async () => {
-    for (const configs of [{ long: 'x'.repeat(300) }, { 会话: '長い'.repeat(60) }])
+    for (const configs of [{ title: 'x'.repeat(300) }, { 会话: '長い'.repeat(60), outcome: 'failed' }])
       await newSession({ user: 'tables', configs })
+    const log = sessionLog(commands.api, await newSession({ user: 'tables', configs: { title: 'Told' } }))
+    for (const content of ['hello', 'hi']) expectOk(await log.add({ role: 'user', content }), 201)
     const args = ['sessions', 'list', '--user', 'tables', '--no-json']
     const { stdout } = await annals(args, { COLUMNS: '80' })
     const [title, ...rows] = stdout.split('\n')
-    expect(title).toMatch(/^session +user +created +configs$/)
-    expect(rows).toHaveLength(2)
-    expect(rows[0]).toMatch(/^[0-9a-f-]{36} {2}tables {2}now/)
+    expect(title).toMatch(/^session +user +created +outcome +entries +tokens +title$/)
+    expect(rows).toHaveLength(3)
+    const [id] = /^[0-9a-f-]+/.exec(rows[0]!)!
+    expect(id.length).toBeLessThan(36)
+    expect(rows[0]).toMatch(/ {2}tables {2}now +2 +[1-9][0-9]* +Told$/)
+    expect(rows[1]).toMatch(/now +failed +0 +0 +会话=/)
+    expect(rows[2]).toMatch(/now +0 +0 +x+…$/)
+    expect(await values('show', id, '--json')).toHaveLength(2)
     const wide = (line: string) => [...line].reduce((sum, c) => sum + (c > '\u2e80' ? 2 : 1), 0)
     expect(rows.map(wide).every((width) => width <= 80)).toBe(true)
     expect((await annals([...args, '--limit', '1'])).stderr).toContain('There are more')

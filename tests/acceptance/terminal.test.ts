@@ -49,10 +49,10 @@ describe.runIf(hasScript)('on a terminal', () => {
     const { id } = expectOk(await api.createSession({ user: 'lena', configs: { agent: 'coder' } }), 201)
     const coloured = onTerminal(['sessions', 'list'], { ANNALS_API_KEY: token })
     expect(await coloured.exited).toBe(0)
-    expect(coloured.screen()).toContain(`\u001b[36m${id}\u001b[39m  lena`)
+    expect(coloured.screen()).toContain(`\u001b[36m${id.slice(0, 13)}\u001b[39m  lena`)
     const plain = onTerminal(['sessions', 'list'], { ANNALS_API_KEY: token, NO_COLOR: '1' })
     expect(await plain.exited).toBe(0)
-    expect(plain.screen()).toContain(`${id}  lena`)
+    expect(plain.screen()).toContain(`${id.slice(0, 13)}  lena`)
     expect(plain.screen()).not.toContain('\u001b[')
   })
 

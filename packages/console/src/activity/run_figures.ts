@@ -1,8 +1,8 @@
 import type { Session } from '@annals/client'
 import type { FailedCall } from '@annals/messages/session'
+import { outcomeOf } from '@annals/messages/session'
 import { isObject } from '../json/exact_json.ts'
 import type { SessionFigures } from '../sessions/facts_query.ts'
-import { outcomeOf } from '../sessions/outcome.ts'
 
 /** A session with its figures. */
 export interface Run {

@@ -1,9 +1,9 @@
 import type { Session } from '@annals/client'
+import { outcomeOf } from '@annals/messages/session'
 import { useQuery } from '@tanstack/react-query'
 import { useProject } from '../access/project_context.tsx'
 import { Link } from '../address/link.tsx'
 import { useFacts } from '../sessions/facts_query.ts'
-import { outcomeOf } from '../sessions/outcome.ts'
 
 /** Sub-sessions that are shown; the API has the others. */
 const CHILDREN_MAX = 50

@@ -1,9 +1,9 @@
 import type { Session } from '@annals/client'
+import { outcomeOf } from '@annals/messages/session'
 import { useMemo } from 'react'
 import { isObject, type Json, shortText } from '../json/exact_json.ts'
 import { countText } from '../parts/timestamp.tsx'
 import { type Condition, hasCondition, pathText } from './conditions.ts'
-import { outcomeOf } from './outcome.ts'
 import type { SessionsView } from './sessions_query.ts'
 
 const VALUES_MAX = 6

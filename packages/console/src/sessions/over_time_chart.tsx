@@ -1,8 +1,8 @@
+import { verdictOf } from '@annals/messages/session'
 import { useMemo } from 'react'
 import type uPlot from 'uplot'
 import { Chart, type Series } from '../parts/chart.tsx'
 import { countText } from '../parts/timestamp.tsx'
-import { verdictOf } from './outcome.ts'
 import { type OverTime, type SessionsView, useOverTime } from './sessions_query.ts'
 
 const COUNTED_MAX = 20_000

@@ -1,4 +1,5 @@
 import type { Session } from '@annals/client'
+import { outcomeOf } from '@annals/messages/session'
 import { useCallback, useMemo, useRef, useState } from 'react'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
@@ -17,7 +18,6 @@ import {
 import { EmptyProject } from './empty_project.tsx'
 import { Facets } from './facets.tsx'
 import { FilterBar } from './filter_bar.tsx'
-import { outcomeOf } from './outcome.ts'
 import { OverTimeChart } from './over_time_chart.tsx'
 import { SavedViews } from './saved_views.tsx'
 import { type SessionsView, useNewest, useReadAnew, useSessions } from './sessions_query.ts'

@@ -1,13 +1,13 @@
 import type { Session } from '@annals/client'
+import { outcomeOf } from '@annals/messages/session'
 import { memo } from 'react'
 import { Link } from '../address/link.tsx'
-import { shortText } from '../json/exact_json.ts'
+import { type Json, shortText } from '../json/exact_json.ts'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
 import { COLUMNS, type Column } from './columns.tsx'
 import { type Condition, conditionsOf, type Filter, pathText } from './conditions.ts'
 import { type SessionFacts, useFacts } from './facts_query.ts'
-import { outcomeOf } from './outcome.ts'
 
 const CHIPS_MAX = 8
 const idOf = ({ id }: { id: string }) => id
@@ -108,7 +108,7 @@ function OutcomeCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onC
           type="button"
           className={`outcome is-${outcome.verdict}`}
           title={`Only sessions with ${pathText(outcome.path)}=${shortText(outcome.value)}`}
-          onClick={() => onCondition(outcome)}
+          onClick={() => onCondition({ path: outcome.path, value: outcome.value as Json })}
         >
           {outcome.verdict}
         </button>

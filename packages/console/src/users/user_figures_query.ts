@@ -1,9 +1,9 @@
 import type { User } from '@annals/client'
+import { verdictOf } from '@annals/messages/session'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { ask } from '../access/service.ts'
-import { verdictOf } from '../sessions/outcome.ts'
 import { outcomePathOf } from '../sessions/sessions_page.tsx'
 import { useSessions } from '../sessions/sessions_query.ts'
 

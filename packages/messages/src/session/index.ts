@@ -17,4 +17,5 @@ export {
   type LogFigures,
   type ToolFigures,
 } from './log_figures.js'
+export { type Outcome, outcomeOf, verdictOf } from './outcome.js'
 export { isShownElsewhere, SessionReader } from './session_reader.js'

@@ -34,6 +34,11 @@ export function pageQuery({ limit, all, oldestFirst }: ListOptions): { limit: nu
   return { limit: all ? PAGE_MAX : Math.min(limit, PAGE_MAX), time_desc: !oldestFirst }
 }
 
+/** Whether it may be more than a page, so that nothing should be read for each item. */
+export function isLong({ limit, all }: ListOptions): boolean {
+  return Boolean(all) || limit > PAGE_MAX
+}
+
 /** What a list contains, and the message for an empty one. */
 export interface ListWords {
   unit: Unit
@@ -47,7 +52,7 @@ export interface ListWords {
 export async function printList<Item>(
   output: Output,
   list: List<Item>,
-  columnsOf: (items: Item[]) => Column<Item>[],
+  columnsOf: (items: Item[]) => Column<Item>[] | Promise<Column<Item>[]>,
   options: ListOptions,
   { unit, nothing }: ListWords,
   jsonOf: (item: Item) => unknown = (item) => item,
@@ -68,7 +73,7 @@ export async function printList<Item>(
     has_more = page.has_more || items.length < page.items.length
     if (output.json) for (const item of items) output.value(jsonOf(item))
     else if (items.length > 0) {
-      const lines = tableLines(columnsOf(items), items, output.width, output.paint)
+      const lines = tableLines(await columnsOf(items), items, output.width, output.paint)
       output.lines(printed === 0 ? lines : lines.slice(1))
     }
     printed += items.length

@@ -2,13 +2,11 @@ import type { Session } from '@annals/client'
 import { Command, Option } from 'commander'
 import { confirm } from '../terminal/ask.js'
 import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
-import type { Column } from '../terminal/table.js'
-import { agoOf, clockOf, dayOf } from '../terminal/times.js'
 import { parseObject, parseParent, parseSeconds, parseSession, parseUuid } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
 import { findSession } from './find_session.js'
 import { noneFits, type SessionChoice, withFilter } from './pick_session.js'
-import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
+import { isLong, type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 import { knownUsers, userNames } from './user_names.js'
 
 /** annals sessions list|create|delete */
@@ -62,7 +60,10 @@ Examples:
           ? (await noneFits(annals, user, configs)).message
           : 'No session has such a parent.'
       const words = { unit: 'sessions', nothing } as const
-      await printList(output, list, (items) => sessionColumns(nameOf, items), options, words, jsonOf)
+      const { sessionColumns } = await import('./session_columns.js')
+      const how = { counted: !isLong(options), width: output.width }
+      const columnsOf = (items: Session[]) => sessionColumns(annals, items, nameOf, how)
+      await printList(output, list, columnsOf, options, words, jsonOf)
     })
 }
 
@@ -130,40 +131,4 @@ function deleteCommand(): Command {
 /** The session's user, by identifier if known. */
 function withUser(session: Session, user: string | undefined): Session & { user?: string } {
   return user === undefined ? session : { ...session, user }
-}
-
-function sessionColumns(nameOf: (user_id: string | null) => string, sessions: Session[]): Column<Session>[] {
-  const isTelling = tellingKeys(sessions.map(({ configs }) => configs))
-  return [
-    { title: 'session', text: ({ id }) => id, style: 'cyan' },
-    { title: 'user', text: ({ user_id }) => nameOf(user_id), shrinks: true },
-    { title: 'created', text: ({ created_at }) => agoOf(created_at) },
-    {
-      title: 'at',
-      text: ({ created_at }) => `${dayOf(created_at)} ${clockOf(created_at)}`,
-      style: 'dim',
-      from_width: 130,
-    },
-    { title: 'last entry', text: ({ updated_at }) => agoOf(updated_at), from_width: 110 },
-    { title: 'configs', text: ({ configs }) => pairsOf(configs, isTelling), shrinks: true },
-  ]
-}
-
-/** The keys in which objects differ: those that are equal everywhere tell nothing. */
-function tellingKeys(objects: Record<string, unknown>[]): (key: string) => boolean {
-  const [first] = objects.map(
-    (object) => new Map(Object.entries(object).map(([k, v]) => [k, JSON.stringify(v)])),
-  )
-  return (key) => objects.some((object) => JSON.stringify(object[key]) !== first?.get(key))
-}
-
-/** An object on one line, as pairs, with the given keys first. */
-export function pairsOf(
-  object: Record<string, unknown>,
-  comesFirst: (key: string) => boolean = () => true,
-): string {
-  const entries = Object.entries(object)
-  return [...entries.filter(([key]) => comesFirst(key)), ...entries.filter(([key]) => !comesFirst(key))]
-    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-    .join(' ')
 }

@@ -2,12 +2,12 @@ import type { Annals, Session } from '@annals/client'
 import { Command, Option } from 'commander'
 import { AnnalsError } from '../../errors.js'
 import { type Output, type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
+import { pairsOf } from '../terminal/pairs.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
 import { visible } from '../terminal/visible.js'
 import { parseCount } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
 import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
-import { pairsOf } from './sessions.js'
 import { userNames } from './user_names.js'
 
 /** Which part of a session to show. */

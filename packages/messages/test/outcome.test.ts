@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { outcomeOf } from '../src/sessions/outcome.ts'
+import { outcomeOf } from '../src/session/outcome.ts'
 
 describe('an outcome', () => {
   it.each([

@@ -1,18 +1,18 @@
-import { isObject, type Json } from '../json/exact_json.ts'
+import { isObject } from '../blob_fields.js'
 
 /** A run's outcome, from its configs; Annals itself does not know it. */
 export interface Outcome {
   verdict: 'failed' | 'passed'
   /** The member with the outcome. */
   path: string[]
-  value: Json
+  value: unknown
 }
 
 const FAILED =
   /^(?:fail(?:ed|ure)?|error(?:ed)?|crashed|aborted|timeout|timed[_ ]out|unsuccessful|rejected)$/i
 const PASSED = /^(?:pass(?:ed)?|succe(?:ss|eded)|ok|done|completed?|resolved|successful)$/i
 
-const TELLING: Array<{ key: RegExp; read: (value: Json) => Outcome['verdict'] | undefined }> = [
+const TELLING: Array<{ key: RegExp; read: (value: unknown) => Outcome['verdict'] | undefined }> = [
   {
     key: /^(?:success|succeeded|passed|ok|solved|resolved)$/i,
     read: (value) => (value === true ? 'passed' : value === false ? 'failed' : undefined),
@@ -34,7 +34,7 @@ const TELLING: Array<{ key: RegExp; read: (value: Json) => Outcome['verdict'] | 
   { key: /^error$/i, read: (value) => (value ? 'failed' : undefined) },
 ]
 
-function readWord(value: Json): Outcome['verdict'] | undefined {
+function readWord(value: unknown): Outcome['verdict'] | undefined {
   if (typeof value !== 'string') return undefined
   return FAILED.test(value) ? 'failed' : PASSED.test(value) ? 'passed' : undefined
 }
@@ -42,7 +42,7 @@ function readWord(value: Json): Outcome['verdict'] | undefined {
 /** Searches for a member with the outcome, at the top level and one below. */
 export function outcomeOf(configs: Record<string, unknown>, path: string[] = []): Outcome | undefined {
   for (const { key, read } of TELLING) {
-    for (const [name, value] of Object.entries(configs) as Array<[string, Json]>) {
+    for (const [name, value] of Object.entries(configs)) {
       const verdict = key.test(name) ? read(value) : undefined
       if (verdict) return { verdict, path: [...path, name], value }
     }
@@ -58,7 +58,7 @@ export function outcomeOf(configs: Record<string, unknown>, path: string[] = [])
 /** What a value, as JSON text, says of the outcome. */
 export function verdictOf(path: string[], value: string): 'failed' | 'passed' | undefined {
   const parsed = value === '' ? undefined : parsedValue(value)
-  return parsed === undefined ? undefined : outcomeOf({ [path.at(-1)!]: parsed as Json })?.verdict
+  return parsed === undefined ? undefined : outcomeOf({ [path.at(-1)!]: parsed })?.verdict
 }
 
 function parsedValue(text: string): unknown {
