@@ -81,12 +81,63 @@ describe.skipIf(!CHROMIUM)(`what a space learnt (${CHROMIUM ? 'in Chromium' : NO
     expect(page.url()).toContain(`/sessions/${id}?seq=2`)
   })
 
+  it('approves, edits and rejects by the keyboard, one statement for each press', async () => {
+    const { page } = tab
+    await open(`/spaces/${space}`)
+    await expect.poll(() => shown().count()).toBe(4)
+    const focused = () => page.evaluate('document.activeElement?.getAttribute("aria-label")')
+    // No key decides before a statement was chosen.
+    await page.keyboard.press('a')
+    await page.keyboard.press('j')
+    await expect.poll(focused).toContain('`refund`')
+    // A key that is held repeats: that must not decide on what nobody has seen.
+    await page.keyboard.down('r')
+    await page.keyboard.down('r')
+    await page.getByText('It is under Retired now').waitFor()
+    await page.keyboard.down('r')
+    await page.keyboard.up('r')
+    await region('Statements').getByRole('button', { name: 'Retired 1' }).waitFor()
+    await expect.poll(focused).toContain('`cancel`')
+    await page.keyboard.press('e')
+    const field = page.getByRole('textbox', { name: 'Statement' })
+    await field.fill('Bookings cannot be cancelled on the day.')
+    await page.getByLabel('Kind').selectOption('pitfall')
+    await field.press('Control+Enter')
+    await expect.poll(focused).toBe('Bookings cannot be cancelled on the day.')
+    await page.keyboard.press('a')
+    await region('Statements').getByRole('button', { name: 'Active 1' }).waitFor()
+    await region('History').getByText('Approved.').waitFor()
+    const states = (await statements()).map(({ text, state }) => [text.slice(0, 8), state])
+    expect(Object.fromEntries(states)).toEqual({
+      '`book` a': 'proposed',
+      '`seek` a': 'proposed',
+      Bookings: 'active',
+      '`refund`': 'retired',
+    })
+    await page.keyboard.press('o')
+    await page.getByRole('article', { name: 'Entry 2', exact: true }).waitFor()
+  })
+
+  it('says why a decision is refused, and shows what became of the statement', async () => {
+    const { page } = tab
+    await open(`/spaces/${space}`)
+    const card = shown().filter({ hasText: 'seek' })
+    await card.waitFor()
+    // While the decision is on its way, the session that the statement rests on is deleted.
+    await page.route('**/api/v1/statements/*', async (route) => {
+      expectOk(await api.request('DELETE', `/api/v1/session/${sessions.seek}`))
+      await route.continue()
+    })
+    await card.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('alert').filter({ hasText: 'Not changed' }).waitFor()
+    await expect.poll(() => shown().count()).toBe(1)
+  })
+
   it('shows each state on an address of its own, the skill of what is active, and what was revoked and why', async () => {
     const { page } = tab
-    for (const tool of ['book', 'seek']) await decide(tool, 'active')
-    await decide('cancel', 'retired')
+    await decide('book', 'active')
     await open(`/spaces/${space}?state=retired`)
-    await shown().filter({ hasText: 'cancel' }).waitFor()
+    await shown().filter({ hasText: 'refund' }).waitFor()
     const skill = region('Skills').getByRole('listitem').filter({ hasText: 'book' })
     await skill.locator('summary').click()
     const file = region('SKILL.md of book')
@@ -99,11 +150,11 @@ describe.skipIf(!CHROMIUM)(`what a space learnt (${CHROMIUM ? 'in Chromium' : NO
 
     expectOk(await api.request('DELETE', `/api/v1/session/${sessions.book}`))
     await vi.waitFor(async () =>
-      expect((await statements()).some(({ state }) => state === 'revoked')).toBe(true),
+      expect((await statements()).filter(({ state }) => state === 'revoked')).toHaveLength(2),
     )
     await page.reload()
-    await region('Statements').getByRole('button', { name: 'Revoked 1' }).click()
-    await shown().getByText('Its text is gone').waitFor()
+    await region('Statements').getByRole('button', { name: 'Revoked 2' }).click()
+    await shown().getByText('Its text is gone').first().waitFor()
     expect(new URL(page.url()).searchParams.get('state')).toBe('revoked')
     const version = region('History').getByRole('listitem').filter({ hasText: 'by an erasure' })
     await version.getByText('A session that it was learnt from was deleted.').click()

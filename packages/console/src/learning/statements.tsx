@@ -1,15 +1,19 @@
+import { Fragment, useEffect } from 'react'
+import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Failure, Loading } from '../parts/states.tsx'
 import { countText } from '../parts/timestamp.tsx'
+import { DECISIONS } from './change_statement.ts'
 import { HowToBegin } from './how_to_begin.tsx'
 import { STATES, type State, useSpaceSessions, useStatements } from './learning_query.ts'
 import { MoreButton } from './more_button.tsx'
-import { StatementCard } from './statement_card.tsx'
+import { StatementList } from './statement_list.tsx'
 
 const NAMES = Object.keys(STATES) as State[]
 
 /** What a space has learnt, by state. The state is in the address. */
 export function Statements({ space_id }: { space_id: string }) {
+  const { may_write } = useProject()
   const { path, query } = useAddress()
   const state = NAMES.find((name) => name === query.get('state')) ?? 'proposed'
   return (
@@ -26,8 +30,11 @@ export function Statements({ space_id }: { space_id: string }) {
           />
         ))}
       </fieldset>
-      <p className="hint">{STATES[state]}</p>
-      <StatementList key={state} {...{ space_id, state }} />
+      <p className="hint">
+        {STATES[state]} Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous, <kbd>o</kbd> its entry
+        {may_write && keysText(state)}
+      </p>
+      <Shown key={state} {...{ space_id, state }} />
     </section>
   )
 }
@@ -43,23 +50,20 @@ function StateButton(props: { space_id: string; name: State; is_shown: boolean; 
   )
 }
 
-function StatementList({ space_id, state }: { space_id: string; state: State }) {
+function Shown({ space_id, state }: { space_id: string; state: State }) {
   const statements = useStatements(space_id, state)
-  const { items, isPending, error } = statements
-  if (isPending) return <Loading what="statements" />
+  const { items, isPending, error, hasNextPage, isFetching, fetchNextPage } = statements
+  // Deciding may empty the pages that were read.
+  const is_used_up = items.length === 0 && hasNextPage
+  useEffect(() => {
+    if (is_used_up && !isFetching) void fetchNextPage()
+  }, [is_used_up, isFetching, fetchNextPage])
+  if (isPending || is_used_up) return <Loading what="statements" />
   if (error && items.length === 0) return <Failure error={error} onRetry={() => void statements.refetch()} />
   return (
     <>
       {items.length === 0 && <Nothing {...{ space_id, state }} />}
-      <ol className="statements" aria-label={`Statements: ${state}`}>
-        {items.map((statement) => (
-          <li key={statement.id}>
-            <article className="card" aria-label={statement.text || 'Revoked statement'}>
-              <StatementCard statement={statement} />
-            </article>
-          </li>
-        ))}
-      </ol>
+      <StatementList {...{ space_id, state, items }} />
       <MoreButton list={statements} />
     </>
   )
@@ -75,6 +79,20 @@ function Nothing({ space_id, state }: { space_id: string; state: State }) {
       Nothing waits for a person. Rules propose a statement within seconds when a call of a tool fails in a
       session of this space.
     </p>
+  )
+}
+
+/** The keys that decide in a state. */
+function keysText(state: State) {
+  const { approve, edit, retire } = DECISIONS[state]
+  const keys = Object.entries({ a: approve, e: edit, r: retire })
+  return keys.map(
+    ([key, label]) =>
+      label && (
+        <Fragment key={key}>
+          , <kbd>{key}</kbd> {label.toLowerCase()}
+        </Fragment>
+      ),
   )
 }
 

@@ -23,6 +23,16 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
     ],
   },
   {
+    title: 'In a learning space',
+    keys: [
+      ['j  k', 'Next and previous statement'],
+      ['a', 'Approve it'],
+      ['e', 'Edit it; Ctrl Enter saves, Esc cancels'],
+      ['r', 'Reject or retire it'],
+      ['o', 'Open the first entry that it cites'],
+    ],
+  },
+  {
     title: 'In a session',
     keys: [
       ['j  k', 'Next and previous entry'],

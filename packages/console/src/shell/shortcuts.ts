@@ -11,14 +11,14 @@ export function isTyping(event: KeyboardEvent): boolean {
 }
 
 /** Calls back for a view's keys, unless the user is typing or a dialog is open. */
-export function useKeys(actions: Record<string, () => void>): void {
+export function useKeys(actions: Record<string, (event: KeyboardEvent) => void>): void {
   const press = useEffectEvent((event: KeyboardEvent) => {
     if (isTyping(event) || event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return
     if (document.querySelector('dialog[open]')) return
     const action = actions[event.key]
     if (!action) return
     event.preventDefault()
-    action()
+    action(event)
   })
   useEffect(() => {
     const listener = (event: KeyboardEvent) => press(event)
