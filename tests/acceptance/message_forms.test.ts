@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
-import { getBlob, newBytes, sha256Of } from '../harness/blobs.ts'
+import { bytesOf, errorOf, getBlob, newBytes, sha256Of } from '../harness/blobs.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
@@ -72,6 +72,35 @@ describe('a message that is sent as a form', () => {
     const [document] = item!.content as Array<{ source: { data: string; media_type: string } }>
     expect(document!.source.media_type).toBe('application/pdf')
     expect(document!.source.data === pdf.toString('base64')).toBe(true)
+  })
+
+  it('has an asset that can be downloaded from its session, as a whole or in part, and from no other', async () => {
+    const [log, other] = [await newSessionLog(api), await newSessionLog(api)]
+    const bytes = newBytes(1_000)
+    const payload = JSON.stringify(message(part('doc')))
+    expectOk(
+      await send(log, [
+        ['payload', payload],
+        ['doc', [bytes, 'a.pdf', 'application/pdf']],
+      ]),
+      201,
+    )
+    const download = (session_id: string, sha256: string, range = 'bytes=0-') =>
+      fetch(`${service.node.url}/api/v1/session/${session_id}/asset/download?sha256=${sha256}`, {
+        headers: { Authorization: `Bearer ${project.token}`, range },
+      })
+    const answer = await download(log.id, sha256Of(bytes))
+    expect(bytes.equals(await bytesOf(answer))).toBe(true)
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(answer.headers.get('content-disposition')).toMatch(/^attachment/)
+    const some = await download(log.id, sha256Of(bytes), 'bytes=10-19')
+    expect(some.status).toBe(206)
+    expect(bytes.subarray(10, 20).equals(await bytesOf(some))).toBe(true)
+    expect(await errorOf(await download(other.id, sha256Of(bytes)))).toMatchObject({
+      status: 404,
+      error: 'blob_not_found',
+    })
+    expect((await errorOf(await download(log.id, 'abc'))).status).toBe(400)
   })
 
   it('is the same message when it is sent again with its key, whatever the boundary', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
+import { putBlob, sha256Of } from '../harness/blobs.ts'
 import { type DatabaseProxy, proxyDatabase } from '../harness/database_proxy.ts'
 import { describedOperations, sampleOf } from '../harness/described_operations.ts'
 import { expectOk } from '../harness/expectations.ts'
@@ -10,6 +11,7 @@ import { mixedEntries, newSessionLog, type SessionLog } from '../harness/session
 import { skillZip, uploadSkill } from '../harness/skills.ts'
 
 const withIds = describedOperations.filter(({ path }) => path.includes('{'))
+const asset = Buffer.from('test') // The blob that the description has as its example.
 /** Blobs are named by their bytes, which any project may send: `blobs.test.ts` shows that it gets no other's. */
 const operations = withIds.filter(
   ({ path }) => path.startsWith('/api/v1/') && !path.endsWith('/blobs/{sha256}'),
@@ -32,8 +34,10 @@ async function resourcesOf(client: ApiClient): Promise<{ ids: Ids; log: SessionL
   const identifier = `user-${randomUUID()}`
   const log = await newSessionLog(client, { user: identifier, configs: { secret: 1 } })
   const { items } = expectOk(await log.batch(mixedEntries(4)), 201)
+  const { token } = client === owner ? ownersProject : strangersProject
+  await putBlob(service.node.url, token, asset)
+  expectOk(await log.addEvent('file', { annals_blob: sha256Of(asset), media_type: 'text/plain' }))
   const space = expectOk(await client.createLearningSpace({ user: identifier, meta: { secret: 1 } }), 201)
-  const message_id = items[0]!.id
   const path = `/api/v1/learning_spaces/${space.id}/statements`
   const { id } = expectOk<{ id: string }>(
     await client.request('POST', path, { body: { text: 'A secret.' } }),
@@ -45,13 +49,12 @@ async function resourcesOf(client: ApiClient): Promise<{ ids: Ids; log: SessionL
     201,
   )
   const zip = skillZip('secret', { 'own.md': identifier })
-  const { token } = client === owner ? ownersProject : strangersProject
   const uploaded = await uploadSkill(service.node.url, token, zip, { user: identifier })
   const { data: skill } = (await uploaded.json()) as { data: { id: string } }
   const ids = {
     skill_id: skill.id,
     session_id: log.id,
-    message_id,
+    message_id: items[0]!.id,
     learning_space_id: space.id,
     statement_id: id,
     webhook_id: webhook.id,
@@ -67,8 +70,8 @@ beforeAll(async () => {
   stranger = await service.newClient({ token: strangersProject.token })
   ;({ ids: owners, log: ownersLog } = await resourcesOf(owner))
   ;({ ids: strangers } = await resourcesOf(stranger))
-  nobodys = Object.fromEntries(Object.keys(owners).map((name) => [name, randomUUID()]))
-  nobodys.identifier = `user-${randomUUID()}`
+  const unknown = Object.keys(owners).map((name) => [name, randomUUID()])
+  nobodys = { ...Object.fromEntries(unknown), identifier: `user-${randomUUID()}` }
 })
 
 function call(client: HttpClient, { path, method, operation }: (typeof operations)[number], ids: Ids) {
@@ -83,8 +86,9 @@ function call(client: HttpClient, { path, method, operation }: (typeof operation
   if (body?.session_id) body.session_id = ids.session_id
   if (body?.skill_id) body.skill_id = ids.skill_id
   if (body?.statement_ids) body.statement_ids = [ids.statement_id]
-  const query = path.endsWith('/file') ? { file_path: 'SKILL.md' } : {}
-  return client.request(method.toUpperCase(), real, body ? { body, query } : { query })
+  const needed = operation.parameters?.filter((one) => one.in === 'query' && one.required) ?? []
+  const query = Object.fromEntries(needed.map(({ name, example }) => [name, example!]))
+  return client.request(method.toUpperCase(), real, { query, ...(body && { body }) })
 }
 
 const learn = ({ learning_space_id, session_id }: Ids) =>

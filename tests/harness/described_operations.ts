@@ -17,7 +17,12 @@ export interface Schema {
 }
 /** An operation as openapi.json describes it. */
 export interface Operation {
-  parameters?: Array<{ name: string; in: 'path' | 'query' | 'header' }>
+  parameters?: Array<{
+    name: string
+    in: 'path' | 'query' | 'header'
+    required?: boolean
+    example?: string
+  }>
   requestBody?: { content: Record<string, { schema: Schema; example?: unknown }> }
 }
 interface Document {

@@ -831,6 +831,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/{session_id}/asset/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a blob of a session
+         * @description The same, of a blob that an entry of the session refers to; any other is unknown here.
+         */
+        get: operations["downloadAsset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/user/ls": {
         parameters: {
             query?: never;
@@ -10730,6 +10750,154 @@ export interface operations {
             };
             /** @description The body is not JSON. */
             415: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token made too many requests; nothing was done. */
+            429: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Requests per second that the token may make. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Requests left in this window. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until the next window. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A server error. */
+            500: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+            503: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    downloadAsset: {
+        parameters: {
+            query: {
+                /**
+                 * @description The SHA-256 of the bytes, as 64 hexadecimal digits in lower case.
+                 * @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+                 */
+                sha256: string;
+            };
+            header?: {
+                /** @description One range of bytes, such as `bytes=0-1023`. Several, or another unit, count as none. */
+                range?: string;
+            };
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes. */
+            200: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The range of the bytes. */
+            206: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The request is invalid. */
+            400: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token is missing, unknown, revoked or expired. */
+            401: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    /** @description Bearer */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The token does not allow this, or a quota of the project is used up. */
+            403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist, or it belongs to another project. */
+            404: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The range is outside of the bytes. */
+            416: {
                 headers: {
                     /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;

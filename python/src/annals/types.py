@@ -97,6 +97,11 @@ class CreatedWebhook(TypedDict):
     """Verifies deliveries. It is shown only this once."""
 
 
+class DownloadAssetQuery(TypedDict):
+    sha256: NotRequired[str | None]
+    """The SHA-256 of the bytes, as 64 hexadecimal digits in lower case."""
+
+
 class ErasedUser(TypedDict):
     deleted: ErasedUserDeleted
 

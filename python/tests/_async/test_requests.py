@@ -20,8 +20,13 @@ PAGE = ok({"items": [], "has_more": False, "next_cursor": ""})
 
 Scripted = Callable[..., tuple[AsyncAnnals, ScriptedService]]
 
-# The service has no tasks; it answers these for clients of the same interface that ask for them.
-FOR_OTHER_CLIENTS = ["GET /session/*/observing_status", "GET /session/*/task", "POST /session/*/flush"]
+# What it answers for other clients of the same interface: it has no tasks, and `blobs.get` reads an asset.
+FOR_OTHER_CLIENTS = [
+    "GET /session/*/observing_status",
+    "GET /session/*/task",
+    "POST /session/*/flush",
+    "GET /session/*/asset/download",
+]
 
 # Bytes, which test_service.py sends and reads.
 NOT_JSON = ["GET /blobs/*", "PUT /blobs/*", "POST /agent_skills", "GET /agent_skills/*/download_zip"]

@@ -81,6 +81,17 @@ export const FIND_BLOBS = prepared(
   'SELECT b.sha256, b.id, b.bytes FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
 )
 
+/** The same of one blob that an entry of a session refers to. Parameters: $1 project, $2 session, $3 hash. */
+export const FIND_BLOB_OF_SESSION = prepared(
+  'find_blob_of_session',
+  `
+SELECT b.sha256, b.id, b.bytes FROM blobs b
+WHERE b.project_id = $1 AND b.sha256 = $3
+AND EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = $2)
+AND EXISTS (
+  SELECT FROM blob_references r WHERE r.project_id = $1 AND r.owner_id = $2 AND r.sha256 = $3)`,
+)
+
 /** Rows: data in hex. Parameters: $1 project, $2 id of the blob, $3 first n, $4 last n. */
 export const READ_BLOB_CHUNKS = prepared(
   'read_blob_chunks',

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import Type from '#typebox'
 import { byteResponses, responses } from '../contract/responses.js'
 import { storeBlobWithinQuota } from '../http/admission/quotas.js'
@@ -6,8 +7,18 @@ import { answerBytes } from '../http/answer/answer_bytes.js'
 import type { AppServer } from '../http/app_server.js'
 import { receiveBytes } from '../http/request/receive_bytes.js'
 import type { AppParts } from '../http/service_context.js'
-import { BlobHeaders, BlobParams } from './blob_schema.js'
-import { blobTooLarge, findBlob, READ_BYTES, readBlob, STORE_BYTES, touchBlob } from './blob_store.js'
+import { SessionParams } from '../sessions/session_schema.js'
+import { AssetQuery, BlobHeaders, BlobParams } from './blob_schema.js'
+import {
+  type Blob,
+  blobTooLarge,
+  findBlob,
+  findBlobOfSession,
+  READ_BYTES,
+  readBlob,
+  STORE_BYTES,
+  touchBlob,
+} from './blob_store.js'
 
 const TAGS = { tags: ['Attachments'] }
 
@@ -58,6 +69,15 @@ function putRoute(app: AppServer, { config, usage }: AppParts): void {
   )
 }
 
+const BYTES = byteResponses(
+  responses({
+    description: 'The bytes.',
+    data: Type.Object({}),
+    errors: ['blob_not_found', 'range_not_satisfiable'],
+  }),
+  { 200: 'The bytes.', 206: 'The range of the bytes.' },
+)
+
 function getRoute(app: AppServer): void {
   app.get(
     '/blobs/:sha256',
@@ -69,23 +89,35 @@ function getRoute(app: AppServer): void {
         description: 'The bytes, all or one range of them. HEAD tells how many there are.',
         params: BlobParams,
         headers: BlobHeaders,
-        response: byteResponses(
-          responses({
-            description: 'The bytes.',
-            data: Type.Object({}),
-            errors: ['blob_not_found', 'range_not_satisfiable'],
-          }),
-          { 200: 'The bytes.', 206: 'The range of the bytes.' },
-        ),
+        response: BYTES,
       },
     },
-    async (request, reply) => {
-      const { database, project_id } = request
-      const blob = await findBlob(database, project_id, request.params.sha256)
-      await request.memory.hold(READ_BYTES)
-      return answerBytes(reply, { ...blob, media_type: 'application/octet-stream' }, (from, to) =>
-        readBlob(database, project_id, blob, from, to),
-      )
+    async (request, reply) =>
+      sendBlob(reply, await findBlob(request.database, request.project_id, request.params.sha256)),
+  )
+  app.get(
+    '/session/:session_id/asset/download',
+    {
+      schema: {
+        ...TAGS,
+        operationId: 'downloadAsset',
+        summary: 'Read a blob of a session',
+        description: 'The same, of a blob that an entry of the session refers to; any other is unknown here.',
+        params: SessionParams,
+        querystring: AssetQuery,
+        headers: BlobHeaders,
+        response: BYTES,
+      },
     },
+    async ({ database, project_id, params, query }, reply) =>
+      sendBlob(reply, await findBlobOfSession(database, project_id, params.session_id, query.sha256)),
+  )
+}
+
+async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> {
+  const { database, memory, project_id } = reply.request
+  await memory.hold(READ_BYTES)
+  return answerBytes(reply, { ...blob, media_type: 'application/octet-stream' }, (from, to) =>
+    readBlob(database, project_id, blob, from, to),
   )
 }

@@ -17,6 +17,8 @@ export const Blob = Type.Object(
 
 export const BlobParams = Strict({ sha256: Sha256 })
 
+export const AssetQuery = Strict({ sha256: Sha256 })
+
 export const BlobHeaders = Type.Object({
   range: Type.Optional(
     Type.String({

@@ -6,6 +6,7 @@ import { isForeignKeyViolation } from '../postgres/database_errors.js'
 import {
   ADD_BLOB_CHUNK,
   DISCARD_UPLOAD,
+  FIND_BLOB_OF_SESSION,
   FIND_BLOBS,
   FINISH_BLOB,
   READ_BLOB_CHUNKS,
@@ -83,6 +84,18 @@ export async function storeBlob(
     if (upload.chunks > 0) await database.query(DISCARD_UPLOAD, [project_id, upload.id]).catch(() => {})
     throw isForeignKeyViolation(error) ? givenUp() : error
   }
+}
+
+/** A blob that an entry of a session refers to. @throws AnnalsError blob_not_found */
+export async function findBlobOfSession(
+  database: Queryable,
+  project_id: string,
+  session_id: string,
+  sha256: string,
+): Promise<Blob> {
+  const [row] = await database.query(FIND_BLOB_OF_SESSION, [project_id, session_id, sha256])
+  if (!row) throw notFound('blob')
+  return { id: row.id!, sha256, bytes: Number(row.bytes) }
 }
 
 /** Those of some blobs that the project has, by their hashes. */
