@@ -4,6 +4,7 @@ import { expectOk } from '../harness/expectations.ts'
 import { connectMcp, PROTOCOLS, TRANSPORTS } from '../harness/mcp_client.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
+import { skillZip, uploadSkill } from '../harness/skills.ts'
 import { issueToken } from '../harness/tokens.ts'
 
 interface Walked {
@@ -22,6 +23,7 @@ const DIGITS = '12345678901234567890.10'
 const service = useSharedService()
 let project: Project
 let log: SessionLog
+let skill_id: string
 
 const call = { id: CALL_ID, type: 'function', function: { name: 'find_flight', arguments: '{"to":"OSL"}' } }
 const message = (blob: object) => ({ kind: 'message', blob })
@@ -43,6 +45,9 @@ beforeAll(async () => {
   )
   const rawBody = `{"type":"priced","data":{"price":${DIGITS}}}`
   expectOk(await api.request('POST', `/api/v1/session/${log.id}/events`, { rawBody }))
+  const skill = await uploadSkill(service.node.url, project.token, skillZip('rebooking'))
+  expect(skill.status).toBe(201)
+  skill_id = ((await skill.json()) as { data: { id: string } }).data.id
 })
 
 describe.each(TRANSPORTS)('over %s', (transport) => {
@@ -66,8 +71,14 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       expect(contents).toMatchObject([
         { mimeType: 'application/json', text: expect.stringContaining('find_flight') },
       ])
-      const { resources } = await client.listResources()
-      expect(resources.map(({ uri }) => uri)).toContain(`annals://session/${log.id}`)
+      const skill = await client.readResource({ uri: `annals://skill/${skill_id}` })
+      expect(skill.contents).toMatchObject([
+        { mimeType: 'text/markdown', text: expect.stringContaining('name: rebooking') },
+      ])
+      const uris = (await client.listResources()).resources.map(({ uri }) => uri)
+      expect(uris).toEqual(
+        expect.arrayContaining([`annals://session/${log.id}`, `annals://skill/${skill_id}`]),
+      )
     },
   )
 

@@ -1,8 +1,7 @@
 import { type Annals, AnnalsError } from '@annals/client'
 import { McpServer } from '@modelcontextprotocol/server'
-import { addEventTool } from './append_event.js'
-import { addSessionResources } from './resources.js'
-import { addSessionTools } from './session_tools.js'
+import { addResources } from './resources.js'
+import { addEventTool, addSessionTools } from './session_tools.js'
 import { addSpaceTools } from './space_tools.js'
 
 export interface AnnalsMcpOptions {
@@ -23,7 +22,7 @@ export function annalsMcp({ annals, may_write, version }: AnnalsMcpOptions): Mcp
   addSessionTools(server, annals)
   addSpaceTools(server, annals)
   if (may_write) addEventTool(server, annals)
-  addSessionResources(server, annals)
+  addResources(server, annals)
   return server
 }
 

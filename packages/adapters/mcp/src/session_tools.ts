@@ -10,6 +10,7 @@ import { addTool, isTooLarge, PAGED, readPage, SessionId, shownPage, User } from
 const Order = z.enum(['newest', 'oldest', 'last_activity']).optional()
 const Entries = z.int().min(1).max(100)
 const Seq = z.int().min(0).optional()
+const IdempotencyKey = z.string().min(1).max(255).optional()
 
 interface AskedSession {
   session_id: string
@@ -110,4 +111,27 @@ function shownEntries(items: Parameters<typeof shownEntry>[1][]): object[] {
   const reader = new SessionReader()
   const share = ANSWER_LENGTH_MAX / items.length
   return items.map((item) => shownEntry(reader, item, share))
+}
+
+/** The tool that writes: an event at the end of a session. */
+export function addEventTool(server: McpServer, annals: Annals): void {
+  addTool(server, {
+    name: 'append_event',
+    title: 'Append an event',
+    description: 'Appends an event to a session. Once answered, it is durable.',
+    writes: true,
+    input: {
+      session_id: SessionId,
+      type: z.string().min(1).describe('What kind of event it is, such as note or review'),
+      data: z.record(z.string(), z.unknown()).describe('Any JSON object'),
+      if_match: z.int().min(0).optional().describe("Only if the session's last seq is still this one"),
+      idempotency_key: IdempotencyKey.describe(
+        'Calling again with it and the same event stores nothing more',
+      ),
+    },
+    work: async ({ session_id, type, data, ...options }) => {
+      const { id, seq, created_at } = await annals.sessions.append(session_id, { type, data }, options)
+      return { id, seq, at: created_at }
+    },
+  })
 }
