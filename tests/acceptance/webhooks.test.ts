@@ -84,8 +84,8 @@ describe('a webhook', () => {
     await vi.waitFor(async () => expect((await list())[0]!.last_error).toContain('503'), WAIT)
     expect((await list())[0]!.given_up).toBe(0)
     for (const [change, of] of [
-      [`webhooks SET created_at = created_at - interval '25 hours' WHERE id`, id],
-      [`entries SET created_at = created_at - interval '25 hours' WHERE session_id`, log.id],
+      [`webhooks SET created_at = now() - interval '25 hours' WHERE id`, id],
+      [`entries SET created_at = now() - interval '25 hours' WHERE session_id`, log.id],
       ['webhook_deliveries SET not_before = now() WHERE session_id', log.id],
     ] as const)
       await execute(service.databaseUrl, `UPDATE ${change} = $1`, [of])
