@@ -78,7 +78,8 @@ serve() {
   stranger PORT=0 npx --no-install annals serve >"$WORK/service.log" 2>&1 &
   SERVICE=$!
   local started=$SECONDS
-  until grep -qs '^Ready after' "$WORK/service.log"; do
+  # The log's lines and those for people are written apart: either may come first.
+  until grep -qs '^Ready after' "$WORK/service.log" && grep -qs 'Server listening' "$WORK/service.log"; do
     if ! kill -0 "$SERVICE" 2>/dev/null || [ $((SECONDS - started)) -gt 60 ]; then cat "$WORK/service.log"; return 1; fi
     sleep 0.2
   done
