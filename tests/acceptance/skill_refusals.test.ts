@@ -28,6 +28,10 @@ const ZIPS: Record<string, [ZipEntry[], RegExp]> = {
   'an empty part of a path': [[md, { path: 'a//b', content: 'x' }], /relative path/],
   'a path that is too long': [[md, { path: `a/${'x'.repeat(600)}`, content: 'x' }], /more than 512/],
   'a symbolic link': [[md, { path: 'link', content: '/etc/passwd', mode: 0o120777 }], /link/],
+  'a link with a long name': [
+    [md, { path: 'y'.repeat(60_000), content: 'x', mode: 0o120777 }],
+    /: "y{100}" is a link or a device\.?/,
+  ],
   'a device': [[md, { path: 'device', content: '', mode: 0o020666 }], /device/],
   encryption: [[md, { path: 'a', content: 'x', flags: 0x801 }], /encrypted/],
   'another compression': [[md, { path: 'a', content: 'x', method: 12 }], /Deflate|method/],

@@ -60,7 +60,7 @@ class FormParts {
       .on('error', (error) => this.fail(wrongForm(error)))
       .on('field', (name, text, _name_cut, is_cut) => this.takeField(name, text, is_cut))
       .on('file', (name, file) => {
-        if (name !== 'file') this.fail(wrongForm(`${JSON.stringify(name)} is not a file here`))
+        if (name !== 'file') this.fail(wrongForm(`${JSON.stringify(name.slice(0, 100))} is not a file here`))
         this.has_file = true
         file.on('limit', () => this.fail(fileTooLarge(file_bytes_max)))
         file.on('error', (error) => this.fail(wrongForm(error)))

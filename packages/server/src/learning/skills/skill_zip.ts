@@ -65,7 +65,7 @@ async function findFiles(archive: ZipFile, zip_bytes: number): Promise<Entry[]> 
     const { done, value: entry } = await orRefuse(next.next())
     if (done) break
     if (!isFile(entry)) continue
-    const place = JSON.stringify(entry.fileName)
+    const place = shown(entry.fileName)
     const type = (entry.externalFileAttributes >>> 16) & TYPE_OF_FILE
     if (type !== 0 && type !== REGULAR) throw wrongZip(`${place} is a link or a device`)
     if (entry.isEncrypted()) throw wrongZip(`${place} is encrypted`)
@@ -93,19 +93,24 @@ export function isSkillMd(path: string): boolean {
   return path.toLowerCase() === SKILL_MD.toLowerCase()
 }
 
+/** A path in an error, which need not be as long as the caller made it. */
+function shown(path: string): string {
+  return JSON.stringify(path.slice(0, 100))
+}
+
 function checkPaths(paths: string[]): void {
   const known = new Set<string>()
   for (const path of paths) {
     const wrong = wrongSkillPath(path)
-    if (wrong) throw wrongZip(`${JSON.stringify(path.slice(0, 100))} ${wrong}`)
+    if (wrong) throw wrongZip(`${shown(path)} ${wrong}`)
     // On many systems these would be the same file.
     const folded = path.normalize('NFC').toLowerCase()
-    if (known.has(folded)) throw wrongZip(`${JSON.stringify(path)} is there twice, letter case aside`)
+    if (known.has(folded)) throw wrongZip(`${shown(path)} is there twice, letter case aside`)
     known.add(folded)
   }
   const folders = new Set([...known].flatMap((path) => foldersOf(path)))
   const both = [...known].find((path) => folders.has(path))
-  if (both !== undefined) throw wrongZip(`${JSON.stringify(both)} is both a file and a folder`)
+  if (both !== undefined) throw wrongZip(`${shown(both)} is both a file and a folder`)
   if (!paths.some(isSkillMd)) throw wrongZip(`it has no ${SKILL_MD} at its top level or in its only folder`)
 }
 
