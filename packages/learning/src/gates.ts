@@ -98,7 +98,7 @@ const plain = (text: string) =>
 
 /** Whether it has an address or an identifier: a word with digits that stands in the log of somebody. */
 function namesRecord(text: string, runs: readonly ShownRun[]): boolean {
-  const words = text.split(/[^\p{L}\p{N}_@.-]+/u).map((word) => word.replace(/[.-]+$/, ''))
+  const words = text.match(/[\p{L}\p{N}_@]+(?:[.-]+[\p{L}\p{N}_@]+)*/gu) ?? []
   const names = words.filter((word) => word.includes('@') || (word.length >= 4 && /\d/.test(word)))
   return names.some(
     (name) =>

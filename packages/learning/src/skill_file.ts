@@ -11,7 +11,7 @@ export interface Wrong {
   wrong: string
 }
 
-export const SKILL_NAME = '^[a-z0-9]+(-[a-z0-9]+)*$'
+export const SKILL_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 export const SKILL_NAME_LENGTH_MAX = 64
 export const SKILL_DESCRIPTION_LENGTH_MAX = 1_024
 const COMPATIBILITY_LENGTH_MAX = 500
@@ -36,7 +36,7 @@ export function readSkillHead(text: string): SkillHead | Wrong {
   const yaml = readYaml(lines.slice(1, end).join('\n'))
   if ('wrong' in yaml) return yaml
   const { name, description, license, compatibility, metadata } = yaml.fields
-  if (typeof name !== 'string' || name.length > SKILL_NAME_LENGTH_MAX || !new RegExp(SKILL_NAME).test(name))
+  if (typeof name !== 'string' || name.length > SKILL_NAME_LENGTH_MAX || !SKILL_NAME.test(name))
     return { wrong: 'needs a name of 1 to 64 lower-case letters, digits and single hyphens between them' }
   if (!isText(description, SKILL_DESCRIPTION_LENGTH_MAX))
     return { wrong: `needs a description of 1 to ${SKILL_DESCRIPTION_LENGTH_MAX} characters` }

@@ -17,8 +17,8 @@ const SHOWN = {
   video: /^video\/(?:mp4|webm|ogg)$/,
 } as const
 const NAMES: Record<Medium['type'], string> = { image: 'Image', audio: 'Audio', video: 'Video', file: 'File' }
-/** A blob's hash, behind the mark that stands for its bytes in what is read. */
-const MARKED = new RegExp(`${String.fromCharCode(0)}t?([0-9a-f]{64})$`)
+/** What follows the NUL that stands for a blob's bytes in what is read: the blob's hash. */
+const MARKED = /^t?([0-9a-f]{64})$/
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,/
 
 /** An image, a recording or a file of a message: shown if nothing in it can run, else to be saved. */
@@ -28,7 +28,9 @@ export function Attachment({ part }: { part: Medium }) {
   const own = bytes.find((value) => value?.startsWith('data:')) ?? meta.data
   const media_type = meta.media_type ?? DATA_URL.exec(own ?? '')?.[1] ?? typeOf(part)
   const filename = part.filename ?? ('filename' in meta ? meta.filename : undefined)
-  const sha256 = [...bytes, text].map((value) => MARKED.exec(value ?? '')?.[1]).find(Boolean)
+  const sha256 = [...bytes, text]
+    .map((value) => value?.includes('\0') && MARKED.exec(value.slice(value.lastIndexOf('\0') + 1))?.[1])
+    .find(Boolean)
   if (sha256) return <StoredBlob {...{ sha256, media_type, filename }} />
   if (own !== undefined) {
     const source = own.startsWith('data:') ? own : `data:${media_type};base64,${own}`

@@ -21,7 +21,7 @@ const State = oneOf(
 const SkillName = Type.String({
   minLength: 1,
   maxLength: SKILL_NAME_LENGTH_MAX,
-  pattern: SKILL_NAME,
+  pattern: SKILL_NAME.source,
   description: 'The skill that it belongs to.',
   examples: ['book-reservation'],
 })
