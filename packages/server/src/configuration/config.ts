@@ -1,6 +1,5 @@
 import { StartError } from '../errors.js'
-import type { Setting } from './setting.js'
-import { SETTINGS } from './settings.js'
+import { SETTINGS, type Setting, variableOf } from './settings.js'
 
 type Settings = typeof SETTINGS
 type ValueOf<S extends Setting> = S['default'] extends number
@@ -14,8 +13,8 @@ export type Config = { readonly [K in keyof Settings]: ValueOf<Settings[K]> }
 
 /** Rows of the settings' table: variable, default as text, meaning. */
 export function describeSettings(): Array<{ variable: string; default: string; meaning: string }> {
-  return Object.values(SETTINGS as Record<string, Setting>).map((setting) => ({
-    variable: setting.variable,
+  return Object.entries(SETTINGS as Record<string, Setting>).map(([name, setting]) => ({
+    variable: variableOf(name),
     default:
       setting.default === undefined ? '' : `${setting.default}${setting.unit ? ` ${setting.unit}` : ''}`,
     meaning: setting.meaning,
@@ -28,9 +27,12 @@ export function describeSettings(): Array<{ variable: string; default: string; m
  * secret
  */
 export function readConfig(environment: Record<string, string | undefined>): Config {
-  const entries = Object.entries(SETTINGS as Record<string, Setting>).map(([key, setting]) => {
-    const text = environment[setting.variable]
-    return [key, text === undefined || text === '' ? setting.default : readValue(setting, text)]
+  const entries = Object.entries(SETTINGS as Record<string, Setting>).map(([name, setting]) => {
+    const text = environment[variableOf(name)]
+    return [
+      name,
+      text === undefined || text === '' ? setting.default : readValue(variableOf(name), setting, text),
+    ]
   })
   const config = Object.freeze(Object.fromEntries(entries)) as Config
   if ((config.model_url === undefined) !== (config.model === undefined))
@@ -38,10 +40,10 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   return config
 }
 
-function readValue(setting: Setting, text: string): string | number {
+function readValue(variable: string, setting: Setting, text: string): string | number {
   if (typeof setting.default !== 'number') {
     if (setting.pattern && !setting.pattern.test(text)) {
-      throw new StartError(`${setting.variable} must be ${setting.takes}. Correct it and start again.`)
+      throw new StartError(`${variable} must be ${setting.takes}. Correct it and start again.`)
     }
     return text
   }
@@ -50,7 +52,7 @@ function readValue(setting: Setting, text: string): string | number {
   const max = setting.max ?? Number.MAX_SAFE_INTEGER
   if (!/^\d{1,15}$/.test(text) || value < min || value > max) {
     throw new StartError(
-      `${setting.variable} must be an integer from ${min} to ${max}${setting.unit ? ` (${setting.unit})` : ''}. Correct it and start again.`,
+      `${variable} must be an integer from ${min} to ${max}${setting.unit ? ` (${setting.unit})` : ''}. Correct it and start again.`,
     )
   }
   return value

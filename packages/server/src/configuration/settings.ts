@@ -1,243 +1,222 @@
-import { OUTGOING_SETTINGS } from './outgoing_settings.js'
-import { RATE_SETTINGS } from './rate_settings.js'
-import { type Setting, SWITCH } from './setting.js'
+import { RATE_LIMIT_MAX } from '../limits.js'
+
+/** A setting of the service: what it means, its default and its bounds. */
+export interface Setting {
+  meaning: string
+  unit?: string
+  default: string | number | undefined
+  min?: number
+  max?: number
+  pattern?: Pick<RegExp, 'test'>
+  takes?: string
+}
+
+/** Variables that have the same name in other programs, and so no prefix. */
+const UNPREFIXED = new Set(['host', 'port', 'database_url', 'database_direct_url', 'log_level'])
+
+/** The environment's variable for a setting. */
+export function variableOf(name: string): string {
+  return `${UNPREFIXED.has(name) ? '' : 'ANNALS_'}${name.toUpperCase()}`
+}
+
+/** Which texts a setting takes, as a test and in words. */
+type Accepted = Required<Pick<Setting, 'pattern' | 'takes'>>
+
+const POSTGRES_URL = { pattern: /^postgres(ql)?:\/\//, takes: 'a URL that begins with postgresql://' }
+const SECRET = { pattern: /^[\x21-\x7e]{32,256}$/, takes: '32 to 256 visible ASCII characters' }
+
+function text(value: string, meaning: string, accepted?: Accepted) {
+  return { meaning, default: value, ...accepted }
+}
+
+/** A text that may be unset. */
+function optional(meaning: string, accepted: Accepted) {
+  return { meaning, default: undefined, ...accepted }
+}
+
+/** A setting that is off by default. */
+function flag(meaning: string) {
+  return text('false', meaning, { pattern: /^(true|false)$/, takes: 'true or false' })
+}
+
+function count(value: number, [min, max]: [number, number], meaning: string) {
+  return { meaning, default: value, min, max }
+}
+
+function bytes(...given: Parameters<typeof count>) {
+  return { ...count(...given), unit: 'bytes' }
+}
+
+function ms(...given: Parameters<typeof count>) {
+  return { ...count(...given), unit: 'ms' }
+}
 
 /**
- * Every setting of the service, defined once: its variable, meaning, default and limits. The Config that is passed
- * around, the help of `annals serve` and the table in the README are derived from here.
+ * Every setting of the service, defined once, under the name from which its variable follows: its default, limits and
+ * meaning. The Config that is passed around, the help of `annals serve` and the table in the README are derived from
+ * here.
  */
 export const SETTINGS = {
-  host: { variable: 'HOST', meaning: 'address to listen on', default: '127.0.0.1' },
-  port: {
-    variable: 'PORT',
-    meaning: 'port to listen on; 0 takes a free one',
-    default: 8029,
-    min: 0,
-    max: 65_535,
-  },
-  database_url: {
-    variable: 'DATABASE_URL',
-    meaning: 'a PostgreSQL server (15 or newer) or a Citus coordinator; unset: the embedded PostgreSQL',
-    default: undefined,
-    pattern: /^postgres(ql)?:\/\//,
-    takes: 'a URL that begins with postgresql://',
-  },
-  database_direct_url: {
-    variable: 'DATABASE_DIRECT_URL',
-    meaning: 'the same database without the pooler, for LISTEN, if DATABASE_URL points at PgBouncer',
-    default: undefined,
-    pattern: /^postgres(ql)?:\/\//,
-    takes: 'a URL that begins with postgresql://',
-  },
-  data_dir: {
-    variable: 'ANNALS_DATA_DIR',
-    meaning: 'where the embedded PostgreSQL keeps its data',
-    default: '.annals',
-  },
-  api_key: {
-    variable: 'ANNALS_API_KEY',
-    meaning: 'the API key of the project "default"; unset: the first start creates one and prints it once',
-    default: undefined,
-    pattern: /^[\x21-\x7e]{32,256}$/,
-    takes: '32 to 256 visible ASCII characters',
-  },
-  admin_token: {
-    variable: 'ANNALS_ADMIN_TOKEN',
-    meaning: 'if set, enables /admin/v1 with this token',
-    default: undefined,
-    pattern: /^[\x21-\x7e]{32,256}$/,
-    takes: '32 to 256 visible ASCII characters',
-  },
-  log_level: {
-    variable: 'LOG_LEVEL',
-    meaning: 'fatal, error, warn, info, debug, trace or silent; unset on a terminal: warn',
-    default: 'info',
+  host: text('127.0.0.1', 'address to listen on'),
+  port: count(8029, [0, 65_535], 'port to listen on; 0 takes a free one'),
+  database_url: optional(
+    'a PostgreSQL server (15 or newer) or a Citus coordinator; unset: the embedded PostgreSQL',
+    POSTGRES_URL,
+  ),
+  database_direct_url: optional(
+    'the same database without the pooler, for LISTEN, if DATABASE_URL points at PgBouncer',
+    POSTGRES_URL,
+  ),
+  data_dir: text('.annals', 'where the embedded PostgreSQL keeps its data'),
+  api_key: optional(
+    'the API key of the project "default"; unset: the first start creates one and prints it once',
+    SECRET,
+  ),
+  admin_token: optional('if set, enables /admin/v1 with this token', SECRET),
+  log_level: text('info', 'fatal, error, warn, info, debug, trace or silent; unset on a terminal: warn', {
     pattern: /^(fatal|error|warn|info|debug|trace|silent)$/,
     takes: 'one of fatal, error, warn, info, debug, trace, silent',
-  },
-  behind_tls: {
-    variable: 'ANNALS_BEHIND_TLS',
-    meaning: 'true: a proxy in front terminates TLS, so that HOST may be a public address without a warning',
-    ...SWITCH,
-  },
-  cors_origins: {
-    variable: 'ANNALS_CORS_ORIGINS',
-    meaning: 'origins whose web pages may call the API, separated by commas, or *; unset: none',
-    default: undefined,
+  }),
+  behind_tls: flag(
+    'true: a proxy in front terminates TLS, so that HOST may be a public address without a warning',
+  ),
+  cors_origins: optional('origins whose web pages may call the API, separated by commas, or *; unset: none', {
     pattern: { test: (text) => text === '*' || text.split(',').every(isOrigin) },
     takes:
       'origins as browsers send them, separated by commas, or *: such as https://app.example.com, in lower case, without a path, a trailing slash or the default port',
-  },
-  ...RATE_SETTINGS,
-  body_bytes_max: {
-    variable: 'ANNALS_BODY_BYTES_MAX',
-    meaning: 'largest request body, apart from attachments in messages',
-    unit: 'bytes',
-    default: 1_048_576,
-    min: 1_024,
-    max: 67_108_864,
-  },
-  blob_bytes_max: {
-    variable: 'ANNALS_BLOB_BYTES_MAX',
-    meaning: 'largest blob, and the most bytes of attachments in one message',
-    unit: 'bytes',
-    default: 26_214_400,
-    min: 1_024,
-    max: 536_870_912,
-  },
-  headers_ms_max: {
-    variable: 'ANNALS_HEADERS_MS_MAX',
-    meaning: "longest time to receive a request's headers",
-    unit: 'ms',
-    default: 15_000,
-    min: 100,
-    max: 600_000,
-  },
-  request_ms_max: {
-    variable: 'ANNALS_REQUEST_MS_MAX',
-    meaning: 'longest time to receive a whole request, including its body',
-    unit: 'ms',
-    default: 60_000,
-    min: 100,
-    max: 3_600_000,
-  },
-  stall_ms_max: {
-    variable: 'ANNALS_STALL_MS_MAX',
-    meaning: 'how long a client may read next to nothing of its answer before its connection is closed',
-    unit: 'ms',
-    default: 20_000,
-    min: 100,
-    max: 600_000,
-  },
-  connections_max: {
-    variable: 'ANNALS_CONNECTIONS_MAX',
-    meaning: 'most client connections at once; further ones are closed immediately',
-    default: 16_384,
-    min: 1,
-    max: 1_000_000,
-  },
-  memory_bytes_max: {
-    variable: 'ANNALS_MEMORY_BYTES_MAX',
-    meaning:
-      "memory that the bodies, pages, tails and connections of one process share; a request that finds none free waits up to a second and then gets 503; 0: half of V8's heap limit, or a quarter of the machine's or container's memory if that is less",
-    unit: 'bytes',
-    default: 0,
-    min: 0,
-    max: 1_099_511_627_776,
-  },
-  queue_requests_max: {
-    variable: 'ANNALS_QUEUE_REQUESTS_MAX',
-    meaning: 'appends that may wait for a commit before further ones get 503',
-    default: 10_000,
-    min: 1,
-    max: 1_000_000,
-  },
-  queue_bytes_max: {
-    variable: 'ANNALS_QUEUE_BYTES_MAX',
-    meaning: 'bytes of appends that may wait for a commit before further ones get 503',
-    unit: 'bytes',
-    default: 67_108_864,
-    min: 1_024,
-    max: 4_294_967_296,
-  },
-  queue_wait_ms_max: {
-    variable: 'ANNALS_QUEUE_WAIT_MS_MAX',
-    meaning:
-      'longest expected wait for a commit, estimated from recent commits; an append that would wait longer gets 503',
-    unit: 'ms',
-    default: 250,
-    min: 10,
-    max: 60_000,
-  },
-  flushes_max: {
-    variable: 'ANNALS_FLUSHES_MAX',
-    meaning:
-      'commits of appends in flight at once; a project may use a second slot while fewer than half are busy',
-    default: 4,
-    min: 1,
-    max: 64,
-  },
-  gather_ms_max: {
-    variable: 'ANNALS_GATHER_MS_MAX',
-    meaning:
-      'how long a commit waits for further appends from the callers just answered; useful when several processes share a database whose processors are all busy',
-    unit: 'ms',
-    default: 0,
-    min: 0,
-    max: 100,
-  },
-  group_commit: {
-    variable: 'ANNALS_GROUP_COMMIT',
-    meaning: 'off: every append is its own commit, which is slower; for comparison',
-    default: 'on',
+  }),
+  rate_limit_per_second: count(
+    0,
+    [0, RATE_LIMIT_MAX],
+    'most requests per second of each API key at each node; 0: unlimited; a project may have its own limit',
+  ),
+  address_rate_limit_per_second: count(
+    0,
+    [0, RATE_LIMIT_MAX],
+    'most requests per second of each address at each node, whatever their key; 0: unlimited',
+  ),
+  address_refusals_per_second: count(
+    0,
+    [0, RATE_LIMIT_MAX],
+    'most requests per second of each address with invalid keys; beyond that, the address gets 429 for keys that the node has not recently seen to be valid; 0: unlimited',
+  ),
+  trusted_proxies: optional(
+    'addresses or networks of proxies, separated by commas, whose X-Forwarded-For tells where a request comes from; unset: none',
+    {
+      pattern: /^[\da-fA-F.:/]+(?:,[\da-fA-F.:/]+)*$/,
+      takes: 'addresses or networks such as 10.0.0.0/8,::1, separated by commas',
+    },
+  ),
+  body_bytes_max: bytes(
+    1_048_576,
+    [1_024, 67_108_864],
+    'largest request body, apart from attachments in messages',
+  ),
+  blob_bytes_max: bytes(
+    26_214_400,
+    [1_024, 536_870_912],
+    'largest blob, and the most bytes of attachments in one message',
+  ),
+  headers_ms_max: ms(15_000, [100, 600_000], "longest time to receive a request's headers"),
+  request_ms_max: ms(60_000, [100, 3_600_000], 'longest time to receive a whole request, including its body'),
+  stall_ms_max: ms(
+    20_000,
+    [100, 600_000],
+    'how long a client may read next to nothing of its answer before its connection is closed',
+  ),
+  connections_max: count(
+    16_384,
+    [1, 1_000_000],
+    'most client connections at once; further ones are closed immediately',
+  ),
+  memory_bytes_max: bytes(
+    0,
+    [0, 1_099_511_627_776],
+    "memory that the bodies, pages, tails and connections of one process share; a request that finds none free waits up to a second and then gets 503; 0: half of V8's heap limit, or a quarter of the machine's or container's memory if that is less",
+  ),
+  queue_requests_max: count(
+    10_000,
+    [1, 1_000_000],
+    'appends that may wait for a commit before further ones get 503',
+  ),
+  queue_bytes_max: bytes(
+    67_108_864,
+    [1_024, 4_294_967_296],
+    'bytes of appends that may wait for a commit before further ones get 503',
+  ),
+  queue_wait_ms_max: ms(
+    250,
+    [10, 60_000],
+    'longest expected wait for a commit, estimated from recent commits; an append that would wait longer gets 503',
+  ),
+  flushes_max: count(
+    4,
+    [1, 64],
+    'commits of appends in flight at once; a project may use a second slot while fewer than half are busy',
+  ),
+  gather_ms_max: ms(
+    0,
+    [0, 100],
+    'how long a commit waits for further appends from the callers just answered; useful when several processes share a database whose processors are all busy',
+  ),
+  group_commit: text('on', 'off: every append is its own commit, which is slower; for comparison', {
     pattern: /^(on|off)$/,
     takes: 'on or off',
-  },
-  database_connections_max: {
-    variable: 'ANNALS_DATABASE_CONNECTIONS_MAX',
-    meaning: 'database connections for everything except appends, which have ANNALS_FLUSHES_MAX of their own',
-    default: 16,
-    min: 2,
-    max: 1_000,
-  },
-  database_wait_ms_max: {
-    variable: 'ANNALS_DATABASE_WAIT_MS_MAX',
-    meaning: 'how long a request waits for an unavailable database before it gets 503',
-    unit: 'ms',
-    default: 1_500,
-    min: 100,
-    max: 60_000,
-  },
-  commit_ms_max: {
-    variable: 'ANNALS_COMMIT_MS_MAX',
-    meaning:
-      'how long an append may be in flight in the database before its connection is closed without an answer',
-    unit: 'ms',
-    default: 5_000,
-    min: 100,
-    max: 60_000,
-  },
-  statement_ms_max: {
-    variable: 'ANNALS_STATEMENT_MS_MAX',
-    meaning: 'longest run of one database statement of a request',
-    unit: 'ms',
-    default: 30_000,
-    min: 100,
-    max: 3_600_000,
-  },
-  token_cache_ms: {
-    variable: 'ANNALS_TOKEN_CACHE_MS',
-    meaning: 'how long an API key is cached; a revocation takes effect within this time',
-    unit: 'ms',
-    default: 4_000,
-    min: 0,
-    max: 4_500,
-  },
-  feed_poll_ms: {
-    variable: 'ANNALS_FEED_POLL_MS',
-    meaning: 'how often live tails poll the database, in case a notification is lost',
-    unit: 'ms',
-    default: 3_000,
-    min: 100,
-    max: 60_000,
-  },
-  ...OUTGOING_SETTINGS,
-  retention_ms: {
-    variable: 'ANNALS_RETENTION_MS',
-    meaning: 'how often expired sessions are deleted, give or take half of it',
-    unit: 'ms',
-    default: 600_000,
-    min: 100,
-    max: 86_400_000,
-  },
-  drain_ms_max: {
-    variable: 'ANNALS_DRAIN_MS_MAX',
-    meaning: 'how long SIGTERM waits for requests in flight',
-    unit: 'ms',
-    default: 9_000,
-    min: 0,
-    max: 600_000,
-  },
+  }),
+  database_connections_max: count(
+    16,
+    [2, 1_000],
+    'database connections for everything except appends, which have ANNALS_FLUSHES_MAX of their own',
+  ),
+  database_wait_ms_max: ms(
+    1_500,
+    [100, 60_000],
+    'how long a request waits for an unavailable database before it gets 503',
+  ),
+  commit_ms_max: ms(
+    5_000,
+    [100, 60_000],
+    'how long an append may be in flight in the database before its connection is closed without an answer',
+  ),
+  statement_ms_max: ms(30_000, [100, 3_600_000], 'longest run of one database statement of a request'),
+  token_cache_ms: ms(
+    4_000,
+    [0, 4_500],
+    'how long an API key is cached; a revocation takes effect within this time',
+  ),
+  feed_poll_ms: ms(
+    3_000,
+    [100, 60_000],
+    'how often live tails poll the database, in case a notification is lost',
+  ),
+  webhooks_to_private: flag('true: webhooks may go to loopback, link-local and private addresses as well'),
+  model_url: optional(
+    'base URL of an OpenAI-compatible API with a model for learning, such as https://api.openai.com/v1; unset: spaces learn by rules alone',
+    {
+      pattern: /^https?:\/\/[^@]+$/,
+      takes: 'a URL that begins with http:// or https://, without a user name',
+    },
+  ),
+  model: optional('name of that model; set together with ANNALS_MODEL_URL', {
+    pattern: /^[\x21-\x7e]{1,200}$/,
+    takes: '1 to 200 visible ASCII characters',
+  }),
+  model_key: optional('API key for the model', {
+    pattern: /^[\x21-\x7e]{1,1000}$/,
+    takes: '1 to 1000 visible ASCII characters',
+  }),
+  model_ms_max: ms(60_000, [100, 600_000], 'longest time that the model may take for an answer'),
+  model_tokens_per_day_max: count(
+    1_000_000,
+    [0, 1_000_000_000_000],
+    'most tokens of the model for each project in 24 hours; a project may have its own limit',
+  ),
+  retention_ms: ms(
+    600_000,
+    [100, 86_400_000],
+    'how often expired sessions are deleted, give or take half of it',
+  ),
+  drain_ms_max: ms(9_000, [0, 600_000], 'how long SIGTERM waits for requests in flight'),
 } as const satisfies Record<string, Setting>
 
 /** Whether a browser may send this as a page's Origin: browsers normalize other spellings to this form. */
