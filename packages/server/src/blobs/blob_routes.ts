@@ -1,12 +1,13 @@
 import type { FastifyReply } from 'fastify'
 import Type from '#typebox'
-import { byteResponses, responses } from '../contract/responses.js'
+import { byteResponses } from '../contract/responses.js'
+import type { ErrorName } from '../errors.js'
 import { storeBlobWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { answerBytes } from '../http/answer/answer_bytes.js'
 import type { AppServer } from '../http/app_server.js'
+import { allOf, operationsOf } from '../http/operation.js'
 import { receiveBytes } from '../http/request/receive_bytes.js'
-import type { AppParts } from '../http/service_context.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { AssetQuery, BlobHeaders, BlobParams } from './blob_schema.js'
 import {
@@ -20,99 +21,77 @@ import {
   touchBlob,
 } from './blob_store.js'
 
-const TAGS = { tags: ['Attachments'] }
+const operation = operationsOf('Attachments')
+
+const putBlob = operation({
+  call: 'PUT /blobs/:sha256',
+  id: 'putBlob',
+  summary: 'Send a blob',
+  description:
+    'The body is the bytes themselves, of any type. If the project has the blob already, it is not read. A blob that no entry refers to is deleted after 24 hours; sending it again begins these anew.',
+  params: BlobParams,
+  status: 201,
+  returns: 'The bytes were stored.',
+  data: Type.Ref('Blob'),
+  also: { 200: 'The project has them already.' },
+  errors: ['quota_exceeded', 'payload_too_large', 'unsupported_media_type', 'request_timeout'],
+  handle: async (request, reply, { config, usage }) => {
+    const { blob_bytes_max } = config
+    const { database, project_id } = request
+    const { sha256 } = request.params
+    const known = await touchBlob(database, project_id, sha256)
+    if (known !== undefined) return answer(reply, JSON.stringify({ sha256, bytes: known }))
+    const { source, length } = receiveBytes(request)
+    if (length !== undefined && length > blob_bytes_max) throw blobTooLarge(blob_bytes_max)
+    await request.memory.hold(STORE_BYTES)
+    const bytes_max = length ?? blob_bytes_max
+    const { bytes, known: isKnown } = await storeBlobWithinQuota(usage, request, sha256, source, bytes_max)
+    return answer(reply, JSON.stringify({ sha256, bytes }), isKnown ? 200 : 201)
+  },
+})
+
+const BYTES = {
+  returns: 'The bytes.',
+  errors: ['blob_not_found', 'range_not_satisfiable'] as ErrorName[],
+  extend: (documented: Record<string, unknown>) =>
+    byteResponses(documented, { 200: 'The bytes.', 206: 'The range of the bytes.' }),
+}
 
 /** Blobs of the project: send, and read back. */
-export function blobRoutes(app: AppServer, parts: AppParts): void {
+export const blobRoutes = allOf(
   // A scope of its own, in which a body is bytes, whatever its type is called.
-  app.register(async (scope: AppServer) => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-    putRoute(scope, parts)
-  })
-  getRoute(app)
-}
+  (app, parts) =>
+    app.register(async (scope: AppServer) => {
+      scope.removeAllContentTypeParsers()
+      scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+      putBlob(scope, parts)
+    }),
 
-function putRoute(app: AppServer, { config, usage }: AppParts): void {
-  const { blob_bytes_max } = config
-  app.put(
-    '/blobs/:sha256',
-    {
-      schema: {
-        ...TAGS,
-        operationId: 'putBlob',
-        summary: 'Send a blob',
-        description:
-          'The body is the bytes themselves, of any type. If the project has the blob already, it is not read. A blob that no entry refers to is deleted after 24 hours; sending it again begins these anew.',
-        params: BlobParams,
-        response: responses({
-          status: 201,
-          description: 'The bytes were stored.',
-          data: Type.Ref('Blob'),
-          also: { 200: 'The project has them already.' },
-          errors: ['quota_exceeded', 'payload_too_large', 'unsupported_media_type', 'request_timeout'],
-        }),
-      },
-    },
-    async (request, reply) => {
-      const { database, project_id } = request
-      const { sha256 } = request.params
-      const known = await touchBlob(database, project_id, sha256)
-      if (known !== undefined) return answer(reply, JSON.stringify({ sha256, bytes: known }))
-      const { source, length } = receiveBytes(request)
-      if (length !== undefined && length > blob_bytes_max) throw blobTooLarge(blob_bytes_max)
-      await request.memory.hold(STORE_BYTES)
-      const bytes_max = length ?? blob_bytes_max
-      const { bytes, known: isKnown } = await storeBlobWithinQuota(usage, request, sha256, source, bytes_max)
-      return answer(reply, JSON.stringify({ sha256, bytes }), isKnown ? 200 : 201)
-    },
-  )
-}
-
-const BYTES = byteResponses(
-  responses({
-    description: 'The bytes.',
-    data: Type.Object({}),
-    errors: ['blob_not_found', 'range_not_satisfiable'],
-  }),
-  { 200: 'The bytes.', 206: 'The range of the bytes.' },
-)
-
-function getRoute(app: AppServer): void {
-  app.get(
-    '/blobs/:sha256',
-    {
-      schema: {
-        ...TAGS,
-        operationId: 'getBlob',
-        summary: 'Read a blob',
-        description: 'The bytes, all or one range of them. HEAD tells how many there are.',
-        params: BlobParams,
-        headers: BlobHeaders,
-        response: BYTES,
-      },
-    },
-    async (request, reply) =>
+  operation({
+    call: 'GET /blobs/:sha256',
+    id: 'getBlob',
+    summary: 'Read a blob',
+    description: 'The bytes, all or one range of them. HEAD tells how many there are.',
+    params: BlobParams,
+    headers: BlobHeaders,
+    ...BYTES,
+    handle: async (request, reply) =>
       sendBlob(reply, await findBlob(request.database, request.project_id, request.params.sha256)),
-  )
-  app.get(
-    '/session/:session_id/asset/download',
-    {
-      schema: {
-        ...TAGS,
-        operationId: 'downloadAsset',
-        summary: 'Read a blob of a session',
-        description: 'The same, of a blob that an entry of the session refers to; any other is unknown here.',
-        params: SessionParams,
-        querystring: AssetQuery,
-        headers: BlobHeaders,
-        response: BYTES,
-      },
-    },
-    async ({ database, project_id, params, query }, reply) =>
+  }),
+
+  operation({
+    call: 'GET /session/:session_id/asset/download',
+    id: 'downloadAsset',
+    summary: 'Read a blob of a session',
+    description: 'The same, of a blob that an entry of the session refers to; any other is unknown here.',
+    params: SessionParams,
+    querystring: AssetQuery,
+    headers: BlobHeaders,
+    ...BYTES,
+    handle: async ({ database, project_id, params, query }, reply) =>
       sendBlob(reply, await findBlobOfSession(database, project_id, params.session_id, query.sha256)),
-  )
-}
+  }),
+)
 
 async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> {
   const { database, memory, project_id } = reply.request

@@ -48,7 +48,7 @@ const RateLimitHeaders = {
   'RateLimit-Reset': { type: 'integer', description: 'Seconds until the next window.' },
 }
 
-interface ResponseParts {
+export interface ResponseParts {
   status?: number
   description: string
   data: TSchema

@@ -1,5 +1,6 @@
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
+import { allOf } from '../http/operation.js'
 import { learningSpaceRoutes } from './learning_space_routes.js'
 import { LearningSpace } from './learning_space_schema.js'
 import { spaceSessionRoutes } from './sessions/space_session_routes.js'
@@ -7,7 +8,7 @@ import { SpacePolicy, SpaceSession } from './sessions/space_session_schema.js'
 import { skillRoutes } from './skills/skill_routes.js'
 import { ListedSkill, Skill, SkillForm, SpaceSkill } from './skills/skill_schema.js'
 import { spaceSkillRoutes } from './skills/space_skill_routes.js'
-import { uploadSkillRoutes } from './skills/upload_skill_routes.js'
+import { uploadSkillRoute } from './skills/upload_skill_routes.js'
 import { spaceReadingRoutes } from './statements/space_reading_routes.js'
 import { statementRoutes } from './statements/statement_routes.js'
 import { SkillVersion, Statement } from './statements/statement_schema.js'
@@ -18,15 +19,15 @@ const LEARNING = ['listSpaceSessions', 'getSpacePolicy', 'setSpacePolicy']
 const READING = ['listSpaceSkills', 'listStatements', 'addStatement', 'getSpaceContext', 'getSpaceHistory']
 
 export const LEARNING_ROUTES: ModuleRoutes = {
-  project(app, parts) {
-    learningSpaceRoutes(app, parts)
-    spaceSessionRoutes(app, parts)
-    statementRoutes(app)
-    spaceReadingRoutes(app)
-    uploadSkillRoutes(app, parts)
-    skillRoutes(app, parts)
-    spaceSkillRoutes(app)
-  },
+  project: allOf(
+    learningSpaceRoutes,
+    spaceSessionRoutes,
+    statementRoutes,
+    spaceReadingRoutes,
+    uploadSkillRoute,
+    skillRoutes,
+    spaceSkillRoutes,
+  ),
   schemas: [
     LearningSpace,
     ListedSkill,

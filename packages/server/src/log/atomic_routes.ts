@@ -1,40 +1,31 @@
-import { responses } from '../contract/responses.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
-import type { AppServer } from '../http/app_server.js'
+import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
 import { takeAppends } from '../http/request/bodies.js'
 import { releaseBody } from '../http/request/read_body.js'
 import { takeBody } from '../http/request/taken_body.js'
-import type { AppParts } from '../http/service_context.js'
 import { AppendedToSessions, AppendToSessionsBody } from './entry_schema.js'
 import { IdempotencyHeaders } from './event_schema.js'
 
+const operation = operationsOf('Timeline')
+
 /** One append to several sessions. */
-export function atomicRoutes(app: AppServer, parts: AppParts): void {
-  app.post(
-    '/entries',
-    {
-      config: { appends: true },
-      schema: {
-        operationId: 'appendToSessions',
-        summary: 'Append to several sessions, all or nothing',
-        description:
-          'Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.',
-        tags: ['Timeline'],
-        headers: IdempotencyHeaders,
-        body: AppendToSessionsBody,
-        response: responses({
-          status: 201,
-          description: 'The stored entries by session, in order.',
-          data: AppendedToSessions,
-          body: true,
-          idempotent: true,
-          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
-        }),
-      },
-    },
-    async (request, reply) => {
+export const atomicRoutes = allOf(
+  operation({
+    call: 'POST /entries',
+    config: { appends: true },
+    id: 'appendToSessions',
+    summary: 'Append to several sessions, all or nothing',
+    description:
+      'Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.',
+    headers: IdempotencyHeaders,
+    body: AppendToSessionsBody,
+    status: 201,
+    returns: 'The stored entries by session, in order.',
+    data: AppendedToSessions,
+    errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
+    handle: async (request, reply, parts) => {
       const appends = takeBody(request, takeAppends)
       releaseBody(request)
       const outcome = await appendWithinQuota(parts, request, {
@@ -55,5 +46,5 @@ export function atomicRoutes(app: AppServer, parts: AppParts): void {
       })
       return answer(reply, `{"appends":[${written.join(',')}]}`, 201)
     },
-  )
-}
+  }),
+)

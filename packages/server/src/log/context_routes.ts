@@ -1,14 +1,12 @@
 import type { MessageFormat } from '@annals/messages'
 import type { ContextCut, ContextRules } from '@annals/messages/context'
-import { responses } from '../contract/responses.js'
 import { AnnalsError } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { sendEntries } from '../http/answer/blob_bytes.js'
 import { ContextReader } from '../http/answer/context_reader.js'
 import { PageRenderer } from '../http/answer/page_renderer.js'
-import type { AppServer } from '../http/app_server.js'
+import { operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
-import type { AppParts } from '../http/service_context.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { Context, ContextQuery } from './context_schema.js'
 import { readLastSeq } from './read/read_log.js'
@@ -18,51 +16,42 @@ const TARGET_SHARE = 0.6
 const SEPARATOR = '|'
 
 /** The messages to send to a model next. */
-export function contextRoutes(app: AppServer, { thread }: AppParts): void {
-  app.get(
-    '/session/:session_id/context',
-    {
-      schema: {
-        tags: ['Messages'],
-        operationId: 'getContext',
-        summary: 'Get the messages to send to a model next',
-        description:
-          "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same.",
-        params: SessionParams,
-        querystring: ContextQuery,
-        response: responses({
-          description: 'The context.',
-          data: Context,
-          errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
-        }),
-      },
-    },
-    async (request, reply) => {
-      const { project_id, query, database, memory } = request
-      const { session_id } = request.params
-      const rules = rulesOf(query)
-      const pins = new Cursors('context', project_id, session_id)
-      const cut = query.pin === undefined ? undefined : readPin(pins, query.pin)
-      const last_seq = await readLastSeq(database, project_id, session_id, cut?.from_seq)
-      const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
-      const reader = new ContextReader(parts, { project_id, session_id, last_seq })
-      const format = (query.format ?? 'openai') as MessageFormat
-      const { plan, shown } = await reader.read(rules, cut, format)
-      const renderer = new PageRenderer(thread, project_id, format)
-      try {
-        const items = await renderer.render(shown)
-        const ids = shown.flatMap(({ id }, i) => Array<string>(items[i]!.length).fill(`"${id}"`))
-        const { tokens, from_seq, asked_seq, cleared_through_seq } = plan
-        const pin = pins.write([from_seq, asked_seq, cleared_through_seq].join(SEPARATOR))
-        const end = `],"ids":[${ids.join(',')}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"pin":"${pin}"}`
-        const chunks = contextChunks(items.flat(), end)
-        return await sendEntries(reply, chunks)
-      } finally {
-        renderer.close()
-      }
-    },
-  )
-}
+export const getContext = operationsOf('Messages')({
+  call: 'GET /session/:session_id/context',
+  id: 'getContext',
+  summary: 'Get the messages to send to a model next',
+  description:
+    "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same.",
+  params: SessionParams,
+  querystring: ContextQuery,
+  returns: 'The context.',
+  data: Context,
+  errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
+  handle: async (request, reply, { thread }) => {
+    const { project_id, query, database, memory } = request
+    const { session_id } = request.params
+    const rules = rulesOf(query)
+    const pins = new Cursors('context', project_id, session_id)
+    const cut = query.pin === undefined ? undefined : readPin(pins, query.pin)
+    const last_seq = await readLastSeq(database, project_id, session_id, cut?.from_seq)
+    const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
+    const reader = new ContextReader(parts, { project_id, session_id, last_seq })
+    const format = (query.format ?? 'openai') as MessageFormat
+    const { plan, shown } = await reader.read(rules, cut, format)
+    const renderer = new PageRenderer(thread, project_id, format)
+    try {
+      const items = await renderer.render(shown)
+      const ids = shown.flatMap(({ id }, i) => Array<string>(items[i]!.length).fill(`"${id}"`))
+      const { tokens, from_seq, asked_seq, cleared_through_seq } = plan
+      const pin = pins.write([from_seq, asked_seq, cleared_through_seq].join(SEPARATOR))
+      const end = `],"ids":[${ids.join(',')}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"pin":"${pin}"}`
+      const chunks = contextChunks(items.flat(), end)
+      return await sendEntries(reply, chunks)
+    } finally {
+      renderer.close()
+    }
+  },
+})
 
 async function* contextChunks(items: string[], end: string): AsyncGenerator<string> {
   yield '{"items":['

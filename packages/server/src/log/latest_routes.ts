@@ -1,10 +1,9 @@
 import Type from '#typebox'
-import { responses } from '../contract/responses.js'
 import { PageOf } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { answerEntries } from '../http/answer/blob_bytes.js'
 import { entriesPage } from '../http/answer/page_answer.js'
-import type { AppServer } from '../http/app_server.js'
+import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { SessionParams } from '../sessions/session_schema.js'
@@ -12,27 +11,22 @@ import { LatestQuery } from './entry_schema.js'
 import { LogReader } from './read/read_log.js'
 import { findLatest } from './read/read_places.js'
 
+const operation = operationsOf('Timeline')
+
 /** What the keys of a session say now. */
-export function latestRoutes(app: AppServer): void {
-  app.get(
-    '/session/:session_id/latest',
-    {
-      schema: {
-        operationId: 'readLatest',
-        summary: 'Read the newest entry of each key',
-        description:
-          'In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.',
-        tags: ['Timeline'],
-        params: SessionParams,
-        querystring: LatestQuery,
-        response: responses({
-          description: 'A page of entries.',
-          data: PageOf(Type.Ref('TimelineItem')),
-          errors: ['invalid_cursor', 'session_not_found'],
-        }),
-      },
-    },
-    async (request, reply) => {
+export const latestRoutes = allOf(
+  operation({
+    call: 'GET /session/:session_id/latest',
+    id: 'readLatest',
+    summary: 'Read the newest entry of each key',
+    description:
+      'In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.',
+    params: SessionParams,
+    querystring: LatestQuery,
+    returns: 'A page of entries.',
+    data: PageOf(Type.Ref('TimelineItem')),
+    errors: ['invalid_cursor', 'session_not_found'],
+    handle: async (request, reply) => {
       const { key, key_prefix = '', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
       if (key !== undefined && request.query.key_prefix !== undefined)
         throw new AnnalsError('invalid_request', 'Query parameter key cannot be combined with key_prefix.')
@@ -46,5 +40,5 @@ export function latestRoutes(app: AppServer): void {
       const cursorOf = () => cursors.write(latest[limit - 1]!.key)
       return answerEntries(reply, entriesPage(entries, limit, cursorOf))
     },
-  )
-}
+  }),
+)

@@ -1,11 +1,9 @@
 import type { MessageFormat } from '@annals/messages'
 import type { EditStrategy } from '@annals/messages/context'
 import Type from '#typebox'
-import { responses } from '../contract/responses.js'
 import { notFound } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
-import { answer } from '../http/answer/answer.js'
 import { answerEntries, sendEntries } from '../http/answer/blob_bytes.js'
 import { EDITED_BYTES_MAX, type Editing } from '../http/answer/message_edits.js'
 import { messagePage } from '../http/answer/message_page.js'
@@ -13,6 +11,7 @@ import { mayRead, sentField } from '../http/answer/only_sent.js'
 import { readPageRange } from '../http/answer/page_answer.js'
 import { messageParts } from '../http/answer/page_renderer.js'
 import type { AppServer } from '../http/app_server.js'
+import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
 import { checkMeta, takeMessage } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
@@ -20,12 +19,11 @@ import { parseParameter } from '../http/request/json_parameters.js'
 import { readForms, releaseBody } from '../http/request/read_body.js'
 import { takeBody } from '../http/request/taken_body.js'
 import { bodyValidator } from '../http/request/validate.js'
-import type { AppParts } from '../http/service_context.js'
 import type { WorkThread } from '../http/work_thread/work_thread.js'
 import type { Queryable } from '../postgres/database.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import type { AppendAnswer } from './append/append_request.js'
-import { contextRoutes } from './context_routes.js'
+import { getContext } from './context_routes.js'
 import { EditStrategies } from './edit_strategy_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import {
@@ -41,94 +39,60 @@ import { countSessionTokens, mergeMessageMeta } from './read/messages.js'
 import { LogReader } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
 
-const TAGS = { tags: ['Messages'] }
 const checkStrategies = bodyValidator(EditStrategies)
 
+const operation = operationsOf('Messages')
+
+const addMessage = operation({
+  call: 'POST /session/:session_id/messages',
+  config: { appends: true },
+  id: 'addMessage',
+  summary: 'Add a message to a session',
+  description:
+    "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged. As `multipart/form-data`, the field `payload` is this body, in `acontext` format, and its parts name files of the form in `file_field`.",
+  params: SessionParams,
+  headers: AppendHeaders,
+  body: AddMessageBody,
+  status: 201,
+  returns: 'The stored message.',
+  data: Type.Ref('Message'),
+  errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
+  json: async (request, reply, { appender, usage, thread }) => {
+    const { entry, parts } = takeBody(request, takeMessage)
+    releaseBody(request)
+    const outcome = await appendWithinQuota({ appender, usage }, request, {
+      project_id: request.project_id,
+      session_id: request.params.session_id,
+      kind: 'message',
+      entries: [entry],
+      if_match: ifMatchOf(request),
+      idempotency: idempotencyOf(request),
+    })
+    markReplayed(reply, outcome.replayed)
+    return await withParts(outcome.entries[0]!, parts, request.project_id, thread)
+  },
+})
+
 /** Messages of a session: add, list in any format, give what a model needs next, patch meta, count tokens. */
-export function messageRoutes(app: AppServer, parts: AppParts): void {
-  app.register(async (scope: AppServer) => {
-    readForms(scope, parts)
-    addRoute(scope, parts)
-  })
-  listRoute(app, parts)
-  contextRoutes(app, parts)
-  metaAndTokenRoutes(app)
-}
+export const messageRoutes = allOf(
+  (app, parts) =>
+    app.register(async (scope: AppServer) => {
+      readForms(scope, parts)
+      addMessage(scope, parts)
+    }),
 
-function addRoute(app: AppServer, { appender, usage, thread }: AppParts): void {
-  app.post(
-    '/session/:session_id/messages',
-    {
-      config: { appends: true },
-      schema: {
-        ...TAGS,
-        operationId: 'addMessage',
-        summary: 'Add a message to a session',
-        description:
-          "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged. As `multipart/form-data`, the field `payload` is this body, in `acontext` format, and its parts name files of the form in `file_field`.",
-        params: SessionParams,
-        headers: AppendHeaders,
-        body: AddMessageBody,
-        response: responses({
-          status: 201,
-          description: 'The stored message.',
-          data: Type.Ref('Message'),
-          body: true,
-          idempotent: true,
-          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
-        }),
-      },
-    },
-    async (request, reply) => {
-      const { entry, parts } = takeBody(request, takeMessage)
-      releaseBody(request)
-      const outcome = await appendWithinQuota({ appender, usage }, request, {
-        project_id: request.project_id,
-        session_id: request.params.session_id,
-        kind: 'message',
-        entries: [entry],
-        if_match: ifMatchOf(request),
-        idempotency: idempotencyOf(request),
-      })
-      markReplayed(reply, outcome.replayed)
-      return answer(reply, await withParts(outcome.entries[0]!, parts, request.project_id, thread), 201)
-    },
-  )
-}
-
-/** The message as answered, with the parts of its blob. A message that was read back brings its own blob. */
-async function withParts(
-  entry: AppendAnswer,
-  parts: string,
-  project_id: string,
-  thread: WorkThread,
-): Promise<string> {
-  const { blob, format, json, id } = entry
-  const own =
-    blob === undefined ? parts : await messageParts(thread, project_id, format as MessageFormat, blob, id!)
-  return `{"parts":${own},${json.slice(1)}`
-}
-
-function listRoute(app: AppServer, { thread }: AppParts): void {
-  app.get(
-    '/session/:session_id/messages',
-    {
-      schema: {
-        ...TAGS,
-        operationId: 'listMessages',
-        summary: "List a session's messages in a format",
-        description:
-          "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
-        params: SessionParams,
-        querystring: ListMessagesQuery,
-        response: responses({
-          description: 'A page of messages, or all of them.',
-          data: MessagePage,
-          errors: ['invalid_cursor', 'session_not_found', 'message_not_found', 'seq_ahead'],
-        }),
-      },
-    },
-    async (request, reply) => {
+  operation({
+    call: 'GET /session/:session_id/messages',
+    id: 'listMessages',
+    summary: "List a session's messages in a format",
+    description:
+      "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
+    params: SessionParams,
+    querystring: ListMessagesQuery,
+    returns: 'A page of messages, or all of them.',
+    data: MessagePage,
+    errors: ['invalid_cursor', 'session_not_found', 'message_not_found', 'seq_ahead'],
+    handle: async (request, reply, { thread }) => {
       const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
       const { edit_strategies, pin_editing_strategies_at_message: pin } = request.query
       const { project_id } = request
@@ -159,7 +123,67 @@ function listRoute(app: AppServer, { thread }: AppParts): void {
       const items = messagePage({ log, thread }, page, cursors)
       return page.editing ? sendEntries(reply, items) : answerEntries(reply, items)
     },
-  )
+  }),
+
+  getContext,
+
+  operation({
+    call: 'PATCH /session/:session_id/messages/:message_id/meta',
+    id: 'mergeMessageMeta',
+    summary: "Merge into a message's meta",
+    description:
+      'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
+    params: MessageParams,
+    body: PatchMetaBody,
+    returns: 'The merged meta.',
+    data: MergedMeta,
+    errors: ['session_not_found', 'message_not_found'],
+    json: async (request) => {
+      takeBody(request, checkMeta)
+      const { session_id, message_id } = request.params
+      const meta = await mergeMessageMeta(
+        request.database,
+        request.project_id,
+        session_id,
+        message_id,
+        request.bodyText,
+      )
+      return `{"meta":${mayRead(request) ? meta : sentField(request, 'meta', '{}')}}`
+    },
+  }),
+
+  operation({
+    call: 'GET /session/:session_id/token_counts',
+    id: 'countTokens',
+    summary: "Count the tokens of a session's messages",
+    description:
+      'In o200k_base, over text, tool calls and tool results. Stored with the session, not recounted.',
+    params: SessionParams,
+    returns: 'The count.',
+    data: TokenCounts,
+    errors: ['session_not_found'],
+    json: async (request) => {
+      const total_tokens = await countSessionTokens(
+        request.database,
+        request.project_id,
+        request.params.session_id,
+      )
+      return JSON.stringify({ total_tokens })
+    },
+  }),
+)
+
+/** The message as answered, with the parts of its blob. A message that was read back brings its own blob. */
+async function withParts(
+  entry: AppendAnswer,
+  parts: string,
+  project_id: string,
+  thread: WorkThread,
+): Promise<string> {
+  const { blob, format, json, id } = entry
+  const own =
+    blob === undefined ? parts : await messageParts(thread, project_id, format as MessageFormat, blob, id!)
+  return `{"parts":${own},${json.slice(1)}`
 }
 
 /** @throws AnnalsError invalid_request, session_not_found, message_not_found */
@@ -179,62 +203,4 @@ async function readEditing(
   const [pin] = await findIds(database, session, [pin_id])
   if (pin?.type !== null) throw notFound('message')
   return { strategies, pin_id, pin_seq: pin.seq }
-}
-
-function metaAndTokenRoutes(app: AppServer): void {
-  app.patch(
-    '/session/:session_id/messages/:message_id/meta',
-    {
-      schema: {
-        ...TAGS,
-        operationId: 'mergeMessageMeta',
-        summary: "Merge into a message's meta",
-        description:
-          'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
-        params: MessageParams,
-        body: PatchMetaBody,
-        response: responses({
-          description: 'The merged meta.',
-          data: MergedMeta,
-          body: true,
-          errors: ['session_not_found', 'message_not_found'],
-        }),
-      },
-    },
-    async (request, reply) => {
-      takeBody(request, checkMeta)
-      const { session_id, message_id } = request.params
-      const meta = await mergeMessageMeta(
-        request.database,
-        request.project_id,
-        session_id,
-        message_id,
-        request.bodyText,
-      )
-      return answer(reply, `{"meta":${mayRead(request) ? meta : sentField(request, 'meta', '{}')}}`)
-    },
-  )
-
-  app.get(
-    '/session/:session_id/token_counts',
-    {
-      schema: {
-        ...TAGS,
-        operationId: 'countTokens',
-        summary: "Count the tokens of a session's messages",
-        description:
-          'In o200k_base, over text, tool calls and tool results. Stored with the session, not recounted.',
-        params: SessionParams,
-        response: responses({ description: 'The count.', data: TokenCounts, errors: ['session_not_found'] }),
-      },
-    },
-    async (request, reply) => {
-      const total_tokens = await countSessionTokens(
-        request.database,
-        request.project_id,
-        request.params.session_id,
-      )
-      return answer(reply, JSON.stringify({ total_tokens }))
-    },
-  )
 }

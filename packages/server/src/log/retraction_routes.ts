@@ -1,14 +1,12 @@
-import { responses } from '../contract/responses.js'
 import { AnnalsError } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answerEntries } from '../http/answer/blob_bytes.js'
 import { mayRead } from '../http/answer/only_sent.js'
-import type { AppServer } from '../http/app_server.js'
+import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
 import { takeRetraction } from '../http/request/bodies.js'
 import { releaseBody } from '../http/request/read_body.js'
 import { takeBody } from '../http/request/taken_body.js'
-import type { AppParts } from '../http/service_context.js'
 import { newId } from '../ids.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import {
@@ -24,31 +22,24 @@ import { LogReader } from './read/read_log.js'
 
 const NO_SEQS = '{"seqs":[]}'
 
+const operation = operationsOf('Timeline')
+
 /** Entries that count no longer, though they stay in the log. */
-export function retractionRoutes(app: AppServer, parts: AppParts): void {
-  app.post(
-    '/session/:session_id/retractions',
-    {
-      config: { appends: true },
-      schema: {
-        operationId: 'retractEntries',
-        summary: 'Retract entries of a session',
-        description:
-          'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.',
-        tags: ['Timeline'],
-        params: SessionParams,
-        headers: AppendHeaders,
-        body: RetractEntriesBody,
-        response: responses({
-          description: 'The event, and the entries that it retracted.',
-          data: RetractedEntries,
-          body: true,
-          idempotent: true,
-          errors: ['quota_exceeded', 'session_not_found', 'entry_not_found', 'seq_conflict', 'seq_ahead'],
-        }),
-      },
-    },
-    async (request, reply) => {
+export const retractionRoutes = allOf(
+  operation({
+    call: 'POST /session/:session_id/retractions',
+    config: { appends: true },
+    id: 'retractEntries',
+    summary: 'Retract entries of a session',
+    description:
+      'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.',
+    params: SessionParams,
+    headers: AppendHeaders,
+    body: RetractEntriesBody,
+    returns: 'The event, and the entries that it retracted.',
+    data: RetractedEntries,
+    errors: ['quota_exceeded', 'session_not_found', 'entry_not_found', 'seq_conflict', 'seq_ahead'],
+    handle: async (request, reply, parts) => {
       const session = { project_id: request.project_id, session_id: request.params.session_id }
       const idempotency = idempotencyOf(request)
       const { entries, ...which } = takeBody(request, takeRetraction)
@@ -70,8 +61,8 @@ export function retractionRoutes(app: AppServer, parts: AppParts): void {
       const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
       return answerEntries(reply, retracted(outcome.entries, log, mayRead(request)))
     },
-  )
-}
+  }),
+)
 
 function retractionEvent(): AppendedEntry {
   return {

@@ -1,19 +1,17 @@
 import Type from '#typebox'
-import { responses, streamResponse } from '../contract/responses.js'
+import { streamResponse } from '../contract/responses.js'
 import { PageOf } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { appendWithinQuota, refuseTail } from '../http/admission/quotas.js'
-import { answer } from '../http/answer/answer.js'
 import { answerEntries } from '../http/answer/blob_bytes.js'
 import { streamTail } from '../http/answer/event_stream.js'
 import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
-import type { AppServer } from '../http/app_server.js'
+import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
 import { takeEntries } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { releaseBody } from '../http/request/read_body.js'
 import { takeBody } from '../http/request/taken_body.js'
-import type { AppParts } from '../http/service_context.js'
 import { parseId } from '../ids.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT, IDS_MAX } from '../limits.js'
 import { SessionParams } from '../sessions/session_schema.js'
@@ -22,31 +20,24 @@ import { AppendHeaders } from './event_schema.js'
 import { LogReader, readLastSeq } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
 
+const operation = operationsOf('Timeline')
+
 /** The whole log of a session: a page of it, its live tail, and atomic batches. */
-export function timelineRoutes(app: AppServer, parts: AppParts): void {
-  const { feed, heartbeat } = parts
-  app.get(
-    '/session/:session_id/timeline',
-    {
-      schema: {
-        operationId: 'readTimeline',
-        summary: "Read a session's log, or tail it",
-        description:
-          'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends if the log becomes shorter than what it has sent; both can happen after a restore from a backup.',
-        tags: ['Timeline'],
-        params: SessionParams,
-        querystring: TimelineQuery,
-        headers: TailHeaders,
-        response: streamResponse(
-          responses({
-            description: 'A page of entries.',
-            data: PageOf(Type.Ref('TimelineItem')),
-            errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'quota_exceeded'],
-          }),
-        ),
-      },
-    },
-    async (request, reply) => {
+export const timelineRoutes = allOf(
+  operation({
+    call: 'GET /session/:session_id/timeline',
+    id: 'readTimeline',
+    summary: "Read a session's log, or tail it",
+    description:
+      'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends if the log becomes shorter than what it has sent; both can happen after a restore from a backup.',
+    params: SessionParams,
+    querystring: TimelineQuery,
+    headers: TailHeaders,
+    returns: 'A page of entries.',
+    data: PageOf(Type.Ref('TimelineItem')),
+    errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'quota_exceeded'],
+    extend: streamResponse,
+    handle: async (request, reply, { feed, heartbeat }) => {
       const { kind, type, after_seq = 0, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
       const { project_id } = request
       const { session_id } = request.params
@@ -84,32 +75,23 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         entriesPage(entries, limit, (seq) => cursors.write(String(seq))),
       )
     },
-  )
+  }),
 
-  app.post(
-    '/session/:session_id/entries',
-    {
-      config: { appends: true },
-      schema: {
-        operationId: 'appendEntries',
-        summary: 'Append a batch of entries, all or nothing',
-        description:
-          'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent: if it is sent again, the stored entry is returned.',
-        tags: ['Timeline'],
-        params: SessionParams,
-        headers: AppendHeaders,
-        body: AppendEntriesBody,
-        response: responses({
-          status: 201,
-          description: 'The stored entries, in order.',
-          data: AppendedEntries,
-          body: true,
-          idempotent: true,
-          errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
-        }),
-      },
-    },
-    async (request, reply) => {
+  operation({
+    call: 'POST /session/:session_id/entries',
+    config: { appends: true },
+    id: 'appendEntries',
+    summary: 'Append a batch of entries, all or nothing',
+    description:
+      'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent: if it is sent again, the stored entry is returned.',
+    params: SessionParams,
+    headers: AppendHeaders,
+    body: AppendEntriesBody,
+    status: 201,
+    returns: 'The stored entries, in order.',
+    data: AppendedEntries,
+    errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
+    json: async (request, reply, parts) => {
       const entries = takeBody(request, takeEntries)
       releaseBody(request)
       const outcome = await appendWithinQuota(parts, request, {
@@ -121,10 +103,10 @@ export function timelineRoutes(app: AppServer, parts: AppParts): void {
         idempotency: idempotencyOf(request),
       })
       markReplayed(reply, outcome.replayed)
-      return answer(reply, `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`, 201)
+      return `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`
     },
-  )
-}
+  }),
+)
 
 /** @throws AnnalsError invalid_request */
 function readIds(query: TimelineQuery, text: string): string[] {

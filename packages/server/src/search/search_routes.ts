@@ -1,13 +1,10 @@
 import { InvalidQuery, parseSearchQuery, type SearchTerm } from '@annals/messages/search'
-import { responses } from '../contract/responses.js'
 import { AnnalsError } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
-import { answer } from '../http/answer/answer.js'
-import type { AppServer } from '../http/app_server.js'
+import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { timeInUtc } from '../http/request/time.js'
-import type { AppParts } from '../http/service_context.js'
 import { matchesOnThread } from '../http/work_thread/search_work.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import type { Finding, FoundEntry, FoundPlace, Search } from './find_entries.js'
@@ -15,26 +12,21 @@ import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } fr
 import { FoundPage, SearchQuery } from './search_schema.js'
 import { readSearchState } from './search_state.js'
 
+const operation = operationsOf('Search')
+
 /** Entries of all sessions, by what is said in them. */
-export function searchRoutes(app: AppServer, { thread, changes }: AppParts): void {
-  app.get(
-    '/search',
-    {
-      schema: {
-        operationId: 'search',
-        summary: 'Search the entries of all sessions',
-        description:
-          "Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data: of each entry the first 64 KiB of text. Entries that were retracted or deleted are not found. An entry is found a second or two after it was stored. Search is off until the project's operator switches it on.",
-        tags: ['Search'],
-        querystring: SearchQuery,
-        response: responses({
-          description: 'A page of entries.',
-          data: FoundPage,
-          errors: ['invalid_cursor', 'search_off'],
-        }),
-      },
-    },
-    async (request, reply) => {
+export const searchRoutes = allOf(
+  operation({
+    call: 'GET /search',
+    id: 'search',
+    summary: 'Search the entries of all sessions',
+    description:
+      "Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data: of each entry the first 64 KiB of text. Entries that were retracted or deleted are not found. An entry is found a second or two after it was stored. Search is off until the project's operator switches it on.",
+    querystring: SearchQuery,
+    returns: 'A page of entries.',
+    data: FoundPage,
+    errors: ['invalid_cursor', 'search_off'],
+    json: async (request, _reply, { thread, changes }) => {
       const search = searchOf(request.project_id, request.query)
       const { order = 'newest', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
       const { terms: _read, ...filters } = search
@@ -52,10 +44,10 @@ export function searchRoutes(app: AppServer, { thread, changes }: AppParts): voi
       const next_cursor = page.next ? cursors.write(JSON.stringify(placeOf(page.next))) : ''
       const has_more = next_cursor !== ''
       const items = page.items.map(foundItem)
-      return answer(reply, JSON.stringify({ items, has_more, next_cursor, indexed_through, indexing }))
+      return JSON.stringify({ items, has_more, next_cursor, indexed_through, indexing })
     },
-  )
-}
+  }),
+)
 
 function searchOf(project_id: string, query: SearchQuery): Search {
   const { q, user, session_id, kind, type, role, from, to } = query

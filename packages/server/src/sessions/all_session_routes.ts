@@ -1,5 +1,6 @@
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
+import { allOf } from '../http/operation.js'
 import { atomicRoutes } from '../log/atomic_routes.js'
 import { TimelineEvent, TimelineItem, TimelineMessage } from '../log/entry_schema.js'
 import { eventRoutes } from '../log/event_routes.js'
@@ -14,7 +15,7 @@ import { sessionRoutes } from './session_routes.js'
 import { Session } from './session_schema.js'
 import { taskRoutes } from './task_routes.js'
 
-const SESSION_OPERATIONS = [
+const OF_SESSION = [
   'getSession',
   'updateSession',
   'deleteSession',
@@ -36,22 +37,22 @@ const SESSION_OPERATIONS = [
 ]
 
 export const SESSION_ROUTES: ModuleRoutes = {
-  project: (app, parts) => {
-    sessionRoutes(app, parts)
-    configsRoutes(app)
-    eventRoutes(app, parts)
-    messageRoutes(app, parts)
-    timelineRoutes(app, parts)
-    atomicRoutes(app, parts)
-    latestRoutes(app)
-    retractionRoutes(app, parts)
-    taskRoutes(app)
-  },
+  project: allOf(
+    sessionRoutes,
+    configsRoutes,
+    eventRoutes,
+    messageRoutes,
+    timelineRoutes,
+    atomicRoutes,
+    latestRoutes,
+    retractionRoutes,
+    taskRoutes,
+  ),
   schemas: [Session, SessionEvent, Message, TimelineMessage, TimelineEvent, TimelineItem],
   links: {
-    createSession: { to: SESSION_OPERATIONS, parameters: { session_id: DATA_ID } },
+    createSession: { to: OF_SESSION, parameters: { session_id: DATA_ID } },
     copySession: {
-      to: SESSION_OPERATIONS,
+      to: OF_SESSION,
       parameters: { session_id: '$response.body#/data/new_session_id' },
     },
     addMessage: {

@@ -1,11 +1,8 @@
 import Type from '#typebox'
-import { responses } from '../../contract/responses.js'
-import { answer } from '../../http/answer/answer.js'
 import { answerChunks } from '../../http/answer/answer_chunks.js'
-import type { AppServer } from '../../http/app_server.js'
+import { allOf, operationsOf } from '../../http/operation.js'
 import { takeWhole } from '../../http/request/bodies.js'
 import { takeBody } from '../../http/request/taken_body.js'
-import type { AppParts } from '../../http/service_context.js'
 import { LearningSpaceParams } from '../learning_space_schema.js'
 import { LearnBody, SpacePolicy, SpaceSessionParams } from './space_session_schema.js'
 import {
@@ -16,126 +13,83 @@ import {
   setPolicy,
 } from './space_sessions.js'
 
+const operation = operationsOf('Learning spaces')
+
 /** The sessions that a learning space learns from, and its policy. */
-export function spaceSessionRoutes(app: AppServer, { changes }: AppParts): void {
-  app.post(
-    '/learning_spaces/:learning_space_id/learn',
-    {
-      schema: {
-        operationId: 'learnFromSession',
-        summary: 'Learn from a session',
-        description:
-          'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.',
-        tags: ['Learning spaces'],
-        params: LearningSpaceParams,
-        body: LearnBody,
-        response: responses({
-          status: 201,
-          description: 'The session in the space.',
-          data: Type.Ref('SpaceSession'),
-          body: true,
-          errors: ['learning_space_not_found', 'session_not_found', 'session_in_space', 'user_mismatch'],
-        }),
-      },
-    },
-    async (request, reply) => {
+export const spaceSessionRoutes = allOf(
+  operation({
+    call: 'POST /learning_spaces/:learning_space_id/learn',
+    id: 'learnFromSession',
+    summary: 'Learn from a session',
+    description:
+      'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.',
+    params: LearningSpaceParams,
+    body: LearnBody,
+    status: 201,
+    returns: 'The session in the space.',
+    data: Type.Ref('SpaceSession'),
+    errors: ['learning_space_not_found', 'session_not_found', 'session_in_space', 'user_mismatch'],
+    json: async (request, _reply, { changes }) => {
       const body = takeBody(request, takeWhole<LearnBody>)
       const { database, project_id, params } = request
       const record = await attachSession(database, project_id, params.learning_space_id, body)
       changes.touched(project_id)
-      return answer(reply, record, 201)
+      return record
     },
-  )
+  }),
 
-  app.get(
-    '/learning_spaces/:learning_space_id/sessions',
-    {
-      schema: {
-        operationId: 'listSpaceSessions',
-        summary: 'List the sessions of a learning space',
-        description: 'All of them, in the order in which they were given to the space.',
-        tags: ['Learning spaces'],
-        params: LearningSpaceParams,
-        response: responses({
-          description: 'The sessions.',
-          data: Type.Array(Type.Ref('SpaceSession')),
-          errors: ['learning_space_not_found'],
-        }),
-      },
-    },
-    async ({ database, project_id, params }, reply) =>
+  operation({
+    call: 'GET /learning_spaces/:learning_space_id/sessions',
+    id: 'listSpaceSessions',
+    summary: 'List the sessions of a learning space',
+    description: 'All of them, in the order in which they were given to the space.',
+    params: LearningSpaceParams,
+    returns: 'The sessions.',
+    data: Type.Array(Type.Ref('SpaceSession')),
+    errors: ['learning_space_not_found'],
+    handle: async ({ database, project_id, params }, reply) =>
       answerChunks(reply, listSpaceSessions(database, project_id, params.learning_space_id)),
-  )
+  }),
 
-  app.get(
-    '/learning_spaces/:learning_space_id/sessions/:session_id',
-    {
-      schema: {
-        operationId: 'getSpaceSession',
-        summary: 'Read how far a learning space is with a session',
-        tags: ['Learning spaces'],
-        params: SpaceSessionParams,
-        response: responses({
-          description: 'The session in the space.',
-          data: Type.Ref('SpaceSession'),
-          errors: ['learning_space_not_found', 'space_session_not_found'],
-        }),
-      },
-    },
-    async ({ database, project_id, params }, reply) =>
-      answer(
-        reply,
-        await readSpaceSession(database, project_id, params.learning_space_id, params.session_id),
-      ),
-  )
+  operation({
+    call: 'GET /learning_spaces/:learning_space_id/sessions/:session_id',
+    id: 'getSpaceSession',
+    summary: 'Read how far a learning space is with a session',
+    params: SpaceSessionParams,
+    returns: 'The session in the space.',
+    data: Type.Ref('SpaceSession'),
+    errors: ['learning_space_not_found', 'space_session_not_found'],
+    json: async ({ database, project_id, params }) =>
+      readSpaceSession(database, project_id, params.learning_space_id, params.session_id),
+  }),
 
-  policyRoutes(app)
-}
+  operation({
+    call: 'GET /learning_spaces/:learning_space_id/policy',
+    id: 'getSpacePolicy',
+    summary: 'Read how a learning space learns',
+    params: LearningSpaceParams,
+    returns: 'The policy.',
+    data: Type.Ref('SpacePolicy'),
+    errors: ['learning_space_not_found'],
+    json: async ({ database, project_id, params }) =>
+      readPolicy(database, project_id, params.learning_space_id),
+  }),
 
-function policyRoutes(app: AppServer): void {
-  app.get(
-    '/learning_spaces/:learning_space_id/policy',
-    {
-      schema: {
-        operationId: 'getSpacePolicy',
-        summary: 'Read how a learning space learns',
-        tags: ['Learning spaces'],
-        params: LearningSpaceParams,
-        response: responses({
-          description: 'The policy.',
-          data: Type.Ref('SpacePolicy'),
-          errors: ['learning_space_not_found'],
-        }),
-      },
-    },
-    async ({ database, project_id, params }, reply) =>
-      answer(reply, await readPolicy(database, project_id, params.learning_space_id)),
-  )
-
-  app.put(
-    '/learning_spaces/:learning_space_id/policy',
-    {
-      schema: {
-        operationId: 'setSpacePolicy',
-        summary: 'Set how a learning space learns',
-        description:
-          'Replaces the policy. Sessions of the space are read again under it as far as it matters.',
-        tags: ['Learning spaces'],
-        params: LearningSpaceParams,
-        body: SpacePolicy,
-        response: responses({
-          description: 'The policy.',
-          data: Type.Ref('SpacePolicy'),
-          body: true,
-          errors: ['learning_space_not_found'],
-        }),
-      },
-    },
-    async (request, reply) => {
+  operation({
+    call: 'PUT /learning_spaces/:learning_space_id/policy',
+    id: 'setSpacePolicy',
+    summary: 'Set how a learning space learns',
+    description: 'Replaces the policy. Sessions of the space are read again under it as far as it matters.',
+    params: LearningSpaceParams,
+    body: SpacePolicy,
+    returns: 'The policy.',
+    data: Type.Ref('SpacePolicy'),
+    errors: ['learning_space_not_found'],
+    json: async (request) => {
       takeBody(request, takeWhole<SpacePolicy>)
       const { database, project_id, params, bodyText } = request
       await setPolicy(database, project_id, params.learning_space_id, bodyText)
-      return answer(reply, await readPolicy(database, project_id, params.learning_space_id))
+      return await readPolicy(database, project_id, params.learning_space_id)
     },
-  )
-}
+  }),
+)

@@ -1,21 +1,50 @@
 import Type from '#typebox'
 import { STORE_BYTES } from '../../blobs/blob_store.js'
-import { responses } from '../../contract/responses.js'
 import { AnnalsError } from '../../errors.js'
 import { storeBlobWithinQuota } from '../../http/admission/quotas.js'
 import { answer } from '../../http/answer/answer.js'
 import { mayRead, withFields } from '../../http/answer/only_sent.js'
 import type { AppServer } from '../../http/app_server.js'
+import { type Operation, operationsOf } from '../../http/operation.js'
 import type { takeSkill } from '../../http/request/bodies.js'
 import { receiveForm } from '../../http/request/receive_form.js'
 import { revived } from '../../http/request/taken_body.js'
-import type { AppParts } from '../../http/service_context.js'
 import type { WorkThread } from '../../http/work_thread/work_thread.js'
 import { isSkillMd, readSkillZip, type SkillFile, wrongZip, ZIP_BYTES_MAX } from './skill_zip.js'
 import { createSkill } from './skills.js'
 
+const postSkill = operationsOf('Skills')({
+  call: 'POST /agent_skills',
+  id: 'createSkill',
+  summary: 'Upload a skill',
+  description:
+    'A zip in the Agent Skills format: SKILL.md at its top level or in its only folder, with a name and a description in front matter, and at most 200 files. It is the skill of a user, who is created on first use, or of the project; each has one skill of a name. The same skill again is not stored twice.',
+  status: 201,
+  returns: 'The skill was stored.',
+  data: Type.Ref('Skill'),
+  also: { 200: 'It was there already.' },
+  errors: [
+    'quota_exceeded',
+    'skill_exists',
+    'payload_too_large',
+    'unsupported_media_type',
+    'request_timeout',
+  ],
+  handle: async (request, reply, { thread, usage }) => {
+    const { database, project_id, memory } = request
+    const { file, fields } = await receiveForm(request, ZIP_BYTES_MAX)
+    const { user, meta } = await takeFields(thread, project_id, fields)
+    const files = await readSkillZip(file, (bytes) => memory.hold(file.length + 2 * bytes + STORE_BYTES))
+    const head = await readHead(thread, project_id, files)
+    const store = ({ sha256, bytes }: SkillFile) =>
+      storeBlobWithinQuota(usage, request, sha256, [bytes], bytes.length)
+    const { json, known } = await createSkill(database, project_id, { user, meta, files, ...head }, store)
+    return answer(reply, mayRead(request) ? json : withFields(json, { user_id: 'null' }), known ? 200 : 201)
+  },
+})
+
 /** The upload of a skill. Forms are taken nowhere else, hence the scope. */
-export function uploadSkillRoutes(app: AppServer, parts: AppParts): void {
+export const uploadSkillRoute: Operation = (app, parts) =>
   app.register(async (scope: AppServer) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('multipart/form-data', (_request, payload, done) => done(null, payload))
@@ -27,48 +56,8 @@ export function uploadSkillRoutes(app: AppServer, parts: AppParts): void {
         ),
       ),
     )
-    uploadRoute(scope, parts)
+    postSkill(scope, parts)
   })
-}
-
-function uploadRoute(app: AppServer, { thread, usage }: AppParts): void {
-  app.post(
-    '/agent_skills',
-    {
-      schema: {
-        operationId: 'createSkill',
-        summary: 'Upload a skill',
-        description:
-          'A zip in the Agent Skills format: SKILL.md at its top level or in its only folder, with a name and a description in front matter, and at most 200 files. It is the skill of a user, who is created on first use, or of the project; each has one skill of a name. The same skill again is not stored twice.',
-        tags: ['Skills'],
-        response: responses({
-          status: 201,
-          description: 'The skill was stored.',
-          data: Type.Ref('Skill'),
-          also: { 200: 'It was there already.' },
-          errors: [
-            'quota_exceeded',
-            'skill_exists',
-            'payload_too_large',
-            'unsupported_media_type',
-            'request_timeout',
-          ],
-        }),
-      },
-    },
-    async (request, reply) => {
-      const { database, project_id, memory } = request
-      const { file, fields } = await receiveForm(request, ZIP_BYTES_MAX)
-      const { user, meta } = await takeFields(thread, project_id, fields)
-      const files = await readSkillZip(file, (bytes) => memory.hold(file.length + 2 * bytes + STORE_BYTES))
-      const head = await readHead(thread, project_id, files)
-      const store = ({ sha256, bytes }: SkillFile) =>
-        storeBlobWithinQuota(usage, request, sha256, [bytes], bytes.length)
-      const { json, known } = await createSkill(database, project_id, { user, meta, files, ...head }, store)
-      return answer(reply, mayRead(request) ? json : withFields(json, { user_id: 'null' }), known ? 200 : 201)
-    },
-  )
-}
 
 /** The fields of the form, checked like those of a body. */
 async function takeFields(
