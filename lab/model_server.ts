@@ -13,7 +13,8 @@ export interface SeenEntry {
 /** What the model is asked: `data` is the user message. */
 export interface Asked {
   step: 'reflect' | 'curate'
-  /** A digest of what it was sent. */
+  /** What it was sent. */
+  prompt: { system: string; user: string }
   digest: string
   data: {
     runs?: { run: string; outcome: string; entries: SeenEntry[] }[]
@@ -91,7 +92,14 @@ function readAsked(text: string): Asked | undefined {
   if (!isWhole) return undefined
   const input = JSON.stringify([name, system.content, user.content])
   const digest = createHash('sha256').update(input).digest('hex')
-  return { step: name, digest, data: JSON.parse(user.content), tokens_in: Math.ceil(input.length / 4) }
+  const prompt = { system: system.content, user: user.content }
+  return {
+    step: name,
+    prompt,
+    digest,
+    data: JSON.parse(user.content),
+    tokens_in: Math.ceil(input.length / 4),
+  }
 }
 
 async function reply(response: ServerResponse, { tokens_in }: Asked, said: Reply): Promise<void> {

@@ -18,6 +18,8 @@ export interface Result {
   tailed: { entries: number; connections: number }
   /** How long the consumer of changes took to see everything after the last write. */
   consumed_ms: number
+  /** What learning spaces made of sessions, and how long it took after the last write. */
+  learnt: { sessions: number; inputs: number; calls: number; versions: number; took_ms: number }
   findings: Findings
   /** Other violations. */
   problems: string[]
@@ -31,7 +33,7 @@ export function passed({ findings, problems }: Result): boolean {
 
 /** The report of a run, as text. */
 export function report(result: Result): string {
-  const { rounds, traffic, findings, acknowledged, tailed } = result
+  const { rounds, traffic, findings, acknowledged, tailed, learnt } = result
   const { away } = rounds
   const kills = killsOf(rounds)
   const width = Math.max(...rounds.tallies.map(({ kind }) => kind.length))
@@ -59,6 +61,10 @@ export function report(result: Result): string {
     row('refused', `${result.refused} appends, ${result.in_doubt} in doubt and not sent again`),
     row('tailed', `${tailed.entries} entries over ${tailed.connections} connections`),
     row('consumed', `${Math.round(result.consumed_ms)} ms after the last write`),
+    row(
+      'learnt',
+      `${learnt.sessions} sessions, with ${learnt.inputs} inputs in ${learnt.calls} calls of the model and ${learnt.versions} versions, ${Math.round(learnt.took_ms)} ms after the last write`,
+    ),
     row('lost', findings.lost.length),
     row('duplicated', findings.duplicated.length),
     row('reordered', findings.reordered.length),

@@ -7,14 +7,16 @@ import { brokenBounds, RSS_MB_MAX } from './bounds.ts'
 import { compare, type StoredSession } from './check/compare.ts'
 import { Consumption } from './check/consumption.ts'
 import { Journal } from './check/journal.ts'
+import { Learning } from './check/learning.ts'
 import { readDatabase } from './check/read_database.ts'
 import { Crowd, type Surroundings } from './clients/crowd.ts'
+import type { Lessons } from './clients/learning_visitor.ts'
 import { Probe } from './clients/probe.ts'
 import { Traffic } from './clients/traffic.ts'
 import { type Options, readOptions } from './options.ts'
 import { passed, type Result, report } from './report.ts'
 import { runRounds } from './rounds.ts'
-import { newSession, newTenant, orderByActivity, startWorld, type World } from './world/world.ts'
+import { newSession, newSpace, newTenant, orderByActivity, startWorld, type World } from './world/world.ts'
 
 /**
  * Tests the promise that everything acknowledged is there, once, in order: two nodes and a PostgreSQL of its own, 64
@@ -27,6 +29,8 @@ const SETTLE_MS_MAX = 60_000
 const WARM_UP_MS = 2_000
 /** A lease of a killed node, and then the poll of another. */
 const CONSUME_MS_MAX = 90_000
+/** The same, and pauses after a model that was away. */
+const LEARN_MS_MAX = 180_000
 
 const options = readOptions(process.argv.slice(2))
 if (options) process.exitCode = (await torture(options)) ? 0 : 1
@@ -66,11 +70,14 @@ async function run(
   const consumed = await newTenant(world, 'torture-2')
   await orderByActivity(world, consumed)
   const consumption = new Consumption(world.postgres, consumed.project_id)
+  const lessons = await newLessons(world)
+  const learning = new Learning(world.postgres, lessons)
   const tenants = [await newTenant(world, 'torture-1'), consumed]
   const around: Surroundings = {
     nodes,
     tenants,
     consumed,
+    lessons,
     sessions,
     journal,
     traffic,
@@ -98,7 +105,8 @@ async function run(
   ]
   if (!(await settled(crowd))) problems.push('a write was not settled a minute after the last fault')
   for (const probe of probes) probe.stop()
-  problems.push(...(await consumption.problems(CONSUME_MS_MAX)))
+  const caughtUp = [consumption.problems(CONSUME_MS_MAX), learning.problems(LEARN_MS_MAX)]
+  problems.push(...(await Promise.all(caughtUp)).flat())
   const stored = await readWhenTailsAreThere(world, crowd, problems)
   crowd.close()
   if (!(await verify(world))) problems.push('annals verify found something')
@@ -114,10 +122,24 @@ async function run(
     rounds,
     traffic,
     consumed_ms: consumption.caught_up_ms,
+    learnt: {
+      sessions: lessons.sessions.length,
+      inputs: new Set(world.model.sent.map(({ hash }) => hash)).size,
+      calls: world.model.sent.length,
+      versions: learning.versions,
+      took_ms: learning.caught_up_ms,
+    },
     findings: compare(journal, stored),
     problems,
     rss_max_mb: Object.fromEntries(nodes.map(({ name, rss_max_mb }) => [name, rss_max_mb])),
   }
+}
+
+/** A tenant with two learning spaces, one for each mode, which share its sessions. */
+async function newLessons(world: World): Promise<Lessons> {
+  const tenant = await newTenant(world, 'torture-learning')
+  const space_ids = [await newSpace(world, tenant, 'suggest'), await newSpace(world, tenant, 'auto')]
+  return { tenant, space_ids, model: world.model, sessions: [] }
 }
 
 /** The service's own proof of what must be true of a database, beside the comparison with the journals. */

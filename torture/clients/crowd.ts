@@ -1,6 +1,7 @@
 import type { Random } from '../../lab/random.ts'
 import type { Journal } from '../check/journal.ts'
 import type { ServiceNode } from '../world/node.ts'
+import { LearningVisitor, type Lessons } from './learning_visitor.ts'
 import { Reader } from './reader.ts'
 import { Tailer } from './tailer.ts'
 import type { Traffic } from './traffic.ts'
@@ -25,6 +26,8 @@ export interface Surroundings {
   tenants: Tenant[]
   /** Of these, the one whose sessions a consumer of changes follows. */
   consumed: Tenant
+  /** What learning spaces are given. */
+  lessons: Lessons
   /** Sessions that were acknowledged, the newest last. */
   sessions: OpenSession[]
   journal: Journal
@@ -33,9 +36,10 @@ export interface Surroundings {
   isRunning: () => boolean
 }
 
-/** Of each kind, how many: 64 in all. */
+/** Of each kind, how many: 66 in all. */
 const WRITERS = 30
 const VISITORS = 16
+const LEARNING_VISITORS = 2
 const READERS = 6
 const TAILERS = 12
 
@@ -52,6 +56,7 @@ export class Crowd {
     this.writers = [
       ...make(WRITERS, 'w', (name, own) => new Writer(name, surroundings, own)),
       ...make(VISITORS, 'v', (name, own) => new Visitor(name, surroundings, own)),
+      ...make(LEARNING_VISITORS, 'l', (name, own) => new LearningVisitor(name, surroundings, own)),
     ]
     this.readers = make(READERS, 'r', (name, own) => new Reader(name, surroundings, own))
     this.tailers = make(TAILERS, 't', (name, own) => new Tailer(name, surroundings, own))

@@ -21,7 +21,7 @@ interface Append {
 
 /** Writes events, messages, batches and conditional appends, one after the other, and keeps a journal of them. */
 export class Writer {
-  private readonly name: string
+  protected readonly name: string
   protected readonly around: Surroundings
   protected readonly random: Random
   private readonly caller: Caller
@@ -68,11 +68,21 @@ export class Writer {
   }
 
   protected async append(session: OpenSession): Promise<void> {
-    const { journal } = this.around
     if (this.random.chance(0.1)) return this.appendTogether(session.tenant)
     const { path, body, headers, markers, repeatable } = this.makeAppend(session)
-    const sent = journal.send(session.session_id, markers)
     const call = { method: 'POST', path, token: session.tenant.token, body, headers }
+    await this.keep(call, session.session_id, markers, repeatable)
+  }
+
+  /** Sends an append, and writes down what became of it. */
+  protected async keep(
+    call: Parameters<Caller['call']>[1],
+    session_id: string,
+    markers: string[],
+    repeatable = true,
+  ): Promise<void> {
+    const { journal } = this.around
+    const sent = journal.send(session_id, markers)
     const answer = repeatable
       ? await this.untilAnswered(call)
       : await this.caller.call(this.random.pick(this.around.nodes), call)
@@ -142,7 +152,7 @@ export class Writer {
   }
 
   /** Sends a request again and again, now to one node and now to the other, until it is settled. */
-  private async untilAnswered(call: Parameters<Caller['call']>[1]): Promise<Answer> {
+  protected async untilAnswered(call: Parameters<Caller['call']>[1]): Promise<Answer> {
     for (;;) {
       const answer = await this.caller.call(this.random.pick(this.around.nodes), call)
       const { status } = answer
@@ -151,7 +161,7 @@ export class Writer {
     }
   }
 
-  private marker(headers?: Record<string, string>, keyed = false): string {
+  protected marker(headers?: Record<string, string>, keyed = false): string {
     this.count += 1
     const marker = `${this.name}-${this.count}`
     if (headers && keyed) headers['idempotency-key'] = marker

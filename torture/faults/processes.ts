@@ -65,6 +65,16 @@ export const PROCESS_FAULTS: Fault[] = [
       return code === 0 ? struck : { ...struck, problem: `after SIGTERM ${node.name} ended with ${code}` }
     },
   },
+  {
+    kind: 'model killed',
+    times: 10,
+    strike: async ({ model }, random) => {
+      await model.kill()
+      await lull(random, 200, 3_000)
+      await model.start()
+      return { returned_at: performance.now(), nodes: [] }
+    },
+  },
 ]
 
 function back({ nodes }: World, from: number, to: number): Struck {

@@ -8,6 +8,7 @@ import type { OpenSession, Tenant } from '../clients/crowd.ts'
 import { fingerprint } from '../faults/migrations.ts'
 import { Clock } from './clock.ts'
 import { Line } from './line.ts'
+import { Model } from './model.ts'
 import { ServiceNode } from './node.ts'
 import { Postgres } from './postgres.ts'
 
@@ -20,6 +21,8 @@ export interface World {
   nodes: [ServiceNode, ServiceNode]
   /** Between the second node and the database. */
   databaseLine: Line
+  /** What learning spaces ask. */
+  model: Model
   disk: SmallDisk | undefined
   clock: Clock
   /** The schema after a single migration. */
@@ -42,11 +45,16 @@ export async function startWorld(random: Random): Promise<World> {
   await chmod(work, 0o755)
   const postgres = await Postgres.create(work, join(diskPath, 'data'))
   const databaseLine = await Line.open(random.fork('database line'), postgres.port)
+  const model = await Model.open(random.fork('model'))
   const adminToken = randomBytes(24).toString('hex')
   const settings = {
     LOG_LEVEL: 'warn',
     ANNALS_ADMIN_TOKEN: adminToken,
     ANNALS_API_KEY: randomBytes(24).toString('hex'),
+    ANNALS_MODEL_URL: model.url,
+    ANNALS_MODEL: 'scripted',
+    ANNALS_MODEL_MS_MAX: '2000',
+    ANNALS_MODEL_TOKENS_PER_DAY_MAX: '1000000000',
   }
   const nodes: [ServiceNode, ServiceNode] = [
     new ServiceNode('node-1', work, await Line.open(random.fork('line of node 1')), {
@@ -69,6 +77,7 @@ export async function startWorld(random: Random): Promise<World> {
     postgres,
     nodes,
     databaseLine,
+    model,
     disk,
     clock: new Clock(join(work, 'clock')),
     schema: await fingerprint(postgres.superuserUrl()),
@@ -80,6 +89,7 @@ export async function startWorld(random: Random): Promise<World> {
       await Promise.all(nodes.map((node) => node.stop('SIGTERM')))
       for (const { line } of nodes) line.close()
       databaseLine.close()
+      await model.close()
       await postgres.stop('SIGINT')
       await disk?.unmount()
       if (!keepLogs) await rm(work, { recursive: true, force: true })
@@ -107,6 +117,16 @@ export async function newSession({ nodes }: World, tenant: Tenant, marker: strin
   })
   const { data } = (await response.json()) as { data: { id: string } }
   return { session_id: data.id, tenant }
+}
+
+/** A new learning space of a project. */
+export async function newSpace({ nodes }: World, { token }: Tenant, mode: string): Promise<string> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const url = `${nodes[0].url}/api/v1/learning_spaces`
+  const response = await fetch(url, { method: 'POST', headers, body: '{}' })
+  const { data } = (await response.json()) as { data: { id: string } }
+  await fetch(`${url}/${data.id}/policy`, { method: 'PUT', headers, body: JSON.stringify({ mode }) })
+  return data.id
 }
 
 /** Lists a project's sessions by last activity until that is prepared, which switches on the consumer that keeps it. */

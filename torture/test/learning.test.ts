@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { Learning } from '../check/learning.ts'
+import type { Lessons } from '../clients/learning_visitor.ts'
+import type { Postgres } from '../world/postgres.ts'
+
+const SESSION = { space_id: 'space', session_id: 'session', status: 'completed', error: null, is_whole: true }
+const ONCE = { reflections: 1, by_rules: 1, own: 1, shared: 1 }
+const WELL = {
+  learnt: [{ ...SESSION, ...ONCE }],
+  marks: [] as object[],
+  inputs: [{ hash: 'a' }],
+  versions: [{ id: 'skill', versions: 2, sizes: [1, 2], active: 2 }],
+}
+
+/** What the check says of a database with these rows, after an input was sent. */
+async function foundIn(rows: typeof WELL, sent: string) {
+  const model = { sent: [] as { hash: string; at: number }[] }
+  let looks = 0
+  const ask = async (statement: string) => {
+    if (statement.includes('FROM skills')) return rows.versions
+    if (statement.includes('FROM unnest')) return rows.learnt
+    if (statement.includes('FROM change_marks')) return rows.marks
+    if (statement.includes("'answered'")) looks += 1
+    return rows.inputs
+  }
+  const lessons = { tenant: { project_id: 'project' }, space_ids: ['space'], model, sessions: [] }
+  const learning = new Learning({ ask } as unknown as Postgres, lessons as unknown as Lessons)
+  await expect.poll(() => looks).toBeGreaterThan(0)
+  model.sent.push({ hash: sent, at: sent === 'b' ? 0 : Infinity })
+  return learning.problems(0)
+}
+
+describe.concurrent('the check of learning spaces', () => {
+  it('finds nothing where each session was learnt once', async () => {
+    expect(await foundIn({ ...WELL, inputs: [{ hash: 'b' }] }, 'b')).toEqual([])
+  })
+
+  it.each([
+    [
+      'a session that was not learnt',
+      { learnt: [{ ...WELL.learnt[0]!, status: 'queued' }] },
+      'was not learnt by',
+    ],
+    ['a mark that was left', { marks: [{ session_id: 'session' }] }, 'has a mark that learning'],
+    ['a session that was learnt twice', { learnt: [{ ...WELL.learnt[0]!, own: 2 }] }, 'has 2 own of session'],
+    ['a statement that was lost', { learnt: [{ ...WELL.learnt[0]!, shared: 0 }] }, 'has 0 shared of session'],
+    ['a call outside the ledger', { inputs: [] }, 'is not in the ledger'],
+    [
+      'a version that is missing',
+      { versions: [{ id: 'skill', versions: 2, sizes: [1, 3], active: 3 }] },
+      'of 1, 3',
+    ],
+  ])('finds %s', async (_, rows, said) => {
+    expect(await foundIn({ ...WELL, inputs: [{ hash: 'b' }], ...rows }, 'b')).toEqual([
+      expect.stringContaining(said),
+    ])
+  })
+
+  it('finds an input that was sent again after its answer', async () => {
+    expect(await foundIn(WELL, 'a')).toEqual([expect.stringContaining('after its answer was in the ledger')])
+  })
+})
