@@ -74,6 +74,12 @@ describe('a limit to what an address is refused', () => {
     await vi.waitFor(async () => expectOk(await fresh.listSessions()), { timeout: 5_000, interval: 200 })
   })
 
+  it('counts guessed URLs of assets like guessed keys', async () => {
+    const node = await service.startNode({ ANNALS_ADDRESS_REFUSALS_PER_SECOND: '5' })
+    const client = service.rawClient(undefined, node)
+    await askUntilLimited(() => client.request('GET', `/assets/${'A'.repeat(136)}`))
+  })
+
   it('is by the address that a trusted proxy names, and by nothing that another caller writes', async () => {
     const limit = { ANNALS_ADDRESS_REFUSALS_PER_SECOND: '2' }
     const behind = await service.startNode({ ...limit, ANNALS_TRUSTED_PROXIES: '10.0.0.0/8,127.0.0.1' })

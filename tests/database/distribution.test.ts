@@ -48,7 +48,7 @@ describe('what the migrations distribute', () => {
        FROM information_schema.tables t WHERE t.table_schema = 'public' AND t.table_type = 'BASE TABLE'`,
     )
     const names = rows.map(({ name }) => name).filter((name) => name !== 'schema_migrations')
-    const references = ['projects', 'api_keys', 'audit']
+    const references = ['projects', 'api_keys', 'audit', 'asset_url_secrets']
     expect(stepsOf('create_reference_table')).toEqual(references)
     expect(stepsOf('create_distributed_table').sort()).toEqual(
       names.filter((name) => !references.includes(name)).sort(),

@@ -4448,6 +4448,8 @@ export interface operations {
                 pin_editing_strategies_at_message?: string;
                 /** @description true: also the events between the messages of the page. */
                 with_events?: boolean;
+                /** @description true: also a URL for each blob of the page, which needs no API key and is valid for 5 minutes. */
+                with_asset_public_url?: boolean;
             };
             header?: never;
             path: {
@@ -4490,6 +4492,18 @@ export interface operations {
                             edit_at_message_id: string;
                             /** @description Tokens of the page as it is shown (o200k_base); an estimate where it is edited. */
                             this_time_tokens: number;
+                            /** @description By the SHA-256 of the blobs. */
+                            public_urls?: {
+                                [key: string]: {
+                                    url: string;
+                                    /**
+                                     * Format: date-time
+                                     * @description Until when the URL is valid.
+                                     * @example 2026-11-21T09:30:00.123456Z
+                                     */
+                                    expire_at: string;
+                                };
+                            };
                             events?: components["schemas"]["SessionEvent"][];
                         };
                     };

@@ -34,6 +34,8 @@ const MENTION = /annals_blob|\\u00[5-7]/
 const MARK = '\0'
 /** Stands likewise for the text of a blob. */
 const TEXT_MARK = `${MARK}t`
+/** A string of this stands for how many bytes a blob has, as a number. */
+const SIZE_MARK = `${MARK}n`
 
 /** Whether a JSON text may refer to a blob: most do not, and need not be looked through. */
 export function mayReferToBlobs(text: string): boolean {
@@ -93,6 +95,24 @@ export function isMarked(text: string): boolean {
 /** What stands for the text of the blob whose bytes a mark stands for. */
 export function textMark(mark: string): string {
   return TEXT_MARK + mark.slice(MARK.length)
+}
+
+/**
+ * Says of each part whose bytes are in a blob which one that is, as clients of this interface read it: they show where the
+ * bytes are kept, which is nobody's business here. Changes the parts.
+ */
+export function showAssets(parts: readonly Part[]): void {
+  for (const part of parts) {
+    for (const value of Object.values(part.meta ?? {})) {
+      const mark = typeof value === 'string' ? value.indexOf(MARK) : -1
+      if (mark < 0) continue
+      const sha256 = (value as string).slice(mark + MARK.length)
+      if (!SHA256.test(sha256)) continue
+      const { media_type } = part.meta as { media_type?: string }
+      const mime = media_type ?? /^data:([^;,]+)/.exec(value as string)?.[1] ?? 'application/octet-stream'
+      part.asset = { bucket: '', s3_key: '', etag: sha256, sha256, mime, size_b: `${SIZE_MARK}${sha256}` }
+    }
+  }
 }
 
 /** Parts with references where they have marks: what is answered without the bytes. Changes the parts. */

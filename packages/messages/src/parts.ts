@@ -1,14 +1,25 @@
+/** The blob that has the bytes of a part. */
+export interface Asset {
+  bucket: string
+  s3_key: string
+  etag: string
+  sha256: string
+  mime: string
+  /** A mark in place of the number. */
+  size_b: string
+}
+
 /**
  * The neutral form of a message: the speaker, and its parts. It is derived from the stored blob, never the other way
  * round, so it may omit what no other format could carry.
  *
- * Every part has the same five fields, because clients of this interface read them all. `asset` is always null: bytes
- * stay where the message had them, in `meta.data` or behind `meta.url`.
+ * Every part has the same five fields, because clients of this interface read them all. Bytes stay where the message had
+ * them, in `meta.data` or behind `meta.url`; `asset` says which blob has them, where messages are read.
  */
 interface PartOf<Type extends string, Text, Meta> {
   type: Type
   text: Text
-  asset: null
+  asset: Asset | null
   filename: string | null
   meta: Meta
 }

@@ -1,9 +1,10 @@
-import { markBlobs, mayReferToBlobs } from './attachments.js'
+import { markBlobs, mayReferToBlobs, showAssets } from './attachments.js'
 import { isObject } from './blob_fields.js'
 import { editBlob, type MessageEdit } from './context/edit_blob.js'
 import type { MessageFormat } from './formats.js'
 import { parseJson, writeJson } from './json/exact_json.js'
 import { ConversationRenderer } from './message_format.js'
+import type { Part } from './parts.js'
 
 /** A message as it is stored: its blob as JSON text. */
 export interface StoredText {
@@ -50,6 +51,7 @@ export class StoredRenderer {
 /** An item in the neutral form with all that the message has. What the item's own `meta` says stands in it, too. */
 function wholeMessage(item: unknown, whole: string): string {
   const said = isObject(item) ? item : {}
+  if (Array.isArray(said.parts)) showAssets(said.parts.filter(isObject) as unknown as Part[])
   const message = parseJson(whole) as Record<string, unknown>
   const [given, own] = [message.meta, said.meta].map((meta) => (isObject(meta) ? meta : {}))
   return writeJson({ ...said, ...message, meta: { ...given, ...own } })

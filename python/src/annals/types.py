@@ -279,6 +279,8 @@ class MessagePage(TypedDict):
     """`pin_editing_strategies_at_message`, if it was sent; otherwise the id of the page's last message, empty on a page without messages."""
     this_time_tokens: int
     """Tokens of the page as it is shown (o200k_base); an estimate where it is edited."""
+    public_urls: NotRequired[JsonObject]
+    """By the SHA-256 of the blobs."""
     events: NotRequired[list[SessionEvent]]
 
 
@@ -297,6 +299,8 @@ class MessagesQuery(TypedDict):
     """The last message that `edit_strategies` are applied to; those behind it are shown as they are."""
     with_events: NotRequired[bool | None]
     """true: also the events between the messages of the page."""
+    with_asset_public_url: NotRequired[bool | None]
+    """true: also a URL for each blob of the page, which needs no API key and is valid for 5 minutes."""
 
 
 class NewEvent(TypedDict):

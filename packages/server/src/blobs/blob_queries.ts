@@ -1,4 +1,4 @@
-import { prepared } from '../postgres/statement.js'
+import { planned, prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 
 /** How long a blob that nothing refers to is kept, and an upload that does not end. */
@@ -90,6 +90,12 @@ WHERE b.project_id = $1 AND b.sha256 = $3
 AND EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = $2)
 AND EXISTS (
   SELECT FROM blob_references r WHERE r.project_id = $1 AND r.owner_id = $2 AND r.sha256 = $3)`,
+)
+
+/** Row: secret. */
+export const FIND_ASSET_URL_SECRET = planned(
+  'find_asset_url_secret',
+  'SELECT a.secret FROM asset_url_secrets a',
 )
 
 /** Rows: data in hex. Parameters: $1 project, $2 id of the blob, $3 first n, $4 last n. */

@@ -1,13 +1,15 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { byteResponses } from '../contract/responses.js'
 import type { ErrorName } from '../errors.js'
 import { storeBlobWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { answerBytes } from '../http/answer/answer_bytes.js'
+import { ASSETS_PATH } from '../http/answer/public_urls.js'
 import type { AppServer } from '../http/app_server.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { receiveBytes } from '../http/request/receive_bytes.js'
+import type { AppParts } from '../http/service_context.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { AssetQuery, BlobHeaders, BlobParams } from './blob_schema.js'
 import {
@@ -92,6 +94,18 @@ export const blobRoutes = allOf(
       sendBlob(reply, await findBlobOfSession(database, project_id, params.session_id, query.sha256)),
   }),
 )
+
+/** Signed URLs, which need no key. */
+export function assetUrlRoute(app: AppServer, { assets, database }: AppParts): void {
+  app.get(`${ASSETS_PATH}/:token`, { schema: { hide: true } }, async (request, reply) => {
+    const { project_id, session_id, sha256 } = await assets.open((request.params as { token: string }).token)
+    Object.assign(request, {
+      project_id,
+      database: database.of(project_id),
+    } satisfies Partial<FastifyRequest>)
+    return sendBlob(reply, await findBlobOfSession(request.database, project_id, session_id, sha256))
+  })
+}
 
 async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> {
   const { database, memory, project_id } = reply.request

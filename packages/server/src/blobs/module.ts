@@ -43,6 +43,12 @@ export const BLOBS_MODULE: Module = {
       },
     },
     { name: 'blob_chunks', handled: 'With their blob in all respects; they go with it by a foreign key.' },
+    {
+      name: 'asset_url_secrets',
+      is_reference: true,
+      handled:
+        'Belongs to the installation: neither erased nor exported. What it signs is valid for minutes.',
+    },
   ],
 }
 

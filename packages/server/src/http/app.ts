@@ -97,6 +97,7 @@ export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]
   // An open tail would keep a stopping service running for ever.
   app.addHook('preClose', async () => parts.feed.close())
 
+  for (const module of modules) module.open?.(app, parts)
   operationRoutes(app, parts)
   docsRoutes(app)
   await consoleRoutes(app, parts)

@@ -33,6 +33,8 @@ export interface BackgroundParts {
 export interface ModuleRoutes {
   /** Adds the operations below /api/v1, for whoever has a project's key. */
   project?(app: AppServer, parts: AppParts): void
+  /** Adds what needs no key. */
+  open?(app: AppServer, parts: AppParts): void
   /** Adds the operations below /admin/v1, for the operator. */
   admin?(app: AppServer, parts: AppParts): void
   /** Schemas that answers refer to by their `$id`. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import type { AssetUrls } from '../blobs/asset_urls.js'
 import type { Changes } from '../changes/changes.js'
 import type { Config } from '../configuration/config.js'
 import type { FairSemaphore } from '../fairness/fair_semaphore.js'
@@ -45,6 +46,7 @@ export interface AppParts {
   /** Runs what looks at sessions that have changed. */
   changes: Pick<Changes, 'prepare' | 'touched'>
   tokens: TokenDirectory
+  assets: AssetUrls
   feed: Feed
   usage: UsageDirectory
   heartbeat: Heartbeat

@@ -10,6 +10,7 @@ import { messagePage } from '../http/answer/message_page.js'
 import { mayRead, sentField } from '../http/answer/only_sent.js'
 import { readPageRange } from '../http/answer/page_answer.js'
 import { messageParts } from '../http/answer/page_renderer.js'
+import { PublicUrls } from '../http/answer/public_urls.js'
 import type { AppServer } from '../http/app_server.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
@@ -92,7 +93,7 @@ export const messageRoutes = allOf(
     returns: 'A page of messages, or all of them.',
     data: MessagePage,
     errors: ['invalid_cursor', 'session_not_found', 'message_not_found', 'seq_ahead'],
-    handle: async (request, reply, { thread }) => {
+    handle: async (request, reply, parts) => {
       const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
       const { edit_strategies, pin_editing_strategies_at_message: pin } = request.query
       const { project_id } = request
@@ -120,8 +121,9 @@ export const messageRoutes = allOf(
         format: format as MessageFormat,
       }
       if (page.editing) await request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX)
-      const items = messagePage({ log, thread }, page, cursors)
-      return page.editing ? sendEntries(reply, items) : answerEntries(reply, items)
+      const urls = request.query.with_asset_public_url ? new PublicUrls(parts, request, session) : undefined
+      const items = messagePage({ log, thread: parts.thread }, page, cursors, urls)
+      return page.editing ? sendEntries(reply, items, urls) : answerEntries(reply, items, urls)
     },
   }),
 

@@ -99,6 +99,13 @@ export const ListMessagesQuery = Strict({
       description: 'true: also the events between the messages of the page.',
     }),
   ),
+  with_asset_public_url: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'true: also a URL for each blob of the page, which needs no API key and is valid for 5 minutes.',
+    }),
+  ),
 })
 export type ListMessagesQuery = Static<typeof ListMessagesQuery>
 
@@ -116,6 +123,13 @@ export const MessagePage = Type.Object({
     minimum: 0,
     description: 'Tokens of the page as it is shown (o200k_base); an estimate where it is edited.',
   }),
+  public_urls: Type.Optional(
+    Type.Record(
+      Type.String(),
+      Type.Object({ url: Type.String(), expire_at: Timestamp('Until when the URL is valid.') }),
+      { description: 'By the SHA-256 of the blobs.' },
+    ),
+  ),
   events: Type.Optional(Type.Array(Type.Ref('SessionEvent'))),
 })
 

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { type Logger, pino } from 'pino'
+import { AssetUrls } from '../blobs/asset_urls.js'
 import { type Config, readConfig } from '../configuration/config.js'
 import { exposureWarnings, signsInByCode } from '../configuration/exposure.js'
 import { createSignInCode } from '../console_api/sign_in.js'
@@ -72,6 +73,7 @@ export async function startService(
       ...lifecycle,
       thread,
       tokens: new TokenDirectory(pools.reserved, config.token_cache_ms),
+      assets: new AssetUrls(pools.reserved),
       usage: new UsageDirectory(pools.requests),
       changes,
       ...log,
@@ -134,6 +136,7 @@ export async function describeApiAsJson(): Promise<string> {
     appender: unused,
     changes: unused,
     tokens: unused,
+    assets: unused,
     feed: unused,
     usage: unused,
     heartbeat: unused,

@@ -5,13 +5,15 @@ import { notFound } from '../../errors.js'
 import type { Queryable } from '../../postgres/database.js'
 import { logReadBytes } from '../admission/request_memory.js'
 import { sendChunks } from './answer_chunks.js'
+import type { PublicUrls } from './public_urls.js'
 
 /**
- * A mark of a blob as JSON has it, where `t` asks for its text: behind another backslash, it is what a caller wrote. Or a
- * reference to bytes that were sent as base64, as PostgreSQL writes it: no part of a string, whose quotes are escaped.
+ * A mark of a blob as JSON has it, where `t` asks for its text, and a string with `n` for how many bytes it has: behind
+ * another backslash, it is what a caller wrote. Or a reference to bytes that were sent as base64, as PostgreSQL writes it:
+ * no part of a string, whose quotes are escaped.
  */
 const BYTES =
-  /(?<!\\)\\u0000(?<as>t?)(?<marked>[0-9a-f]{64})|\{"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}/g
+  /"\\u0000n(?<sized>[0-9a-f]{64})"|(?<!\\)\\u0000(?<as>t?)(?<marked>[0-9a-f]{64})|\{"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}/g
 
 /** Whether bytes have to be put into a JSON text. */
 export function lacksBytes(text: string): boolean {
@@ -22,15 +24,20 @@ export function lacksBytes(text: string): boolean {
 export async function answerEntries(
   reply: FastifyReply,
   chunks: AsyncIterable<string>,
+  urls?: PublicUrls,
 ): Promise<FastifyReply> {
   await reply.request.memory.hold(logReadBytes(reply.request))
-  return sendEntries(reply, chunks)
+  return sendEntries(reply, chunks, urls)
 }
 
 /** The same for chunks whose memory is already reserved. */
-export function sendEntries(reply: FastifyReply, chunks: AsyncIterable<string>): Promise<FastifyReply> {
+export function sendEntries(
+  reply: FastifyReply,
+  chunks: AsyncIterable<string>,
+  urls?: PublicUrls,
+): Promise<FastifyReply> {
   const { database, project_id } = reply.request
-  return sendChunks(reply, withBlobBytes(database, project_id, chunks))
+  return sendChunks(reply, withBlobBytes(database, project_id, chunks, urls))
 }
 
 /**
@@ -41,6 +48,7 @@ export async function* withBlobBytes(
   database: Queryable,
   project_id: string,
   texts: AsyncIterable<string> | Iterable<string>,
+  urls?: PublicUrls,
 ): AsyncGenerator<string> {
   for await (const text of texts) {
     if (!lacksBytes(text)) {
@@ -49,13 +57,15 @@ export async function* withBlobBytes(
     }
     let at = 0
     for (const { 0: found, index, groups } of text.matchAll(BYTES)) {
-      const { as, marked, sha256 = marked!, prefix } = groups!
+      const { sized, as, marked, sha256 = marked ?? sized!, prefix } = groups!
       yield text.slice(at, index)
       at = index + found.length
       const blob = (await findBlobs(database, project_id, [sha256])).get(sha256)
       // Something like it in a message's meta refers to nothing.
       if (!blob && prefix === undefined) throw notFound('blob')
+      if (blob) await urls?.show(sha256)
       if (!blob) yield found
+      else if (sized !== undefined) yield String(blob.bytes)
       else if (prefix !== undefined) {
         yield `"${prefix}`
         yield* base64Of(readBlob(database, project_id, blob))

@@ -3,6 +3,7 @@ import type { Cursors } from '../request/cursor.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 import { joined, type MessagePageRequest, MessageWalk } from './message_walk.js'
 import { PageRenderer } from './page_renderer.js'
+import type { PublicUrls } from './public_urls.js'
 
 /**
  * A page of messages as JSON, in chunks. `items`, `ids` and `metas` are parallel lists, so a long page is walked once
@@ -12,6 +13,7 @@ export async function* messagePage(
   { log, thread }: { log: LogReader; thread: WorkThread },
   request: MessagePageRequest,
   cursors: Cursors,
+  urls?: PublicUrls,
 ): AsyncGenerator<string> {
   const renderer = new PageRenderer(thread, request.project_id, request.format)
   const page = new MessageWalk(log, request, renderer)
@@ -32,6 +34,11 @@ export async function* messagePage(
   const next_cursor =
     next_seq === undefined ? '' : cursors.write(String(request.time_desc ? next_seq + 1 : next_seq - 1))
   yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","edit_at_message_id":"${edit_at}","this_time_tokens":${tokens}`
+  // Whoever takes the chunks has noted the blobs of all items by now.
+  if (urls) {
+    yield ',"public_urls":'
+    yield* urls.json()
+  }
   if (request.with_events) {
     yield ',"events":['
     yield* joined(page.walk('event', { kind: 'event', ...page.ownBounds() }), ({ json }) => json)
