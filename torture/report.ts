@@ -1,5 +1,6 @@
 import { killsOf } from './bounds.ts'
 import type { Findings } from './check/compare.ts'
+import type { Learning } from './check/learning.ts'
 import type { Traffic } from './clients/traffic.ts'
 import type { Rounds } from './rounds.ts'
 
@@ -18,8 +19,7 @@ export interface Result {
   tailed: { entries: number; connections: number }
   /** How long the consumer of changes took to see everything after the last write. */
   consumed_ms: number
-  /** What learning spaces made of sessions, and how long it took after the last write. */
-  learnt: { sessions: number; inputs: number; calls: number; versions: number; took_ms: number }
+  learnt: ReturnType<Learning['figures']>
   findings: Findings
   /** Other violations. */
   problems: string[]

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ANNALS } from '../lab/launch_service.ts'
-import { seededRandom } from '../lab/random.ts'
+import { type Random, seededRandom } from '../lab/random.ts'
 import { brokenBounds, RSS_MB_MAX } from './bounds.ts'
 import { compare, type StoredSession } from './check/compare.ts'
 import { Consumption } from './check/consumption.ts'
@@ -83,15 +83,7 @@ async function run(
     traffic,
     isRunning: () => running,
   }
-  const probes: Probe[] = []
-  for (const node of nodes) {
-    const tenant = await newTenant(world, `probe-${node.name}`)
-    const marker = `probe-${node.name}`
-    const session = await newSession(world, tenant, marker)
-    const { project_id } = tenant
-    journal.sessions.push({ marker, project_id, fate: 'acknowledged', session_id: session.session_id })
-    probes.push(new Probe(node, session, around, random.fork(marker)))
-  }
+  const probes = await newProbes(world, around, random)
   const crowd = new Crowd(around, random)
   crowd.start()
   await sleep(WARM_UP_MS)
@@ -122,17 +114,25 @@ async function run(
     rounds,
     traffic,
     consumed_ms: consumption.caught_up_ms,
-    learnt: {
-      sessions: lessons.sessions.length,
-      inputs: new Set(world.model.sent.map(({ hash }) => hash)).size,
-      calls: world.model.sent.length,
-      versions: learning.versions,
-      took_ms: learning.caught_up_ms,
-    },
+    learnt: learning.figures(),
     findings: compare(journal, stored),
     problems,
     rss_max_mb: Object.fromEntries(nodes.map(({ name, rss_max_mb }) => [name, rss_max_mb])),
   }
+}
+
+/** One for each node, with a tenant and a session of its own. */
+async function newProbes(world: World, around: Surroundings, random: Random): Promise<Probe[]> {
+  const probes: Probe[] = []
+  for (const node of world.nodes) {
+    const marker = `probe-${node.name}`
+    const tenant = await newTenant(world, marker)
+    const session = await newSession(world, tenant, marker)
+    const { project_id } = tenant
+    around.journal.sessions.push({ marker, project_id, fate: 'acknowledged', session_id: session.session_id })
+    probes.push(new Probe(node, session, around, random.fork(marker)))
+  }
+  return probes
 }
 
 /** A tenant with two learning spaces, one for each mode, which share its sessions. */

@@ -55,9 +55,8 @@ interface Learnt {
  * its answer is in the ledger.
  */
 export class Learning {
-  /** How long it took after the last write until everything was learnt. */
-  caught_up_ms = 0
-  versions = 0
+  private caught_up_ms = 0
+  private versions = 0
   private readonly postgres: Postgres
   private readonly lessons: Lessons
   /** By input, performance.now() at which it was known that there is an answer. */
@@ -83,6 +82,18 @@ export class Learning {
     this.isWatching = false
     await this.watching
     return [...behind, ...(await this.twice()), ...(await this.sentOutside()), ...(await this.gaps())]
+  }
+
+  /** What was learnt, and how long it took after the last write. */
+  figures() {
+    const { sessions, model } = this.lessons
+    return {
+      sessions: sessions.length,
+      inputs: new Set(model.sent.map(({ hash }) => hash)).size,
+      calls: model.sent.length,
+      versions: this.versions,
+      took_ms: this.caught_up_ms,
+    }
   }
 
   private async behind(): Promise<string[]> {
