@@ -29,7 +29,8 @@ export function readStream(
 
 /**
  * A stream whose producer has died ends as interrupted: the reader says so in the log, behind the last entry that it has
- * seen. So either the producer or the reader has its way, and every reader is told the same.
+ * seen. So either the producer or the reader has its way, and every reader is told the same. The tail ends with the
+ * stream, whose session may stay for a while.
  */
 async function* textsOf(
   signal: AbortSignal,
@@ -72,6 +73,7 @@ async function* textsOf(
   } finally {
     isOver = true
     clearTimeout(timer)
+    await entries.return()
   }
   if (LAST_CHUNKS[end]) yield `data: ${JSON.stringify(LAST_CHUNKS[end])}\n\ndata: [DONE]\n\n`
 }

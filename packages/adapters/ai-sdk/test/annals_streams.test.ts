@@ -85,6 +85,14 @@ describe('a stream', () => {
     expect(await textOf(await there.resumeExistingStream({ streamId: 's' }))).toBe(all)
   })
 
+  it('leaves its readers no connection once it has ended', async () => {
+    const { token } = await service.newProject()
+    const own = new Annals({ url: service.node.url, token })
+    const streams = new AnnalsStreams({ annals: own, chatId: randomUUID() })
+    await textOf(await streams.createNewResumableStream('s', sourceOf(['data: 1\n\n'])))
+    await expect.poll(async () => (await own.usage()).tails.used).toBe(0)
+  })
+
   it('comes back as it was, whatever its texts are and wherever they are cut', async () => {
     const { here } = open()
     const large = '\u0000"\ud83c\udf1e\ufdd0'.repeat(60_000)
