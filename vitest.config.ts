@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 // What files import is half a second's work for each that has a process of its own.
@@ -9,8 +10,8 @@ const SHARED_PROCESS = { isolate: false, setupFiles: ['tests/harness/leaves_noth
  */
 export default defineConfig({
   test: {
-    // Tests wait for processes and disks half of their time.
-    maxWorkers: 3,
+    // Tests wait for processes and clocks most of their time.
+    maxWorkers: 2 * availableParallelism() + 1,
     teardownTimeout: 30_000,
     projects: [
       {

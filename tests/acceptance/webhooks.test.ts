@@ -137,7 +137,9 @@ describe('a webhook', () => {
     await vi.waitFor(() => expect(receiver.requests).toBeGreaterThan(0), WAIT)
     for (const node of [service.node, second]) await node.kill()
     isAway = false
+    // Leases of killed nodes end by the clock, which is too slow for a test.
+    await execute(service.databaseUrl, 'UPDATE webhook_deliveries SET not_before = now()')
     await service.startNode()
-    await vi.waitFor(() => expect(seqs()).toEqual([1, 2, 3]), { ...WAIT, timeout: 90_000 })
-  }, 100_000)
+    await vi.waitFor(() => expect(seqs()).toEqual([1, 2, 3]), { ...WAIT, timeout: 40_000 })
+  }, 60_000)
 })
