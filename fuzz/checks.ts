@@ -13,6 +13,7 @@ const PLACES: Record<string, RegExp> = {
   unauthorized: /Authorization/,
   insufficient_scope: /scope "\w+"/,
   session_not_found: / session /,
+  log_diverged: /^Entry \d+ is no longer /,
   seq_ahead: /^(Seq|\/up_to_seq) \d+ is beyond /,
   learning_space_not_found: / learning space /,
   message_not_found: / message /,

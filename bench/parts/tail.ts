@@ -88,7 +88,7 @@ async function follow(service: Service, session: string): Promise<Follower> {
     const lines = (rest + text).split('\n')
     rest = lines.pop()!
     for (const line of lines) {
-      const seq = Number(/^id: (\d+)/.exec(line)?.[1])
+      const seq = Number(/^id: (\d+)$/.exec(line)?.[1])
       if (!seq) continue
       times.set(seq, now)
       waiting.get(seq)?.(now)

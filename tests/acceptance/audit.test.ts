@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { runAnnals } from '../harness/annals_process.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import { createProject, useService } from '../harness/service.ts'
+import { execute } from '../harness/sql.ts'
 import { issueToken } from '../harness/tokens.ts'
 
 const service = useService()
@@ -66,5 +67,18 @@ it('numbers acts of many at once without gaps, and a walk by cursor goes on wher
   expect(seqs).toEqual(seqs.map((_, index) => index + 1))
   expect(seqs.length).toBeGreaterThanOrEqual(12)
   await createProject(admin)
-  expect((await read({ cursor: cursor! })).items.map(({ seq }) => seq)).toEqual([seqs.length + 1])
+  const { items, next_cursor } = await read({ cursor: cursor! })
+  expect(items.map(({ seq }) => seq)).toEqual([seqs.length + 1])
+  expect((await read({ cursor: next_cursor })).items).toEqual([])
+  // As after a restore, when as many acts have followed.
+  await execute(
+    service.databaseUrl,
+    "UPDATE audit SET created_at = created_at + interval '1 microsecond' WHERE seq = $1",
+    [seqs.length + 1],
+  )
+  expectError(
+    await admin.request('GET', '/admin/v1/audit', { query: { cursor: next_cursor } }),
+    409,
+    'log_diverged',
+  )
 })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
+import { Annals } from '@annals/client'
 import { describe, expect, inject, it, vi } from 'vitest'
 import { runAnnals, startAnnals, startServer } from '../harness/annals_process.ts'
 import { apiClient } from '../harness/api_client.ts'
@@ -93,6 +94,37 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
       ).toHaveLength(1)
       const again = await restore()
       expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('0 sessions, 0 entries')])
+    })
+  })
+
+  it('restored shows nobody its log as the one that had more: a cursor and a tail behind its end are refused when it has grown again', async () => {
+    const { project, session_id } = await filledProject()
+    const events = async (url: string, count: number) => {
+      const api = apiClient(url, project.token)
+      for (let n = 0; n < count; n += 1)
+        expectOk(await api.appendEvent(session_id, { type: 'note', data: { n } }))
+    }
+    const path = await backUp('--project', project.name)
+    await events(service.node.url, 3)
+    const before = new Annals({ url: service.node.url, token: project.token })
+    const { items } = await before.sessions.timeline(session_id).page()
+    const cursor = (await before.sessions.timeline(session_id, { limit: 5 }).page()).next_cursor
+    await restored(path, async (DATABASE_URL, restore) => {
+      expect((await restore()).code).toBe(0)
+      const node = await startServer({ DATABASE_URL })
+      try {
+        await events(node.url, 4)
+        const { sessions } = new Annals({ url: node.url, token: project.token })
+        const diverged = { status: 409, error: 'log_diverged' }
+        await expect(sessions.timeline(session_id, { limit: 5, cursor }).page()).rejects.toMatchObject(
+          diverged,
+        )
+        await expect(sessions.tail(session_id, { after: items[5]! }).next()).rejects.toMatchObject(diverged)
+        for (const after of [items[2]!, 3])
+          expect((await sessions.tail(session_id, { after }).next()).value).toMatchObject({ seq: 4 })
+      } finally {
+        await node.stop()
+      }
     })
   })
 

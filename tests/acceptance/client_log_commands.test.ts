@@ -112,7 +112,10 @@ describe('annals tail', () => {
     tail.child.kill('SIGINT')
     const { code, stderr } = await tail.exited
     expect(code).toBe(130)
-    expect(stderr).toContain(`annals tail ${id} --after 5`)
+    const { created_at } = JSON.parse(tail.lines.at(-1)!) as { created_at: string }
+    expect(stderr).toContain(`annals tail ${id} --after 5@${created_at}`)
+    const other = await annals(['tail', id, '--after', `5@${created_at.replace('20', '19')}`])
+    expect([other.code, other.stderr]).toEqual([6, expect.stringContaining('Entry 5 is no longer')])
   }, 60_000)
 
   it('begins where it is told to, with what it is told to', async () => {

@@ -22,6 +22,16 @@ async function restoreTo(last_seq: number): Promise<void> {
   )
 }
 
+/** The log as it is when other entries were stored after a restore, until it was longer than before. */
+async function replaceAfter(seq: number): Promise<void> {
+  await execute(
+    service.databaseUrl,
+    "UPDATE entries SET created_at = created_at + interval '1 microsecond' WHERE project_id = $1 AND session_id = $2 AND seq > $3",
+    [tails.project.id, tails.log.id, seq],
+  )
+  await addMessages(1)
+}
+
 async function addMessages(count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) expectOk(await tails.log.add({ role: 'user', content: `${n}` }), 201)
 }
@@ -89,4 +99,67 @@ it('an empty log can be tailed from its beginning', async () => {
   const tail = await tails.open({ headers: { 'Last-Event-ID': '0' } })
   await addMessages(1)
   await tail.received(1)
+})
+
+describe('a log that was restored to an earlier time and has grown again', () => {
+  const at = (id: string) => ({ headers: { 'Last-Event-ID': id } })
+
+  it('refuses a tail that has seen an entry which is another by now, and no other tail', async () => {
+    await addMessages(4)
+    const early = await tails.open({ query: { kind: 'message' } })
+    const frames = await early.received(4)
+    const { seq, created_at } = frames[1]!.item
+    expect(frames.map(({ id }) => id)).toEqual(['1', '2', '3', '4'])
+    await expect.poll(() => early.lastEventId).toBe(`4@${frames[3]!.item.created_at}`)
+    await replaceAfter(2)
+    const refused = await tails.open(at(early.lastEventId))
+    await refused.whenEnded(5_000)
+    expect([refused.status, JSON.parse(refused.text)]).toEqual([
+      409,
+      { code: 409, error: 'log_diverged', msg: expect.stringContaining('Entry 4') },
+    ])
+    for (const id of [`${seq}@${created_at}`, '2']) {
+      const tail = await tails.open(at(id))
+      expect((await tail.received(3)).map(({ item }) => item.seq)).toEqual([3, 4, 5])
+    }
+  })
+
+  it.each([{}, { type: 'other' }])(
+    'ends a tail that is open, at each node, with the filter %j',
+    async (filter) => {
+      await addMessages(3)
+      const open = [
+        await tails.open({ query: filter }),
+        await tails.open({ node: tails.second, query: filter }),
+      ]
+      // It has read what is there, whether it shows it or not.
+      expectOk(await tails.log.addEvent('other'))
+      for (const tail of open) await tail.received(1)
+      await addMessages(1)
+      await replaceAfter(1)
+      for (const tail of open) await tail.whenEnded(15_000)
+    },
+  )
+
+  it.each(['timeline', 'messages', 'events'])(
+    'refuses the next page of %s, in both directions',
+    async (list) => {
+      for (let n = 0; n < 6; n += 1) expectOk(await tails.log.addEvent())
+      await addMessages(6)
+      const forward = expectOk(await get(list, { limit: 5 }))
+      const backward = expectOk(await get(list, { limit: 1, time_desc: true }))
+      const cursors = [{ cursor: forward.next_cursor }, { cursor: backward.next_cursor, time_desc: true }]
+      for (const query of cursors) expectOk(await get(list, query))
+      await replaceAfter(2)
+      for (const query of cursors) expectError(await get(list, query), 409, 'log_diverged')
+    },
+  )
+
+  it('refuses the pin of a context', async () => {
+    await addMessages(3)
+    const { pin } = expectOk(await get('context')) as unknown as { pin: string }
+    expect(expectOk(await get('context', { pin }))).toMatchObject({ pin })
+    await replaceAfter(0)
+    expectError(await get('context', { pin }), 409, 'log_diverged')
+  })
 })

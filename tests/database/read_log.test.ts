@@ -78,7 +78,7 @@ describe('reading a log', () => {
         const looks: number[] = []
         const isWanted = () => looks.length < wanted
         const database = watched(connection, 'entries', looks)
-        const reader = new LogReader(database, { project_id, session_id }, 0, isWanted)
+        const reader = new LogReader(database, { project_id, session_id }, undefined, isWanted)
         const pieces = reader.read('event', { ...filtered, time_desc })
         expect(await pieces.next()).toEqual({ done: true, value: undefined })
         expect(looks).toEqual([10_000, 10_000, 10_000, 10_000, 5_000].slice(0, wanted))

@@ -18,6 +18,8 @@ export interface Tail {
   /** Everything that came, for an answer that is no stream. */
   text: string
   frames: Frame[]
+  /** What an EventSource would send as Last-Event-ID. */
+  lastEventId: string
   comments: string[]
   ended: boolean
   seqs(): number[]
@@ -51,6 +53,7 @@ export function openTail(
         contentType: response.headers['content-type'] ?? '',
         text: '',
         frames: [],
+        lastEventId: '',
         comments: [],
         ended: false,
         seqs: () => tail.frames.map((frame) => frame.item.seq),
@@ -88,6 +91,7 @@ function read(block: string, tail: Tail): void {
   tail.comments.push(...lines.filter((line) => line.startsWith(':')))
   const values = (name: string) =>
     lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).trimStart())
+  tail.lastEventId = values('id').at(-1) ?? tail.lastEventId
   const data = values('data')
   if (data.length === 0) return
   tail.frames.push({

@@ -13,6 +13,8 @@ export interface StreamEvent {
 export class EventStreamParser {
   /** ms that the server asked to wait before connecting again. */
   retry_ms: number | undefined
+  /** The last id of the events, and of blocks without data, that are complete. */
+  last_id = ''
   readonly #decoder = new TextDecoder()
   #line = ''
   #after_cr = false
@@ -32,8 +34,12 @@ export class EventStreamParser {
     lines[0] = this.#line + lines[0]
     this.#line = lines.pop()!
     for (const line of lines) {
-      if (line !== '') this.#field(line)
-      else if (this.#data.length > 0) events.push(this.#event())
+      if (line !== '') {
+        this.#field(line)
+        continue
+      }
+      this.last_id = this.#id
+      if (this.#data.length > 0) events.push(this.#event())
       else this.#type = ''
     }
     return events

@@ -296,7 +296,7 @@ export interface paths {
         };
         /**
          * Read a session's log, or tail it
-         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends if the log becomes shorter than what it has sent; both can happen after a restore from a backup.
+         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. Behind each entry a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.
          */
         get: operations["readTimeline"];
         put?: never;
@@ -5318,7 +5318,7 @@ export interface operations {
             header?: {
                 /** @description `text/event-stream` for the live tail. */
                 accept?: string;
-                /** @description For the live tail: the seq of the last entry received. It takes precedence over `after_seq`. */
+                /** @description For the live tail: the `seq` of the last entry received, or better `<seq>@<created_at>`, which is refused (`log_diverged`) if that entry is another by now, as after a restore. It takes precedence over `after_seq`. */
                 "last-event-id"?: string;
             };
             path: {
@@ -12697,6 +12697,17 @@ export interface operations {
             };
             /** @description The token does not allow this, or a quota of the project is used up. */
             403: {
+                headers: {
+                    /** @description Identifies this request in the log. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It conflicts with the current state. */
+            409: {
                 headers: {
                     /** @description Identifies this request in the log. */
                     "X-Request-Id"?: string;

@@ -11,8 +11,11 @@ const IDLE_TIMEOUT_MS_DEFAULT = 45_000
 const WHAT = 'The tail'
 
 export interface TailOptions extends Pick<TimelineQuery, 'kind' | 'type'> {
-  /** Start after this seq, the last one seen. Without it the tail starts at the log's first entry. */
-  after?: number | undefined
+  /**
+   * Start after this seq or this entry, the last one seen; without it, at the log's first entry. With an entry, a log
+   * that was replaced meanwhile, as by a restore, is refused: 409 `log_diverged`.
+   */
+  after?: number | Pick<TimelineItem, 'seq' | 'created_at'> | undefined
   /** Ends the tail, without an error. */
   signal?: AbortSignal | undefined
   /** How long a connection may be silent before it counts as broken, in ms; default 45,000. */
@@ -28,20 +31,29 @@ export interface TailOptions extends Pick<TimelineQuery, 'kind' | 'type'> {
  *
  *   connecting ──► reading ──► pausing ──► connecting …
  *
- * The last returned seq is the only state that outlives a connection: the next one asks for what follows it.
+ * The position of the last returned entry is the only state that outlives a connection: the next one asks for what
+ * follows it, and is refused if that entry is another by now.
  *
  * Ends when the signal aborts. If the service does not answer at first, the tail fails after the client's `retries`;
  * after the first answer it keeps reconnecting without limit.
- * @throws AnnalsError if the service refuses: 401, 403, 404 and the like
+ * @throws AnnalsError if the service refuses: 401, 403, 404, 409 `seq_ahead` or `log_diverged` after a restore, and the like
  */
 export async function* tail(
   transport: Transport,
   path: string[],
   options: TailOptions,
 ): AsyncGenerator<TimelineItem, void, undefined> {
-  const { after: after_seq, kind, type, signal } = options
+  const { after: seen, kind, type, signal } = options
+  const after_seq = typeof seen === 'object' ? seen.seq : seen
+  const position = typeof seen === 'object' ? `${seen.seq}@${seen.created_at}` : undefined
   const call = { method: 'GET' as const, path, query: { kind, type, after_seq } }
-  const state: State = { seq: after_seq ?? 0, failures: 0, has_answered: false, retry_ms: undefined }
+  const state: State = {
+    seq: after_seq ?? 0,
+    position,
+    failures: 0,
+    has_answered: false,
+    retry_ms: undefined,
+  }
   while (!signal?.aborted) {
     let lost: AnnalsError
     try {
@@ -65,6 +77,8 @@ export async function* tail(
 interface State {
   /** The last returned seq. */
   seq: number
+  /** It, and when that entry was stored, as the service writes it. */
+  position: string | undefined
   /** Consecutive connections without any entry. */
   failures: number
   has_answered: boolean
@@ -93,7 +107,7 @@ async function* readUntilLost(
   }
   try {
     const headers: Record<string, string> = {}
-    if (state.seq > (call.query.after_seq ?? 0)) headers['last-event-id'] = String(state.seq)
+    if (state.position) headers['last-event-id'] = state.position
     const response = await hear(transport.open(call, headers, connection.signal))
     state.has_answered = true
     on_connect?.()
@@ -107,9 +121,11 @@ async function* readUntilLost(
         const seq = Number(id)
         if (!(seq > state.seq)) continue
         state.seq = seq
+        state.position = id
         yield transport.parse(data) as TimelineItem
         if (signal?.aborted) return
       }
+      state.position = parser.last_id || state.position
       state.retry_ms = parser.retry_ms ?? state.retry_ms
     }
   } finally {

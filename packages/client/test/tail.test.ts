@@ -61,6 +61,24 @@ describe('a tail', () => {
     expect(lost.map(({ error }) => error)).toEqual(Array(4).fill('connection_failed'))
   })
 
+  it('names the last whole entry as the service does, and the one that it is given to begin with', async () => {
+    const place = (seq: number) => `id: ${seq}@2026-11-21T09:30:00.00000${seq}Z\n\n`
+    const { seqs, requests } = await tail(
+      [
+        stream([entry(2), place(2), entry(3).slice(0, 10)], 'breaks'),
+        stream([entry(3) + place(3)], 'ends'),
+        stream([entry(4)], 'stays'),
+      ],
+      4,
+      { after: { seq: 1, created_at: '2026-11-21T09:30:00.000001Z' } },
+    )
+    expect(seqs).toEqual([2, 3, 4])
+    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual(
+      [1, 2, 3].map((seq) => `${seq}@2026-11-21T09:30:00.00000${seq}Z`),
+    )
+    expect(requests[0]!.url).toContain('after_seq=1')
+  })
+
   it('gives no entry of which only a part came, and none twice', async () => {
     const part = entry(2).slice(0, -1)
     const { seqs } = await tail(

@@ -30,6 +30,7 @@ const CATALOGUE = {
   request_timeout: { status: 408 },
   seq_conflict: { status: 409 },
   seq_ahead: { status: 409 },
+  log_diverged: { status: 409 },
   blob_missing: { status: 409 },
   session_exists: { status: 409 },
   session_in_space: { status: 409 },
@@ -105,6 +106,8 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
     "If-Match expected seq 6, but the session's last seq is 7. Read the new entries and try again.",
   seq_ahead:
     "Seq 12 is beyond the session's last seq 7: the entries read before are gone, for example after a restore. Read the log again from its beginning.",
+  log_diverged:
+    'Entry 12 is no longer the one that was read before: the log was replaced, for example by a restore. Read it again from its beginning.',
   blob_missing:
     '/data/report refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/{sha256}.',
   session_exists:

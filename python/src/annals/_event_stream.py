@@ -27,6 +27,8 @@ class EventStreamParser:
     def __init__(self) -> None:
         self.retry_s: float | None = None
         """Seconds to wait before reconnecting, as the server asked."""
+        self.last_id = ""
+        """The last id of the events, and of blocks without data, that are complete."""
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._line: list[str] = []
         self._after_cr = False
@@ -57,6 +59,7 @@ class EventStreamParser:
         if line:
             self._field(line)
             return
+        self.last_id = self._id
         if self._data:
             events.append(StreamEvent(self._id, self._type or "message", "\n".join(self._data)))
         self._type = ""

@@ -82,6 +82,20 @@ def test_a_tail_resumes_after_the_last_entry_that_it_returned(scripted: Scripted
     assert {*service.headers("accept")} == {"text/event-stream"}
 
 
+def test_a_tail_names_the_last_whole_entry_as_the_service_does(scripted: Scripted) -> None:
+    def place(seq: int) -> str:
+        return f"{seq}@2026-11-21T09:30:00.00000{seq}Z"
+
+    annals, service = scripted(
+        stream(entry(2), f"id: {place(2)}\n\n".encode(), entry(3)[:10], end=httpx.ReadError("reset")),
+        stream(entry(3) + f"id: {place(3)}\n\n".encode()),
+        stream(entry(4)),
+    )
+    first = {"seq": 1, "created_at": "2026-11-21T09:30:00.000001Z"}
+    assert (take(annals, 3, after=first))[0] == [2, 3, 4]
+    assert service.headers("last-event-id") == [place(1), place(2), place(3)]
+
+
 @given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 3)), max_size=12), st.integers(1, 20))
 def test_a_tail_returns_each_entry_once_and_in_order_wherever_its_connections_break(
     breaks: list[tuple[int, int]], count: int

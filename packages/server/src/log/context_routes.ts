@@ -9,7 +9,8 @@ import { operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { Context, ContextQuery } from './context_schema.js'
-import { readLastSeq } from './read/read_log.js'
+import { type LogPosition, readPosition, writePosition } from './read/log_position.js'
+import { LogReader, readLastSeq } from './read/read_log.js'
 
 const TOKENS_MAX_DEFAULT = 100_000
 const TARGET_SHARE = 0.6
@@ -26,14 +27,14 @@ export const getContext = operationsOf('Messages')({
   querystring: ContextQuery,
   returns: 'The context.',
   data: Context,
-  errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
+  errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'log_diverged'],
   handle: async (request, reply, { thread }) => {
     const { project_id, query, database, memory } = request
     const { session_id } = request.params
     const rules = rulesOf(query)
     const pins = new Cursors('context', project_id, session_id)
-    const cut = query.pin === undefined ? undefined : readPin(pins, query.pin)
-    const last_seq = await readLastSeq(database, project_id, session_id, cut?.from_seq)
+    const { cut, seen } = readPin(pins, query.pin)
+    const last_seq = await readLastSeq(database, project_id, session_id, seen)
     const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
     const reader = new ContextReader(parts, { project_id, session_id, last_seq })
     const format = (query.format ?? 'openai') as MessageFormat
@@ -43,7 +44,9 @@ export const getContext = operationsOf('Messages')({
       const items = await renderer.render(shown)
       const ids = shown.flatMap(({ id }, i) => Array<string>(items[i]!.length).fill(`"${id}"`))
       const { tokens, from_seq, asked_seq, cleared_through_seq } = plan
-      const pin = pins.write([from_seq, asked_seq, cleared_through_seq].join(SEPARATOR))
+      const log = new LogReader(database, { project_id, session_id })
+      const start = from_seq === seen.seq ? seen : await log.positionOf(from_seq)
+      const pin = pins.write([writePosition(start), asked_seq, cleared_through_seq].join(SEPARATOR))
       const end = `],"ids":[${ids.join(',')}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"pin":"${pin}"}`
       const chunks = contextChunks(items.flat(), end)
       return await sendEntries(reply, chunks)
@@ -79,10 +82,13 @@ function rulesOf(query: ContextQuery): ContextRules {
 }
 
 /** @throws AnnalsError invalid_cursor */
-function readPin(pins: Cursors, pin: string): ContextCut {
+function readPin(pins: Cursors, pin: string | undefined): { cut?: ContextCut; seen: LogPosition } {
+  if (pin === undefined) return { seen: { seq: 0 } }
   try {
-    const [from_seq, asked_seq, cleared_through_seq] = pins.read(pin).split(SEPARATOR).map(Number)
-    return { from_seq: from_seq!, asked_seq: asked_seq!, cleared_through_seq: cleared_through_seq! }
+    const [start, asked_seq, cleared_through_seq] = pins.read(pin).split(SEPARATOR)
+    const seen = readPosition(start!)
+    const cleared = Number(cleared_through_seq)
+    return { seen, cut: { from_seq: seen.seq, asked_seq: Number(asked_seq), cleared_through_seq: cleared } }
   } catch {
     throw new AnnalsError(
       'invalid_cursor',

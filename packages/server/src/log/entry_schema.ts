@@ -97,9 +97,9 @@ export const TailHeaders = Type.Object({
   accept: Type.Optional(Type.String({ description: '`text/event-stream` for the live tail.' })),
   'last-event-id': Type.Optional(
     Type.String({
-      pattern: '^(0|[1-9][0-9]{0,15})$',
+      pattern: '^(0|[1-9][0-9]{0,15})(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z)?$',
       description:
-        'For the live tail: the seq of the last entry received. It takes precedence over `after_seq`.',
+        'For the live tail: the `seq` of the last entry received, or better `<seq>@<created_at>`, which is refused (`log_diverged`) if that entry is another by now, as after a restore. It takes precedence over `after_seq`.',
     }),
   ),
 })

@@ -11,6 +11,7 @@ import { takeBody } from '../http/request/taken_body.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { AddEventBody, AppendHeaders, ListEventsQuery } from './event_schema.js'
+import { writePosition } from './read/log_position.js'
 import { LogReader } from './read/read_log.js'
 
 const operation = operationsOf('Events')
@@ -53,19 +54,19 @@ export const eventRoutes = allOf(
     querystring: ListEventsQuery,
     returns: 'A page of events.',
     data: PageOf(Type.Ref('SessionEvent')),
-    errors: ['invalid_cursor', 'session_not_found', 'seq_ahead'],
+    errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'log_diverged'],
     handle: async (request, reply) => {
       const { type, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
       const { project_id } = request
       const { session_id } = request.params
       const cursors = new Cursors('events', project_id, session_id, time_desc, type)
-      const { range, seen_seq } = readPageRange(cursors, request.query)
+      const { range, seen } = readPageRange(cursors, request.query)
       const session = { project_id, session_id }
-      const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
+      const log = new LogReader(request.database, session, seen, () => !reply.raw.destroyed)
       const entries = log.read('event', { kind: 'event', type, ...range, time_desc, limit: limit + 1 })
       return answerEntries(
         reply,
-        entriesPage(entries, limit, (seq) => cursors.write(String(seq))),
+        entriesPage(entries, limit, (last) => cursors.write(writePosition(last))),
       )
     },
   }),

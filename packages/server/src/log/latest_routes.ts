@@ -35,7 +35,7 @@ export const latestRoutes = allOf(
       const after_key = cursor === undefined ? '' : cursors.read(cursor)
       const page = { key, key_prefix, after_key, limit: limit + 1 }
       const latest = await findLatest(request.database, session, page)
-      const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
+      const log = new LogReader(request.database, session, undefined, () => !reply.raw.destroyed)
       const entries = log.readSeqs(latest.map(({ seq }) => seq))
       const cursorOf = () => cursors.write(latest[limit - 1]!.key)
       return answerEntries(reply, entriesPage(entries, limit, cursorOf))

@@ -92,7 +92,7 @@ export const messageRoutes = allOf(
     querystring: ListMessagesQuery,
     returns: 'A page of messages, or all of them.',
     data: MessagePage,
-    errors: ['invalid_cursor', 'session_not_found', 'message_not_found', 'seq_ahead'],
+    errors: ['invalid_cursor', 'session_not_found', 'message_not_found', 'seq_ahead', 'log_diverged'],
     handle: async (request, reply, parts) => {
       const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
       const { edit_strategies, pin_editing_strategies_at_message: pin } = request.query
@@ -108,9 +108,9 @@ export const messageRoutes = allOf(
         with_events,
         ...edited,
       )
-      const { range, seen_seq } = readPageRange(cursors, request.query)
+      const { range, seen } = readPageRange(cursors, request.query)
       const session = { project_id, session_id }
-      const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
+      const log = new LogReader(request.database, session, seen, () => !reply.raw.destroyed)
       const page = {
         project_id,
         limit: limit || undefined,

@@ -58,7 +58,7 @@ export const retractionRoutes = allOf(
         only_known: refusal,
       })
       markReplayed(reply, outcome.replayed)
-      const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
+      const log = new LogReader(request.database, session, undefined, () => !reply.raw.destroyed)
       return answerEntries(reply, retracted(outcome.entries, log, mayRead(request)))
     },
   }),

@@ -17,6 +17,7 @@ import { ENTRY_PAGE_LIMIT_DEFAULT, IDS_MAX } from '../limits.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { AppendEntriesBody, AppendedEntries, TailHeaders, TimelineQuery } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
+import { readPosition, writePosition } from './read/log_position.js'
 import { LogReader, readLastSeq } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
 
@@ -29,13 +30,13 @@ export const timelineRoutes = allOf(
     id: 'readTimeline',
     summary: "Read a session's log, or tail it",
     description:
-      'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. A position beyond the last seq is refused, and a tail ends if the log becomes shorter than what it has sent; both can happen after a restore from a backup.',
+      'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. Behind each entry a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
     params: SessionParams,
     querystring: TimelineQuery,
     headers: TailHeaders,
     returns: 'A page of entries.',
     data: PageOf(Type.Ref('TimelineItem')),
-    errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'quota_exceeded'],
+    errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'log_diverged', 'quota_exceeded'],
     extend: streamResponse,
     handle: async (request, reply, { feed, heartbeat }) => {
       const { kind, type, after_seq = 0, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
@@ -46,15 +47,18 @@ export const timelineRoutes = allOf(
       if (ids !== undefined) {
         const found = await findIds(request.database, session, readIds(request.query, ids))
         const seqs = found.flatMap((entry) => entry?.seq ?? [])
-        const log = new LogReader(request.database, session, 0, () => !reply.raw.destroyed)
-        return answerEntries(reply, entriesPage(log.readSeqs(seqs), seqs.length, String))
+        const log = new LogReader(request.database, session, undefined, () => !reply.raw.destroyed)
+        return answerEntries(
+          reply,
+          entriesPage(log.readSeqs(seqs), seqs.length, () => ''),
+        )
       }
       if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
         refuseForStream(request.query)
         const last_event_id = request.headers['last-event-id'] as string | undefined
-        const seen_seq = last_event_id === undefined ? after_seq : Number(last_event_id)
-        await readLastSeq(request.database, project_id, session_id, seen_seq)
-        const tail = { ...session, kind, type, after_seq: seen_seq }
+        const seen = last_event_id === undefined ? { seq: after_seq } : readPosition(last_event_id)
+        await readLastSeq(request.database, project_id, session_id, seen)
+        const tail = { ...session, kind, type, seen }
         refuseTail(request, feed)
         return streamTail({ database: request.database, feed, heartbeat }, request, reply, tail)
       }
@@ -67,12 +71,12 @@ export const timelineRoutes = allOf(
         type,
         String(after_seq),
       )
-      const { range, seen_seq } = readPageRange(cursors, request.query)
-      const log = new LogReader(request.database, session, seen_seq, () => !reply.raw.destroyed)
+      const { range, seen } = readPageRange(cursors, request.query)
+      const log = new LogReader(request.database, session, seen, () => !reply.raw.destroyed)
       const entries = log.read('item', { kind, type, ...range, time_desc, limit: limit + 1 })
       return answerEntries(
         reply,
-        entriesPage(entries, limit, (seq) => cursors.write(String(seq))),
+        entriesPage(entries, limit, (last) => cursors.write(writePosition(last))),
       )
     },
   }),

@@ -1,3 +1,5 @@
+import type { LogPosition } from '../log/read/log_position.js'
+import { divergedAt } from '../log/read/read_log.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import { isUniqueViolation } from '../postgres/database_errors.js'
 import { ADD_ACT, LIST_ACTS } from './audit_queries.js'
@@ -41,12 +43,21 @@ export async function audited<T>(
   }
 }
 
-/** Acts behind a seq, in order, as JSON. */
+/** Acts behind one that was seen before, in order, as JSON. @throws AnnalsError log_diverged if that is another by now */
 export async function listActs(
   database: Queryable,
-  after_seq: number,
+  seen: LogPosition,
   limit: number,
-): Promise<Array<{ seq: number; json: string }>> {
-  const rows = await database.query(LIST_ACTS, [after_seq, limit])
-  return rows.map(({ seq, json }) => ({ seq: Number(seq), json: json! }))
+): Promise<Array<{ seq: number; created_at: string; json: string }>> {
+  const rows = await database.query(LIST_ACTS, [seen.seq, limit + 1])
+  const acts = rows.map(({ seq, created_at, json }) => ({
+    seq: Number(seq),
+    created_at: created_at!,
+    json: json!,
+  }))
+  if (seen.seq === 0) return acts.slice(0, limit)
+  const [first, ...rest] = acts
+  if (first?.seq !== seen.seq || first.created_at !== (seen.created_at ?? first.created_at))
+    throw divergedAt(seen.seq)
+  return rest
 }

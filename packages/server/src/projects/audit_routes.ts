@@ -6,6 +6,7 @@ import type { AppServer } from '../http/app_server.js'
 import { Cursors } from '../http/request/cursor.js'
 import type { AppParts } from '../http/service_context.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { readPosition, writePosition } from '../log/read/log_position.js'
 import { listActs } from './audit.js'
 
 export const AuditEntry = Type.Object(
@@ -41,17 +42,17 @@ export function auditRoutes(app: AppServer, parts: AppParts): void {
         response: responses({
           description: 'A page of acts.',
           data: PageOf(Type.Ref('AuditEntry')),
-          errors: ['invalid_cursor'],
+          errors: ['invalid_cursor', 'log_diverged'],
         }),
       },
     },
     async (request, reply) => {
       const { limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
       const cursors = new Cursors('audit')
-      const after_seq = cursor === undefined ? 0 : Number(cursors.read(cursor))
-      const acts = await listActs(database, after_seq, limit + 1)
+      const seen = readPosition(cursor === undefined ? '0' : cursors.read(cursor))
+      const acts = await listActs(database, seen, limit + 1)
       const shown = acts.slice(0, limit)
-      const next = cursors.write(String(shown.at(-1)?.seq ?? after_seq))
+      const next = cursors.write(writePosition(shown.at(-1) ?? seen))
       const items = shown.map(({ json }) => json).join(',')
       return answer(reply, `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`)
     },

@@ -195,7 +195,7 @@ export class Deliveries {
     const { seq, kind, type, bytes, url, secret } = next
     let entry = 'null'
     if (Number(bytes) <= ENTRY_BYTES_MAX) {
-      const log = new LogReader(database, { project_id, session_id }, 0, () => !signal.aborted)
+      const log = new LogReader(database, { project_id, session_id }, undefined, () => !signal.aborted)
       for await (const [read] of log.readSeqs([Number(seq)])) entry = read!.json
     }
     const now = new Date()

@@ -151,7 +151,7 @@ class Sessions:
         self,
         session_id: str,
         *,
-        after: int = 0,
+        after: int | TimelineItem = 0,
         kind: Literal["message", "event"] | None = None,
         type: str | None = None,  # noqa: A002
         idle_timeout_s: float = 45.0,
@@ -164,7 +164,8 @@ class Sessions:
         `retries`; after the first answer it keeps reconnecting without limit. If the service refuses it (401, 403,
         404), it raises AnnalsError.
 
-        - `after`: the last seq that you have seen.
+        - `after`: the last seq or entry that you have seen. With an entry, a log that was replaced meanwhile, as by
+          a restore, is refused: 409 `log_diverged`.
         - `idle_timeout_s`: the longest silence before a connection counts as broken. The service sends something at
           least every 15 s.
         - `on_connect`: called for each connection that is made.
@@ -174,7 +175,8 @@ class Sessions:
             transport=self._transport,
             path=("session", session_id, "timeline"),
             query={"kind": kind, "type": type},
-            after=after,
+            after=after if isinstance(after, int) else after["seq"],
+            position=None if isinstance(after, int) else f"{after['seq']}@{after['created_at']}",
             idle_timeout_s=idle_timeout_s,
             on_connect=on_connect,
             on_disconnect=on_disconnect,

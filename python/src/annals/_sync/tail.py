@@ -25,13 +25,16 @@ class Tail:
 
         connecting ──► reading ──► pausing ──► connecting …
 
-    A new connection resumes after the last seq that was returned; nothing else is kept.
+    A new connection resumes after the last entry that was returned, and is refused if that entry is another by now;
+    nothing else is kept.
     """
 
     transport: Transport
     path: tuple[str, ...]
     query: dict[str, object]
     after: int
+    position: str | None
+    """The last seq, and when that entry was stored, as the service writes it."""
     idle_timeout_s: float
     on_connect: Callable[[], object] | None
     on_disconnect: Callable[[AnnalsError], object] | None
@@ -67,8 +70,8 @@ class Tail:
     def _read(self, seq: int) -> Stream[Any]:
         """The entries after `seq` that one connection receives."""
         headers = {"accept": "text/event-stream"}
-        if seq > self.after:
-            headers["last-event-id"] = str(seq)
+        if self.position:
+            headers["last-event-id"] = self.position
         query = {**self.query, "after_seq": self.after}
         call = Call("GET", self.path, query=query, headers=headers)
         with self.transport.open(call, _WHAT, self.idle_timeout_s) as response:
@@ -82,5 +85,7 @@ class Tail:
                     if not event.id.isdigit() or int(event.id) <= seq:
                         continue
                     seq = int(event.id)
+                    self.position = event.id
                     yield loads(event.data)
+                self.position = parser.last_id or self.position
                 self.retry_s = self.retry_s if parser.retry_s is None else parser.retry_s

@@ -40,6 +40,15 @@ export function parseSeq(value: string): number {
   return value === '0' ? 0 : parseCount(value)
 }
 
+/** A seq, or `<seq>@<created_at>`, with which the service tells whether that entry is still the same. */
+export function parsePosition(value: string): number | { seq: number; created_at: string } {
+  const [seq = '', created_at] = value.split('@')
+  if (created_at === undefined) return parseSeq(seq)
+  if (Number.isNaN(Date.parse(created_at)))
+    throw new InvalidArgumentError('It must be a seq, or a position as `annals tail` prints it at its end.')
+  return { seq: parseSeq(seq), created_at }
+}
+
 /** A duration, in seconds. */
 export function parseSeconds(value: string): number {
   const ms = msOf(value) ?? 0

@@ -4,7 +4,7 @@ import { EXIT_CODES } from '../exit_codes.js'
 import { UsageError } from '../run_command.js'
 import { commandName } from '../terminal/command_name.js'
 import { type Output, type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
-import { parseCount, parseMoment, parseSeq } from './arguments.js'
+import { parseCount, parseMoment, parsePosition } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection } from './connection.js'
 import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
 
@@ -12,7 +12,7 @@ const LAST_DEFAULT = 10
 
 interface TailOptions {
   since?: number
-  after?: number
+  after?: ReturnType<typeof parsePosition>
   last?: number
   kind?: 'message' | 'event'
   type?: string
@@ -29,7 +29,11 @@ export function tailCommand(): Command {
     ),
   )
     .option('--since <time>', 'start this long ago (30s, 5m, 2h, 1d) or at a time', parseMoment)
-    .option('--after <seq>', 'start after this seq', parseSeq)
+    .option(
+      '--after <seq>',
+      'start after this seq, or after the position that an earlier tail ended with',
+      parsePosition,
+    )
     .option(
       '--last <count>',
       `start with this many of the last entries (default: ${LAST_DEFAULT})`,
@@ -85,15 +89,17 @@ async function follow(
   })
   for await (const item of items) {
     is_away = false
-    after = item.seq
+    after = { seq: item.seq, created_at: item.created_at }
     print(item)
   }
   process.removeListener('SIGINT', end)
   process.removeListener('SIGTERM', end)
-  const go_on = `${commandName()} tail ${session_id} --after ${after}`
+  const seq = typeof after === 'object' ? after.seq : after
+  const position = typeof after === 'object' ? `${seq}@${after.created_at}` : seq
+  const go_on = `${commandName()} tail ${session_id} --after ${position}`
   // The terminal wrote ^C at the beginning of this line.
   const line = process.stderr.isTTY ? '\n' : ''
-  process.stderr.write(`${line}annals: stopped. To resume after entry ${after}: ${go_on}\n`)
+  process.stderr.write(`${line}annals: stopped. To resume after entry ${seq}: ${go_on}\n`)
   process.exitCode = EXIT_CODES.interrupted
 }
 

@@ -55,7 +55,7 @@ async function withoutKnown(
 ): Promise<DemoSession[]> {
   const unknown = []
   for (const session of sessions) {
-    const [head] = await database.query(READ_HEAD, [project_id, session.session.use_uuid])
+    const [head] = await database.query(READ_HEAD, [project_id, session.session.use_uuid, null])
     if (!head) unknown.push(session)
   }
   return unknown

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import type { Feed, Subscription } from '../../log/follow/feed.js'
+import { type LogPosition, writePosition } from '../../log/read/log_position.js'
 import { LogReader, type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
 import type { EntryPage } from '../../log/read/read_queries.js'
 import type { Queryable } from '../../postgres/database.js'
@@ -15,17 +16,17 @@ import type { Heartbeat } from './heartbeat.js'
 
 const RETRY_PAUSE_MS = 500
 
-/** What a tail shows: the entries after `after_seq`, possibly of one kind or type only. */
+/** What a tail shows: the entries after those that were seen, possibly of one kind or type only. */
 export interface TailRequest {
   project_id: string
   session_id: string
   kind?: EntryPage['kind']
   type?: string | undefined
-  after_seq: number
+  seen: LogPosition
 }
 
 /**
- * Streams a session's log as server-sent events: the stored entries after `after_seq`, then each new one, once and in
+ * Streams a session's log as server-sent events: the stored entries after a position, then each new one, once and in
  * order. The stream holds one piece of the log at a time and waits for a slow client. It ends when the client stops
  * reading (http/admission/stalled_readers.ts), the session is deleted, the token is revoked, or the service stops.
  */
@@ -37,7 +38,7 @@ export async function streamTail(
 ): Promise<void> {
   reply.hijack()
   const { raw } = reply
-  const subscription = parts.feed.subscribe(tail.project_id, tail.session_id, tail.after_seq)
+  const subscription = parts.feed.subscribe(tail.project_id, tail.session_id, tail.seen.seq)
   const stop = parts.heartbeat.add({
     beat: () => {
       if (raw.writableLength === 0) raw.write(': heartbeat\n\n')
@@ -72,8 +73,8 @@ export async function streamTail(
 }
 
 /**
- * Reads what is there, waits for more, and so on, until the subscription ends, the session is deleted, or its log is
- * shorter than what was sent, as after a restore: the client gets the error when it resumes.
+ * Reads what is there, waits for more, and so on, until the subscription ends, the session is deleted, or its log is no
+ * longer the one of which entries were sent, as after a restore: the client gets the error when it resumes.
  */
 async function follow(
   request: FastifyRequest,
@@ -83,26 +84,29 @@ async function follow(
   write: (entries: ReadEntry[]) => Promise<void>,
 ): Promise<void> {
   const { memory } = request
+  let { seen } = tail
   while (!subscription.ended) {
     try {
       const { project_id, session_id, kind, type } = tail
-      const { seen_seq } = subscription
       const session = { project_id, session_id }
-      const log = new LogReader(database, session, seen_seq, () => !subscription.ended)
-      const range = { above_seq: seen_seq, below_seq: UNLIMITED }
+      const log = new LogReader(database, session, seen, () => !subscription.ended)
+      const range = { above_seq: seen.seq, below_seq: UNLIMITED }
       const page = { kind, type, ...range, time_desc: false, limit: UNLIMITED }
       await memory.hold(logReadBytes(request))
       for await (const entries of log.read('item', page)) {
         await write(entries)
         if (subscription.ended) return
-        subscription.seen_seq = entries.at(-1)!.seq
+        const { seq, created_at } = entries.at(-1)!
+        seen = { seq, created_at }
+        subscription.seen_seq = seq
       }
       // Entries that the filter rejected need not be read again.
-      subscription.seen_seq = log.last_seq
+      if (seen.seq < log.last_seq) seen = await log.positionOf(log.last_seq)
+      subscription.seen_seq = seen.seq
       memory.keep(0)
     } catch (error) {
       const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
-      if (name === 'session_not_found' || name === 'seq_ahead') return
+      if (name === 'session_not_found' || name === 'seq_ahead' || name === 'log_diverged') return
       if (name !== 'unavailable' && name !== 'overloaded') throw error
       memory.keep(0)
       await sleep(RETRY_PAUSE_MS)
@@ -118,8 +122,10 @@ async function write(
   entries: ReadEntry[],
   subscription: Subscription,
 ): Promise<void> {
-  for (const { seq, kind, json } of entries) {
-    const whole = [`id: ${seq}\nevent: ${kind}\ndata: ${json}\n\n`]
+  for (const entry of entries) {
+    const { seq, kind, json } = entry
+    // The second block, which is no event, is what a client sends back as Last-Event-ID.
+    const whole = [`id: ${seq}\nevent: ${kind}\ndata: ${json}\n\nid: ${writePosition(entry)}\n\n`]
     for await (const text of lacksBytes(json) ? withBlobBytes(database, project_id, whole) : whole) {
       for (const piece of text.length > PIECE_LENGTH_MAX ? answerPieces(text) : [text]) {
         if (subscription.ended) return

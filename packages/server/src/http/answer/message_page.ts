@@ -1,3 +1,4 @@
+import { writePosition } from '../../log/read/log_position.js'
 import type { LogReader } from '../../log/read/read_log.js'
 import type { Cursors } from '../request/cursor.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
@@ -31,8 +32,8 @@ export async function* messagePage(
   const { next_seq, tokens, last_id } = page
   const edit_at = request.editing?.pin_id ?? last_id
   // Both bounds are exclusive: the next page begins with the message that this one left out.
-  const next_cursor =
-    next_seq === undefined ? '' : cursors.write(String(request.time_desc ? next_seq + 1 : next_seq - 1))
+  const seen_seq = next_seq && (request.time_desc ? next_seq + 1 : next_seq - 1)
+  const next_cursor = seen_seq ? cursors.write(writePosition(await log.positionOf(seen_seq))) : ''
   yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","edit_at_message_id":"${edit_at}","this_time_tokens":${tokens}`
   // Whoever takes the chunks has noted the blobs of all items by now.
   if (urls) {

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
 import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
 import type { Listed } from '../../lists/listed.js'
+import { type LogPosition, readPosition } from '../../log/read/log_position.js'
 import { type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
 import { listReadBytes } from '../admission/request_memory.js'
 import { Cursors } from '../request/cursor.js'
@@ -49,11 +50,11 @@ export function cursorsOfList(
 /** The seqs that a page of a log is of, and up to where its reader has seen the log. */
 export interface PageRange {
   range: { above_seq: number; below_seq: number }
-  seen_seq: number
+  seen: LogPosition
 }
 
 /**
- * The range of a page that begins behind the seq in its cursor, in the page's direction, and behind `after_seq`.
+ * The range of a page that begins behind the position in its cursor, in the page's direction, and behind `after_seq`.
  * @throws AnnalsError invalid_cursor
  */
 export function readPageRange(
@@ -61,12 +62,12 @@ export function readPageRange(
   { cursor, after_seq = 0, time_desc }: { cursor?: string; time_desc?: boolean; after_seq?: number },
 ): PageRange {
   if (cursor === undefined)
-    return { range: { above_seq: after_seq, below_seq: UNLIMITED }, seen_seq: after_seq }
-  const cursor_seq = Number(cursors.read(cursor))
+    return { range: { above_seq: after_seq, below_seq: UNLIMITED }, seen: { seq: after_seq } }
+  const position = readPosition(cursors.read(cursor))
   const range = time_desc
-    ? { above_seq: after_seq, below_seq: cursor_seq }
-    : { above_seq: cursor_seq, below_seq: UNLIMITED }
-  return { range, seen_seq: Math.max(cursor_seq, after_seq) }
+    ? { above_seq: after_seq, below_seq: position.seq }
+    : { above_seq: position.seq, below_seq: UNLIMITED }
+  return { range, seen: position.seq < after_seq ? { seq: after_seq } : position }
 }
 
 /** Answers with a page of a list. `find` gives one row more than `limit` where another page follows. */
@@ -148,15 +149,15 @@ async function* wholeListChunks(
 
 /**
  * A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows. `cursorOf`
- * gives the cursor behind the entry with this seq.
+ * gives the cursor behind an entry.
  */
 export async function* entriesPage(
   pieces: AsyncGenerator<ReadEntry[]>,
   limit: number,
-  cursorOf: (last_seq: number) => string,
+  cursorOf: (last: ReadEntry) => string,
 ): AsyncGenerator<string> {
   let shown = 0
-  let last_seq = 0
+  let last: ReadEntry | undefined
   let has_more = false
   yield '{"items":['
   for await (const entries of pieces) {
@@ -165,7 +166,7 @@ export async function* entriesPage(
     if (fitting.length === 0) break
     yield (shown > 0 ? ',' : '') + fitting.map((entry) => entry.json).join(',')
     shown += fitting.length
-    last_seq = fitting.at(-1)!.seq
+    last = fitting.at(-1)
   }
-  yield `],"has_more":${has_more},"next_cursor":"${has_more ? cursorOf(last_seq) : ''}"}`
+  yield `],"has_more":${has_more},"next_cursor":"${has_more ? cursorOf(last!) : ''}"}`
 }

@@ -42,7 +42,7 @@ async function plan(
   if (kind !== undefined || type !== undefined)
     throw invalid(`/${kind === undefined ? 'type' : 'kind'} is only taken with last.`)
   if (ids) return { seqs: await seqsOf(database, session, ids) }
-  const last_seq = await readLastSeq(database, session.project_id, session.session_id, after_seq)
+  const last_seq = await readLastSeq(database, session.project_id, session.session_id, { seq: after_seq! })
   if (last_seq - after_seq! > RETRACTED_AFTER_MAX)
     throw invalid(
       `/after_seq has ${last_seq - after_seq!} entries after it; one request retracts at most ${RETRACTED_AFTER_MAX}. Fork the session at that seq instead: POST …/copy with up_to_seq.`,

@@ -3,6 +3,7 @@ import { plainArray } from '../../postgres/array_literal.js'
 import { columnsOf } from '../../postgres/column_aggregates.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { entryJson, type ShownEntry, type ShownLog } from '../entry_json.js'
+import { type LogPosition, seqToCheck } from './log_position.js'
 import { READ_SEQS } from './place_queries.js'
 import {
   type EntryPage,
@@ -26,6 +27,8 @@ export interface ReadEntry {
   /** A SessionEvent or an item of the timeline; a message's blob as it was written, or what else its view is of. */
   json: string
   kind?: string
+  /** Of an event or an item. */
+  created_at?: string
   id?: string
   parent_id?: string | null
   format?: string
@@ -37,7 +40,7 @@ export interface ReadEntry {
 }
 
 /** What a reader wants of a log, from where on. */
-export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq'>
+export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq' | 'seen'>
 
 /**
  * Reads a session's log, as long as it is when it is first read: however often it is read then, in whatever parts, what
@@ -45,12 +48,13 @@ export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq'
  */
 export class LogReader {
   private end_seq: number | undefined
+  private is_same = false
 
   constructor(
     private readonly database: Queryable,
     private readonly session: { project_id: string; session_id: string },
-    /** What the reader has seen before: the log must reach so far. */
-    private readonly seen_seq = 0,
+    /** What the reader has seen before: the log must have it. */
+    private readonly seen: LogPosition = { seq: 0 },
     /** Asked between two statements: reading ends early when nobody wants the rest any longer. */
     private readonly isWanted: () => boolean = () => true,
   ) {}
@@ -63,7 +67,7 @@ export class LogReader {
   /**
    * The entries of a page in order of seq, in pieces of bounded size. Entries never change place and a session's
    * are numbered without gaps, so pieces read one after the other fit together without a snapshot.
-   * @throws AnnalsError session_not_found, seq_ahead
+   * @throws AnnalsError session_not_found, seq_ahead, log_diverged
    */
   async *read(view: EntryView, page: ReadPage): AsyncGenerator<ReadEntry[]> {
     let rest = this.narrowed(page)
@@ -71,11 +75,14 @@ export class LogReader {
     const isLeft = () => rest.limit > 0 && rest.above_seq + 1 < rest.below_seq
     while ((this.end_seq === undefined || isLeft()) && this.isWanted()) {
       const limit = Math.min(rest.limit, PIECE_ENTRIES_MAX)
-      const asked = { ...this.session, ...rest, limit, as_of_seq: this.end_seq }
+      const seen = this.is_same ? { seq: 0 } : this.seen
+      const asked = { ...this.session, ...rest, limit, as_of_seq: this.end_seq, seen }
       const { statement, parameters, scanned_max } = readEntries(asked, view, PIECE_BYTES_MAX)
       const [row] = await this.database.query(statement, parameters)
       if (!row) throw notFound('session')
-      this.end_seq ??= reachingSeq(row, this.seen_seq)
+      const last_seq = reachingSeq(row, seen)
+      this.is_same = true
+      this.end_seq ??= last_seq
       rest = this.narrowed(rest)
       const entries = entriesOf(row, view, this.session)
       if (entries.length > 0) yield entries
@@ -110,8 +117,15 @@ export class LogReader {
     const parameters = [project_id, session_id, above_seq, below_seq, n - 1]
     const [row] = await this.database.query(NTH_NEWEST_MESSAGE, parameters)
     if (!row) throw notFound('session')
-    this.end_seq ??= reachingSeq(row, this.seen_seq)
+    this.end_seq ??= reachingSeq(row, { seq: this.seen.seq })
     return Number(row.seq ?? 0)
+  }
+
+  /** The position of an entry, with which a later reader can tell whether the log is still the same. */
+  async positionOf(seq: number): Promise<LogPosition> {
+    const { project_id, session_id } = this.session
+    const [row] = await this.database.query(READ_HEAD, [project_id, session_id, seq])
+    return { seq, created_at: row?.seen_at ?? undefined }
   }
 
   private narrowed<Page extends { below_seq: number }>(page: Page): Page {
@@ -128,30 +142,39 @@ function behind(page: ReadPage, seq: number | undefined, scanned_max: number): R
 }
 
 /**
- * The seq of a session's newest entry, 0 when it has none, for a reader that has seen all up to `seen_seq`.
- * @throws AnnalsError session_not_found, seq_ahead
+ * The seq of a session's newest entry, 0 when it has none, for a reader that has seen all up to `seen`.
+ * @throws AnnalsError session_not_found, seq_ahead, log_diverged
  */
 export async function readLastSeq(
   database: Queryable,
   project_id: string,
   session_id: string,
-  seen_seq = 0,
+  seen: LogPosition = { seq: 0 },
 ): Promise<number> {
-  const [row] = await database.query(READ_HEAD, [project_id, session_id])
+  const [row] = await database.query(READ_HEAD, [project_id, session_id, seqToCheck(seen)])
   if (!row) throw notFound('session')
-  return reachingSeq(row, seen_seq)
+  return reachingSeq(row, seen)
 }
 
 /**
- * A log never gets shorter: where a reader has seen more than there is, it is another one, from a backup for example,
- * and what the reader has seen may be something else in it.
+ * A log never gets shorter and no entry changes place: where a reader has seen more than there is, or another entry, it
+ * is another log, from a backup for example, and what follows is not what follows what the reader has seen.
  */
-function reachingSeq(row: Row, seen_seq: number): number {
+function reachingSeq(row: Row, { seq, created_at }: LogPosition): number {
   const last_seq = Number(row.last_seq)
-  if (seen_seq <= last_seq) return last_seq
-  throw new AnnalsError(
-    'seq_ahead',
-    `Seq ${seen_seq} is beyond the session's last seq ${last_seq}: the entries read before are gone, for example after a restore. Read the log again from its beginning.`,
+  if (seq > last_seq)
+    throw new AnnalsError(
+      'seq_ahead',
+      `Seq ${seq} is beyond the session's last seq ${last_seq}: the entries read before are gone, for example after a restore. Read the log again from its beginning.`,
+    )
+  if (created_at !== undefined && row.seen_at !== created_at) throw divergedAt(seq)
+  return last_seq
+}
+
+export function divergedAt(seq: number): AnnalsError {
+  return new AnnalsError(
+    'log_diverged',
+    `Entry ${seq} is no longer the one that was read before: the log was replaced, for example by a restore. Read it again from its beginning.`,
   )
 }
 
@@ -178,7 +201,7 @@ function entriesOf(row: Row, view: EntryView, session: Omit<ShownLog, 'disable_t
   const shape = view === 'item' ? 'item' : 'resource'
   return seqs.map((seq, at) => {
     const entry = shownEntry(columns, seq, at)
-    return { seq, json: entryJson(shape, log, entry), kind: entry.kind }
+    return { seq, json: entryJson(shape, log, entry), kind: entry.kind, created_at: entry.created_at }
   })
 }
 

@@ -1,6 +1,8 @@
+import { timestampText } from '../../lists/resource_json.js'
 import { aggregated, type Column } from '../../postgres/column_aggregates.js'
 import type { Parameter } from '../../postgres/database.js'
 import { prepared, type Statement } from '../../postgres/statement.js'
+import { type LogPosition, seqToCheck } from './log_position.js'
 
 /** Which entries of a session a page shows, and from where on. */
 export interface EntryPage {
@@ -15,6 +17,8 @@ export interface EntryPage {
   below_seq: number
   time_desc: boolean
   limit: number
+  /** What the reader has seen before, if the row is to tell when that was stored. */
+  seen?: LogPosition
   /** For messages as a conversation: those that were retracted after this seq are still in it. */
   as_of_seq?: number | undefined
 }
@@ -78,6 +82,10 @@ export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
 export const TRACKING = `CASE WHEN p.kind LIKE '%message%' THEN
     (SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = $2) END AS disable_task_tracking, `
 
+/** When the entry was stored whose seq is a parameter; null if that is null. */
+const seenAt = (seq: string) =>
+  `(SELECT ${timestampText('x.created_at')} FROM entries x WHERE x.project_id = $1 AND x.session_id = $2 AND x.seq = ${seq}::bigint) AS seen_at`
+
 /** Whether a page's filter may leave out any number of entries. Messages alone have an index. */
 function isScan({ kind, type }: Pick<EntryPage, 'kind' | 'type'>): boolean {
   return kind === 'event' || type !== undefined
@@ -86,7 +94,7 @@ function isScan({ kind, type }: Pick<EntryPage, 'kind' | 'type'>): boolean {
 /**
  * Composes a page of entries in order of seq, cut off before the entry with which their JSON passes `bytes_max`, but
  * never before the first: so a page of large entries is read in pieces. A page with a filter is also cut off behind
- * the `scanned_max` seqs that it looks at. Row: none where there is no session; `last_seq` of its log, `fits` (whether the whole log is
+ * the `scanned_max` seqs that it looks at. Row: none where there is no session; `last_seq` of its log, `seen_at`, `fits` (whether the whole log is
  * below `bytes_max`, so that nothing was cut off for that), and the columns of the view, null where it has no entries.
  *
  * The running sum of bytes costs an eighth of a page of 50, so it is made only where the session's head does not tell
@@ -98,7 +106,8 @@ export function readEntries(
   bytes_max: number,
 ): { statement: Statement; parameters: Parameter[]; scanned_max: number } {
   const { project_id, session_id, above_seq, below_seq } = page
-  const parameters: Parameter[] = [project_id, session_id, page.limit, bytes_max, above_seq, below_seq]
+  const range = [above_seq, below_seq, seqToCheck(page.seen)]
+  const parameters: Parameter[] = [project_id, session_id, page.limit, bytes_max, ...range]
   const order = page.time_desc ? 'DESC' : 'ASC'
   const isConversation = view.includes('message')
   const conditions = ['e.project_id = $1', 'e.session_id = $2', ...rangeOf(page)]
@@ -109,7 +118,7 @@ export function readEntries(
     name.push(page.kind)
   }
   if (page.type !== undefined) {
-    conditions.push('e.type = $7')
+    conditions.push('e.type = $8')
     name.push('type')
     parameters.push(page.type)
   }
@@ -139,7 +148,7 @@ export function readEntries(
     ? fitting
     : found(`CASE WHEN ${fits} THEN $3::bigint ELSE (SELECT count(*) FROM ${fitting}) END`)
   const text = `
-SELECT h.last_seq, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
+SELECT h.last_seq, ${seenAt('$7')}, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
 FROM session_heads h
 CROSS JOIN LATERAL (
   SELECT ${aggregated(VIEW_COLUMNS[view])}
@@ -184,8 +193,8 @@ export const READ_HEADS = prepared(
   'SELECT h.session_id, h.last_seq FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])',
 )
 
-/** The last seq of a session. Parameters: $1 project, $2 session. */
+/** The last seq of a session, and when an entry of it was stored. Parameters: $1 project, $2 session, $3 the entry's seq or null. */
 export const READ_HEAD = prepared(
   'read_head',
-  'SELECT h.last_seq FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
+  `SELECT h.last_seq, ${seenAt('$3')} FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
 )

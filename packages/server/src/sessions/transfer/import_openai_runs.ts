@@ -113,7 +113,7 @@ async function storeRun(
 ): Promise<void> {
   const { session_id, messages } = run
   try {
-    const [head] = await database.query(READ_HEAD, [project_id, session_id])
+    const [head] = await database.query(READ_HEAD, [project_id, session_id, null])
     if (!head && !dry_run) await createRunSession(database, project_id, run)
     totals.sessions[head ? 'known' : 'stored'] += 1
     const known = head ? await findKnown(database, project_id, run) : new Set<string>()
