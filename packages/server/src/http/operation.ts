@@ -20,6 +20,8 @@ interface OperationParts<
   summary: string
   description?: string
   config?: FastifyContextConfig
+  /** By default what the service takes. */
+  body_bytes_max?: number
   params?: Params
   querystring?: Query
   headers?: Headers
@@ -64,7 +66,18 @@ export function operationsOf(tag: string) {
   return <P extends TSchema, Q extends TSchema, H extends TSchema, B extends TSchema>(
     operation: OperationParts<P, Q, H, B>,
   ): Operation => {
-    const { call, id, summary, description, config = {}, params, querystring, headers, body } = operation
+    const {
+      call,
+      id,
+      summary,
+      description,
+      config = {},
+      params,
+      querystring,
+      headers,
+      body,
+      body_bytes_max,
+    } = operation
     const { returns, data = Empty, extend = (documented) => documented, json, handle, ...more } = operation
     const [method, url] = call.split(' ') as [Method, string]
     const idempotent =
@@ -80,7 +93,8 @@ export function operationsOf(tag: string) {
       const answerJson: Handler = async (request, reply) =>
         answer(reply, (await json!(request, reply, parts)) ?? '{}', operation.status)
       const handler: Handler = handle ? (request, reply) => handle(request, reply, parts) : answerJson
-      app.route({ method, url, config, schema, handler: handler as RouteHandlerMethod })
+      const limit = body_bytes_max === undefined ? {} : { bodyLimit: body_bytes_max }
+      app.route({ method, url, config, schema, ...limit, handler: handler as RouteHandlerMethod })
     }
   }
 }

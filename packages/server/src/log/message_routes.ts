@@ -78,7 +78,7 @@ const addMessage = operation({
 export const messageRoutes = allOf(
   (app, parts) =>
     app.register(async (scope: AppServer) => {
-      readForms(scope, parts)
+      readForms(scope, parts, 'addMessage')
       addMessage(scope, parts)
     }),
 

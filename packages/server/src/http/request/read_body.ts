@@ -3,6 +3,7 @@ import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import type { AppServer } from '../app_server.js'
 import type { AppParts } from '../service_context.js'
+import type { FormOperation } from '../work_thread/thread_work.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 import { BODIES, type BodyOperation } from './bodies.js'
 import { readBodyJson } from './body_json.js'
@@ -74,8 +75,8 @@ export function readBodies(app: AppServer, { config, thread }: BodyParts): void 
   })
 }
 
-/** Reads, besides JSON, messages that are sent as forms, with their files. */
-export function readForms(scope: AppServer, { config, thread }: BodyParts): void {
+/** Reads the forms of an operation, with their files. */
+export function readForms(scope: AppServer, { config, thread }: BodyParts, operation: FormOperation): void {
   const limits = limitsOf(config)
   scope.addContentTypeParser('multipart/form-data', (request, payload, done) => {
     receiveBody(request, payload, (error, body) => {
@@ -83,6 +84,7 @@ export function readForms(scope: AppServer, { config, thread }: BodyParts): void
       const order = thread.run(
         request.project_id,
         'takeForm',
+        operation,
         request.headers['content-type']!,
         body!,
         limits,

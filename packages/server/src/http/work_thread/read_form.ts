@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { parseJson, writeJson } from '@annals/messages/json'
+import { blobTooLarge } from '../../blobs/blob_store.js'
 import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import { isJsonObject, isRefusal, readJson } from '../../json/read_json.js'
+import { SKILL_FIELD_BYTES_MAX, ZIP_BYTES_MAX } from '../../learning/skills/skill_schema.js'
 
 const FILES_MAX = 64
 /** What stands for an invalid sequence of bytes where UTF-8 is read. */
@@ -12,8 +14,8 @@ interface UploadedFile extends TakenBytes {
   reference: { annals_blob: string; media_type: string; filename: string }
 }
 
-/** The JSON of a message that was sent as a form, with references to its files. */
-export interface FormMessage {
+/** The JSON of a request that was sent as a form, and its files. */
+export interface FormBody {
   body: Buffer
   taken: TakenBytes[]
 }
@@ -22,31 +24,61 @@ export interface FormMessage {
  * Reads a message that was sent as multipart/form-data, as existing clients send files: the field `payload` is the JSON,
  * and a part of the message names the file that belongs to it in `file_field`.
  */
-export async function readForm(content_type: string, body: Buffer): Promise<FormMessage | AnnalsError> {
+export async function readMessageForm(
+  content_type: string,
+  body: Buffer,
+  blob_bytes_max: number,
+): Promise<FormBody | AnnalsError> {
+  const form = await readForm(content_type, body)
+  if (form instanceof AnnalsError) return form
+  const { payload, ...others } = form.texts
+  if (payload === undefined) return invalid('The form must have one field payload, the JSON of the message.')
+  if (payload.includes(REPLACEMENT) && !body.includes(REPLACEMENT))
+    return new AnnalsError('invalid_json', 'The field payload is not valid UTF-8.')
+  const [other] = Object.keys(others)
+  if (other !== undefined) return invalid(`The field ${other} of the form is not a file.`)
+  if ([...form.files.values()].some(({ bytes }) => bytes.length > blob_bytes_max))
+    return blobTooLarge(blob_bytes_max)
+  if (form.files.size === 0 || isRefusal(readJson(payload))) return { body: Buffer.from(payload), taken: [] }
+  return withFiles(parseJson(payload), form.files)
+}
+
+/** Reads a skill that was sent as a form: a zip in the field `file`, and fields of which `meta` is JSON. */
+export async function readSkillForm(content_type: string, body: Buffer): Promise<FormBody | AnnalsError> {
+  const form = await readForm(content_type, body)
+  if (form instanceof AnnalsError) return form
+  const file = form.files.get('file')
+  if (!file || form.files.size > 1) return invalid('The form must have one file, in the field file.')
+  if (file.bytes.length > ZIP_BYTES_MAX) return tooLarge('file', ZIP_BYTES_MAX)
+  const long = Object.entries(form.texts).find(([, text]) => text.length > SKILL_FIELD_BYTES_MAX)
+  if (long) return tooLarge(long[0], SKILL_FIELD_BYTES_MAX)
+  const { meta = 'null', ...others } = form.texts
+  const text = JSON.stringify(others)
+  const fields = Buffer.from(`${text.slice(0, -1)}${text === '{}' ? '' : ','}"meta":${meta}}`)
+  const json = readJson(fields)
+  if (isRefusal(json)) return invalid(`/meta must be a JSON object that can be stored: ${json.reason}.`)
+  return { body: fields, taken: [file] }
+}
+
+/** The texts and the files of a form, each by a name that it has once. */
+async function readForm(content_type: string, body: Buffer) {
   if (countParts(content_type, body) > FILES_MAX + 1)
-    return invalid(`The form has too many fields: a message takes ${FILES_MAX} files.`)
+    return invalid(`The form has too many fields: it takes ${FILES_MAX} files.`)
   let form: FormData
   try {
     form = await new Response(new Uint8Array(body), { headers: { 'content-type': content_type } }).formData()
   } catch {
     return invalid('The body is not the multipart/form-data that its Content-Type announces.')
   }
-  const fields = [...form]
-  const [payload, ...others] = form.getAll('payload')
-  if (typeof payload !== 'string' || others.length > 0)
-    return invalid('The form must have one field payload, the JSON of the message.')
-  if (payload.includes(REPLACEMENT) && !body.includes(REPLACEMENT))
-    return new AnnalsError('invalid_json', 'The field payload is not valid UTF-8.')
-  const json = readJson(payload)
-  if (isRefusal(json)) return { body: Buffer.from(payload), taken: [] }
+  const texts: Record<string, string> = {}
   const files = new Map<string, UploadedFile>()
-  for (const [name, file] of fields) {
-    if (name === 'payload') continue
-    if (typeof file === 'string') return invalid(`The field ${name} of the form is not a file.`)
-    if (files.has(name)) return invalid(`The form has several files ${name}.`)
-    files.set(name, await uploaded(file))
+  for (const [name, value] of form) {
+    if (Object.hasOwn(texts, name) || files.has(name)) return invalid(`The form has the field ${name} twice.`)
+    // Also where it is called __proto__.
+    if (typeof value === 'string') Object.defineProperty(texts, name, { value, enumerable: true })
+    else files.set(name, await uploaded(value))
   }
-  return files.size === 0 ? { body: Buffer.from(payload), taken: [] } : withFiles(parseJson(payload), files)
+  return { texts, files }
 }
 
 /** One more than there are fields, or as many as are counted at most. */
@@ -68,7 +100,7 @@ async function uploaded(file: File): Promise<UploadedFile> {
 }
 
 /** Puts references where parts of the message name files. */
-function withFiles(payload: unknown, files: ReadonlyMap<string, UploadedFile>): FormMessage | AnnalsError {
+function withFiles(payload: unknown, files: ReadonlyMap<string, UploadedFile>): FormBody | AnnalsError {
   const { format, blob } = isJsonObject(payload) ? payload : {}
   if (format !== 'acontext') return invalid('Files can be sent with a message of acontext format only.')
   const used = new Set<string>()
@@ -87,6 +119,13 @@ function withFiles(payload: unknown, files: ReadonlyMap<string, UploadedFile>): 
   const unused = [...files.keys()].find((name) => !used.has(name))
   if (unused !== undefined) return invalid(`No part of the message has the file_field ${unused}.`)
   return { body: Buffer.from(writeJson(payload)), taken: [...files.values()] }
+}
+
+function tooLarge(field: string, bytes_max: number): AnnalsError {
+  return new AnnalsError(
+    'payload_too_large',
+    `/${field} has more than ${bytes_max} bytes. Send a smaller one.`,
+  )
 }
 
 function invalid(sentence: string): AnnalsError {

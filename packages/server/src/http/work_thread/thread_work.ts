@@ -9,7 +9,6 @@ import {
   type SearchTerm,
   searchVector,
 } from '@annals/messages/search'
-import { blobTooLarge } from '../../blobs/blob_store.js'
 import { takeOutBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import { storedPartsJson } from '../../log/append/message_entry.js'
@@ -17,7 +16,10 @@ import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
 import { bodyTooLarge, readBodyJson } from '../request/body_json.js'
 import type { AttachmentLimits, BodyOutcome } from '../request/taken_body.js'
 import { bodyValidator, type Validate } from '../request/validate.js'
-import { readForm } from './read_form.js'
+import { readMessageForm, readSkillForm } from './read_form.js'
+
+/** The operations that take forms. */
+export type FormOperation = 'addMessage' | 'createSkill'
 
 /**
  * Request work that grows with what a caller sent or stored; large work runs on the thread beside the event loop.
@@ -55,14 +57,21 @@ export class ThreadWork {
     }
   }
 
-  /** The same for a message that was sent as a form. */
-  async takeForm(content_type: string, bytes: Uint8Array, limits: AttachmentLimits): Promise<BodyOutcome> {
-    const form = await readForm(content_type, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  /** The same for what was sent as a form: a message, or a skill, which has no attachments in its fields. */
+  async takeForm(
+    operation: FormOperation,
+    content_type: string,
+    bytes: Uint8Array,
+    limits: AttachmentLimits,
+  ): Promise<BodyOutcome> {
+    const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const is_message = operation === 'addMessage'
+    const form = is_message
+      ? await readMessageForm(content_type, body, limits.blob_bytes_max)
+      : await readSkillForm(content_type, body)
     if (form instanceof AnnalsError) return { stage: 'reading', error: form }
     const files = form.taken.map(({ sha256, bytes }) => ({ sha256, bytes }))
-    if (files.some(({ bytes }) => bytes.length > limits.blob_bytes_max))
-      return { stage: 'reading', error: blobTooLarge(limits.blob_bytes_max) }
-    const outcome = this.takeBody('addMessage', form.body, limits)
+    const outcome = this.takeBody(operation, form.body, is_message ? limits : undefined)
     return outcome.stage === 'taken'
       ? { ...outcome, attachments: [...files, ...outcome.attachments] }
       : outcome

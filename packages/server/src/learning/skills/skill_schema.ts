@@ -10,6 +10,10 @@ import {
 } from '../../contract/schema.js'
 import { LearningSpaceParams } from '../learning_space_schema.js'
 
+/** Bytes of an upload, and of each field beside it. */
+export const ZIP_BYTES_MAX = 8 * 1024 * 1024
+export const SKILL_FIELD_BYTES_MAX = 256 * 1024
+
 const SkillFile = Type.Object({
   path: Type.String({ description: 'Its path within the skill.', examples: ['scripts/extract.py'] }),
   mime: Type.String({ description: 'Its media type, by its extension.', examples: ['text/x-python'] }),

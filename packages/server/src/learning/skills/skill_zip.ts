@@ -7,8 +7,7 @@ import yauzl, { type Entry, type ZipFile } from 'yauzl'
 import yazl from 'yazl'
 import { AnnalsError } from '../../errors.js'
 
-/** Bytes of an upload, and of all files in it. */
-export const ZIP_BYTES_MAX = 8 * 1024 * 1024
+/** Bytes of all files in an upload. */
 export const SKILL_BYTES_MAX = 8 * 1024 * 1024
 export const SKILL_FILES_MAX = 200
 /** Entries of a zip, folders and the like included. */
