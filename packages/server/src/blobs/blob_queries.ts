@@ -23,7 +23,7 @@ const ADD_CHUNK = `
  */
 export const ADD_BLOB_CHUNK = storedFunction(
   'add_blob_chunk',
-  { p_project: 'uuid', p_id: 'uuid', p_n: 'int', p_data: 'bytea' },
+  'p_project uuid, p_id uuid, p_n int, p_data bytea',
   `BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);${ADD_CHUNK}
   RETURN '';
@@ -36,7 +36,7 @@ END`,
  */
 export const FINISH_BLOB = storedFunction(
   'finish_blob',
-  { p_project: 'uuid', p_id: 'uuid', p_n: 'int', p_data: 'bytea', p_sha256: 'text', p_bytes: 'bigint' },
+  'p_project uuid, p_id uuid, p_n int, p_data bytea, p_sha256 text, p_bytes bigint',
   `BEGIN
   BEGIN${ADD_CHUNK}
     UPDATE blobs AS b SET sha256 = p_sha256, bytes = p_bytes WHERE b.project_id = p_project AND b.id = p_id;
@@ -59,7 +59,7 @@ END`,
 /** A blob that is sent again is kept as if it were new. Answer: its bytes; null if there is none. */
 export const TOUCH_BLOB = storedFunction(
   'touch_blob',
-  { p_project: 'uuid', p_sha256: 'text' },
+  'p_project uuid, p_sha256 text',
   `DECLARE
   found_bytes bigint;
 BEGIN
@@ -124,7 +124,7 @@ const DELETE_UNREFERENCED = `
  */
 export const RELEASE_BLOBS = storedFunction(
   'release_blobs',
-  { p_project: 'uuid', p_owners: 'uuid[]', p_references_max: 'int' },
+  'p_project uuid, p_owners uuid[], p_references_max int',
   `DECLARE
   hashes text[];
   locked uuid[];
@@ -151,7 +151,7 @@ END`,
  */
 export const COLLECT_BLOBS = storedFunction(
   'collect_blobs',
-  { p_project: 'uuid', p_blobs_max: 'int' },
+  'p_project uuid, p_blobs_max int',
   `DECLARE
   old uuid[];
 BEGIN

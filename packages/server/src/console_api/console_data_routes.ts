@@ -55,10 +55,7 @@ export function consoleDataRoutes(app: AppServer, { database }: AppParts): void 
   app.get('/figures', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
     const ids = parseIds(request.query.ids, FIGURES_MAX)
     await request.memory.hold(FIGURES_BYTES)
-    return answer(
-      reply,
-      JSON.stringify({ items: await readFigures(request.database, request.project_id, ids) }),
-    )
+    return answer(reply, JSON.stringify({ items: await readFigures(request, ids) }))
   })
 
   // Where the list of sessions goes on from a time, in its order.
@@ -70,16 +67,7 @@ export function consoleDataRoutes(app: AppServer, { database }: AppParts): void 
   })
 
   app.get('/identifiers', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) =>
-    answer(
-      reply,
-      itemsOf(
-        await readIdentifiers(
-          request.database,
-          request.project_id,
-          parseIds(request.query.ids, PAGE_LIMIT_MAX),
-        ),
-      ),
-    ),
+    answer(reply, itemsOf(await readIdentifiers(request, parseIds(request.query.ids, PAGE_LIMIT_MAX)))),
   )
 
   app.get('/users', { schema: { hide: true, querystring: UsersQuery } }, async (request, reply) => {
@@ -87,7 +75,7 @@ export function consoleDataRoutes(app: AppServer, { database }: AppParts): void 
     const user_ids = parseIds(query.ids, USERS_MAX)
     const path = parseNames(query.by)
     await memory.hold(FIGURES_BYTES)
-    return answer(reply, itemsOf(await countSessionsOfUsers(database, project_id, user_ids, path)))
+    return answer(reply, itemsOf(await countSessionsOfUsers({ database, project_id }, user_ids, path)))
   })
 
   app.get('/over_time', { schema: { hide: true, querystring: OverTimeQuery } }, async (request, reply) => {

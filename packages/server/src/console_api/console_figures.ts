@@ -1,4 +1,4 @@
-import type { Queryable } from '../postgres/database.js'
+import type { Queryable, Tenant } from '../postgres/database.js'
 import { findOwner } from '../users/users.js'
 import {
   COUNT_SESSIONS_OF_USERS,
@@ -11,8 +11,7 @@ const NO_SESSIONS = '{"seconds":60,"sessions":0,"columns":[]}'
 
 /** The identifiers of these users, as JSON texts. Unknown ids are left out. */
 export async function readIdentifiers(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   user_ids: string[],
 ): Promise<string[]> {
   return (await database.query(NAME_USERS, [project_id, user_ids])).map((row) => row.json!)
@@ -23,8 +22,7 @@ const USERS_AT_ONCE = 5
 
 /** How many sessions users have, how they ended, and when they last grew, as JSON texts. Unknown ids are left out. */
 export async function countSessionsOfUsers(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   user_ids: string[],
   path: string[] | undefined,
 ): Promise<string[]> {

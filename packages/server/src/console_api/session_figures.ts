@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { figuresOfLog, type LogEntry, type LogFigures } from '@annals/messages/session'
-import type { Queryable, Row } from '../postgres/database.js'
+import type { Row, Tenant } from '../postgres/database.js'
 import { READ_FIGURES } from './figure_queries.js'
 
 /** Sessions whose beginnings one statement reads. */
@@ -26,8 +26,7 @@ interface SessionFigures extends Omit<LogFigures, 'question'> {
  * own. Unknown ids are left out.
  */
 export async function readFigures(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   session_ids: readonly string[],
 ): Promise<SessionFigures[]> {
   const figures: SessionFigures[] = []

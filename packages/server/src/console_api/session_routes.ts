@@ -42,7 +42,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
     reply.header('set-cookie', sessionCookie(of, value, config.behind_tls === 'true'))
   const described = async ({ project_id, scopes }: Pick<ConsoleSession, 'project_id' | 'scopes'>) => ({
     project_id,
-    project: await nameOfProject(database, project_id),
+    project: await nameOfProject({ database, project_id }),
     scopes,
   })
 
@@ -62,7 +62,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
       }
       const session = await begin(parts, request, request.body)
       const before = sessionsIn(request.headers).get(session.project_id)
-      if (before !== undefined) await endSession(database, session.project_id, before)
+      if (before !== undefined) await endSession({ database, project_id: session.project_id }, before)
       keep(reply, session.project_id, session.token)
       return answer(reply, JSON.stringify(await described(session)))
     },
@@ -79,7 +79,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
       for (const [project_id, token] of [...sessions].slice(0, SESSIONS_MAX)) {
         const grant = await tokens.find(token, undefined, request)
         if (grant?.project_id !== project_id) continue
-        await renewSession(database, project_id, token)
+        await renewSession({ database, project_id }, token)
         projects.push(await described({ project_id, scopes: [...grant.scopes] }))
       }
       const { admin_token } = config
@@ -99,7 +99,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
     async (request, reply) => {
       const { of } = request.body
       const token = sessionsIn(request.headers).get(of)
-      if (token !== undefined && of !== ADMIN) await endSession(database, of, token)
+      if (token !== undefined && of !== ADMIN) await endSession({ database, project_id: of }, token)
       if (token !== undefined) keep(reply, of, undefined)
       return answer(reply, '{}')
     },

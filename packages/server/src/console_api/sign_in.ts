@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { AnnalsError } from '../errors.js'
 import { CONSOLE_IDLE_HOURS_MAX } from '../limits.js'
-import type { Database, Queryable } from '../postgres/database.js'
+import type { Database, Queryable, Tenant } from '../postgres/database.js'
 import { FIND_PROJECT } from '../projects/project_queries.js'
 import { findProject, storeToken } from '../projects/projects.js'
 import type { Grant } from '../projects/tokens/key_look_ups.js'
@@ -47,19 +47,18 @@ export async function beginSessionByCode(database: Database, code: string): Prom
         `This link has been used or is older than ${CODE_MINUTES_MAX} minutes. \`npx annals console\` prints a new one; or sign in with an API key.`,
       )
     }
-    return beginSession(connection, taken.project_id!, SCOPES)
+    return beginSession({ database: connection, project_id: taken.project_id! }, SCOPES)
   })
 }
 
 /** Begins a session for a valid API key: with its rights, and only as long as it is valid. */
 export async function beginSessionByKey(database: Queryable, grant: Grant): Promise<ConsoleSession> {
   await database.query(FORGET_EXPIRED_SIGN_INS, [])
-  return beginSession(database, grant.project_id, [...grant.scopes] as Scope[], grant.key_id)
+  return beginSession({ database, project_id: grant.project_id }, [...grant.scopes] as Scope[], grant.key_id)
 }
 
 async function beginSession(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   scopes: readonly Scope[],
   parent_id?: string,
 ): Promise<ConsoleSession> {
@@ -70,17 +69,17 @@ async function beginSession(
 }
 
 /** Puts off the end of a session. */
-export async function renewSession(database: Queryable, project_id: string, token: string): Promise<void> {
+export async function renewSession({ database, project_id }: Tenant, token: string): Promise<void> {
   await database.query(RENEW_SESSION, [project_id, hashToken(token)])
 }
 
 /** Ends a session. Other keys are left alone. */
-export async function endSession(database: Queryable, project_id: string, token: string): Promise<void> {
+export async function endSession({ database, project_id }: Tenant, token: string): Promise<void> {
   await database.query(END_SESSION, [project_id, hashToken(token)])
 }
 
 /** A project's name. */
-export async function nameOfProject(database: Queryable, project_id: string): Promise<string> {
+export async function nameOfProject({ database, project_id }: Tenant): Promise<string> {
   const [row] = await database.query(FIND_PROJECT, [project_id])
   return row?.name ?? project_id
 }

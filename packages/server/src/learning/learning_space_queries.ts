@@ -20,15 +20,7 @@ function learningSpaceJson(space: string): string {
  */
 export const CREATE_LEARNING_SPACE = storedFunction(
   'create_learning_space',
-  {
-    p_project: 'uuid',
-    p_id: 'uuid',
-    p_user: 'text',
-    p_new_user: 'uuid',
-    p_body: 'jsonb',
-    p_key: 'text',
-    p_request_hash: 'text',
-  },
+  'p_project uuid, p_id uuid, p_user text, p_new_user uuid, p_body jsonb, p_key text, p_request_hash text',
   `DECLARE
   owner uuid;
   made record;
@@ -54,7 +46,7 @@ export const READ_LEARNING_SPACE = prepared(
  */
 export const MERGE_META = storedFunction(
   'merge_learning_space_meta',
-  { p_project: 'uuid', p_id: 'uuid', p_body: 'jsonb', p_bytes_max: 'int' },
+  'p_project uuid, p_id uuid, p_body jsonb, p_bytes_max int',
   `DECLARE
   before record;
   made record;

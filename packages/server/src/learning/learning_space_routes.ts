@@ -54,8 +54,7 @@ export const learningSpaceRoutes = allOf(
     returns: 'The learning space.',
     data: Type.Ref('LearningSpace'),
     errors: ['learning_space_not_found'],
-    json: async (request) =>
-      readLearningSpace(request.database, request.project_id, request.params.learning_space_id),
+    json: async (request) => readLearningSpace(request, request.params.learning_space_id),
   }),
 
   operation({
@@ -87,7 +86,11 @@ export const learningSpaceRoutes = allOf(
     json: async (request) => {
       takeBody(request, checkMeta)
       const { project_id, params, bodyText } = request
-      const space = await mergeMeta(request.database, project_id, params.learning_space_id, bodyText)
+      const space = await mergeMeta(
+        { database: request.database, project_id },
+        params.learning_space_id,
+        bodyText,
+      )
       if (mayRead(request)) return space
       return withFields(space, { user_id: 'null', meta: sentField(request, 'meta', '{}') })
     },

@@ -3,7 +3,7 @@ import { newId } from '../ids.js'
 import { MERGED_BYTES_MAX } from '../limits.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
 import { type Created, createOnce } from '../log/create_once.js'
-import type { Database, Queryable } from '../postgres/database.js'
+import type { Database, Queryable, Tenant } from '../postgres/database.js'
 import { CREATE_LEARNING_SPACE, MERGE_META, READ_LEARNING_SPACE } from './learning_space_queries.js'
 
 /** A request to create a learning space. `body` is the JSON as sent; meta is taken from it. */
@@ -32,11 +32,7 @@ export function createLearningSpace(database: Queryable, request: LearningSpaceR
 }
 
 /** A learning space as JSON text. @throws AnnalsError learning_space_not_found */
-export async function readLearningSpace(
-  database: Queryable,
-  project_id: string,
-  id: string,
-): Promise<string> {
+export async function readLearningSpace({ database, project_id }: Tenant, id: string): Promise<string> {
   const [row] = await database.query(READ_LEARNING_SPACE, [project_id, id])
   if (!row) throw notFound('learning_space')
   return row.json!
@@ -47,8 +43,7 @@ export async function readLearningSpace(
  * @throws AnnalsError learning_space_not_found, payload_too_large
  */
 export async function mergeMeta(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   id: string,
   body: string,
 ): Promise<string> {

@@ -20,7 +20,7 @@ export const END_COPIES = {
 function endCopies(name: string, ids: string, which: string) {
   return storedFunction(
     name,
-    { p_project: 'uuid', [ids]: 'uuid[]' },
+    `p_project uuid, ${ids} uuid[]`,
     `DECLARE
   ended uuid[] := '{}';
   copy uuid;

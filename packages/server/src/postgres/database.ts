@@ -33,6 +33,12 @@ export interface Database extends Queryable {
   transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>
 }
 
+/** Whose data a statement is about, and what runs it. A request is one, too. */
+export interface Tenant<Runs extends Queryable = Queryable> {
+  database: Runs
+  project_id: string
+}
+
 /** The pool of connections to one database. */
 export interface DatabasePool extends Database {
   close(): Promise<void>
@@ -47,17 +53,13 @@ export interface DatabaseOptions {
   connections_max: number
   /** Longest wait for a connection, in ms. */
   wait_ms_max: number
-  /**
-   * Longest run of one statement in the server, and longest pause between two of a transaction, in ms; 0: no limit.
-   */
+  /** Longest run of one statement in the server, and longest pause between two of a transaction, in ms; 0: no limit. */
   statement_ms_max: number
   /** Settings of PostgreSQL for these connections, such as plan_cache_mode. */
   settings?: Record<string, string>
   /** Ends statements when the database becomes silent; without it they wait as long as a statement may run. */
   probe?: AvailabilityProbe
-  /**
-   * Ends the work when it aborts: statements in flight are cancelled, and these and all others fail with its reason.
-   */
+  /** When it aborts, statements in flight are cancelled, and these and all others fail with its reason. */
   signal?: AbortSignal
   /** Called for idle connections that fail. */
   onIdleError?: (error: Error) => void

@@ -24,7 +24,7 @@ export interface StoredFunction {
 const BY_KEY = { enable_seqscan: 'off', enable_bitmapscan: 'off' }
 
 /**
- * Defines a function in PL/pgSQL that gives text. `parameters` are names and types; the first is `p_project`, by which
+ * Defines a function in PL/pgSQL that gives text. `parameters` are names and types as in SQL; the first is `p_project`, by which
  * the function is distributed. Where a name is both a column's and a variable's, the column is meant. The steps should
  * be simple: on Citus each is planned on the worker, under the worker's settings, and one that joins nothing
  * and contains no subquery is planned once. They find rows by indexes whatever the statistics say, unless `settings` of
@@ -32,11 +32,11 @@ const BY_KEY = { enable_seqscan: 'off', enable_bitmapscan: 'off' }
  */
 export function storedFunction(
   name: string,
-  parameters: Readonly<Record<string, string>>,
+  parameters: string,
   body: string,
   settings?: Readonly<Record<string, string>>,
 ): StoredFunction {
-  const typed = Object.entries(parameters).map(([parameter, type]) => `${parameter} ${type}`)
+  const typed = parameters.split(/,\s*/)
   const shape = `(${typed.join(', ')}) RETURNS text
 LANGUAGE plpgsql ${settings ? 'STABLE ' : ''}${Object.entries(settings ?? BY_KEY)
     .map(([setting, value]) => `SET ${setting} = ${value}`)

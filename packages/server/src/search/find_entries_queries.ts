@@ -22,20 +22,8 @@ const TAKEN = { first: 64, most: 4_096 }
  */
 export const FIND_ENTRIES: StoredFunction = storedFunction(
   'find_entries',
-  {
-    p_project: 'uuid',
-    p_words: 'tsquery',
-    p_scopes: 'text[]',
-    p_sessions: 'text[]',
-    p_kind: 'text',
-    p_configs: 'jsonb',
-    p_from: 'timestamptz',
-    p_at: 'timestamptz',
-    p_session: 'uuid',
-    p_seq: 'bigint',
-    p_limit: 'int',
-    p_ms: 'int',
-  },
+  `p_project uuid, p_words tsquery, p_scopes text[], p_sessions text[], p_kind text, p_configs jsonb,
+  p_from timestamptz, p_at timestamptz, p_session uuid, p_seq bigint, p_limit int, p_ms int`,
   `DECLARE
   began timestamptz := clock_timestamp();
   at_time timestamptz := p_at;

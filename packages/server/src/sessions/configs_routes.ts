@@ -19,7 +19,7 @@ export const configsRoutes = allOf(
     returns: 'The session.',
     data: Type.Ref('Session'),
     errors: ['session_not_found'],
-    json: async (request) => readSession(request.database, request.project_id, request.params.session_id),
+    json: async (request) => readSession(request, request.params.session_id),
   }),
 
   operation({
@@ -32,7 +32,7 @@ export const configsRoutes = allOf(
     errors: ['session_not_found'],
     json: async (request) => {
       takeBody(request, checkConfigs)
-      await replaceConfigs(request.database, request.project_id, request.params.session_id, request.bodyText)
+      await replaceConfigs(request, request.params.session_id, request.bodyText)
     },
   }),
 
@@ -50,7 +50,11 @@ export const configsRoutes = allOf(
     json: async (request) => {
       takeBody(request, checkConfigs)
       const { project_id, params, bodyText } = request
-      const merged = await mergeConfigs(request.database, project_id, params.session_id, bodyText)
+      const merged = await mergeConfigs(
+        { database: request.database, project_id },
+        params.session_id,
+        bodyText,
+      )
       const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')
       return `{"configs":${configs}}`
     },

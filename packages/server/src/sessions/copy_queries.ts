@@ -82,19 +82,8 @@ export function makeCopyText(given: {
  */
 export const COPY_SHORT_SESSION = storedFunction(
   'copy_short_session',
-  {
-    p_project: 'uuid',
-    p_session: 'uuid',
-    p_copy: 'uuid',
-    p_up_to_seq: 'bigint',
-    p_user: 'text',
-    p_new_user: 'uuid',
-    p_body: 'jsonb',
-    p_key: 'text',
-    p_request_hash: 'text',
-    p_entries_max: 'bigint',
-    p_bytes_max: 'bigint',
-  },
+  `p_project uuid, p_session uuid, p_copy uuid, p_up_to_seq bigint, p_user text, p_new_user uuid,
+  p_body jsonb, p_key text, p_request_hash text, p_entries_max bigint, p_bytes_max bigint`,
   `DECLARE
   head record;
   log record;

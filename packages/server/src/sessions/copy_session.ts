@@ -33,7 +33,7 @@ export function copySession(
   return createOnce(database, project_id, idempotency, async () => {
     const existing = use_uuid && (await findAgreeing(database, request, use_uuid))
     if (existing) return existing
-    if (use_uuid !== undefined) await refuseWhileReserved(database, project_id, use_uuid)
+    if (use_uuid !== undefined) await refuseWhileReserved({ database, project_id }, use_uuid)
     const bytes = room.bytes ? await readBytes(database, project_id, session_id) : 0
     return withinRoom(room, { sessions: 1, bytes }, () => copy(database, longWork, request))
   })

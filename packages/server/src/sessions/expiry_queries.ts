@@ -16,7 +16,7 @@ export function expiresInText(body: string): string {
 /** Sets when a session expires, which touches it. Answer: the session as JSON; null if there is no such session. */
 export const SET_EXPIRY = storedFunction(
   'set_expiry',
-  { p_project: 'uuid', p_session: 'uuid', p_body: 'jsonb' },
+  'p_project uuid, p_session uuid, p_body jsonb',
   `DECLARE
   expires_in integer := ${expiresInText('p_body')};
   made record;

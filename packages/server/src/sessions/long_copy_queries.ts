@@ -94,22 +94,9 @@ RETURNING x.session_id`,
 /** Makes the copy's session and head. Answer: JSON; null: see FIND_OR_CREATE_OWNER. */
 export const MAKE_COPIED_SESSION = storedFunction(
   'make_copied_session',
-  {
-    p_project: 'uuid',
-    p_session: 'uuid',
-    p_copy: 'uuid',
-    p_user: 'text',
-    p_new_user: 'uuid',
-    p_body: 'jsonb',
-    p_owner: 'uuid',
-    p_configs: 'jsonb',
-    p_disable_task_tracking: 'boolean',
-    p_expires_in_s: 'int',
-    p_last_seq: 'bigint',
-    p_total_tokens: 'bigint',
-    p_updated_at: 'timestamptz',
-    p_bytes: 'bigint',
-  },
+  `p_project uuid, p_session uuid, p_copy uuid, p_user text, p_new_user uuid, p_body jsonb,
+  p_owner uuid, p_configs jsonb, p_disable_task_tracking boolean, p_expires_in_s int,
+  p_last_seq bigint, p_total_tokens bigint, p_updated_at timestamptz, p_bytes bigint`,
   `DECLARE
   made record;
   owner uuid;

@@ -51,15 +51,7 @@ const HOLD_PARENT = `
  */
 export const CREATE_SESSION = storedFunction(
   'create_session',
-  {
-    p_project: 'uuid',
-    p_id: 'uuid',
-    p_user: 'text',
-    p_new_user: 'uuid',
-    p_body: 'jsonb',
-    p_key: 'text',
-    p_request_hash: 'text',
-  },
+  'p_project uuid, p_id uuid, p_user text, p_new_user uuid, p_body jsonb, p_key text, p_request_hash text',
   `DECLARE
   owner uuid;
   parent uuid := (p_body ->> 'parent')::uuid;
@@ -129,7 +121,7 @@ const CHANGE_CONFIGS = `${STORE_CONFIGS}
 /** Replaces the configs of a session. Answer: its id; null if there is no such session. */
 export const REPLACE_CONFIGS = storedFunction(
   'replace_configs',
-  { p_project: 'uuid', p_session: 'uuid', p_body: 'jsonb' },
+  'p_project uuid, p_session uuid, p_body jsonb',
   `DECLARE
 ${CONFIGS_VARIABLES}
 BEGIN${LOCK_CONFIGS}
@@ -144,7 +136,7 @@ END`,
  */
 export const MERGE_CONFIGS = storedFunction(
   'merge_configs',
-  { p_project: 'uuid', p_session: 'uuid', p_body: 'jsonb', p_bytes_max: 'int' },
+  'p_project uuid, p_session uuid, p_body jsonb, p_bytes_max int',
   `DECLARE
 ${CONFIGS_VARIABLES}
 BEGIN${LOCK_CONFIGS}${mergeConfigs("(p_body -> 'configs')")}

@@ -87,7 +87,7 @@ export const sessionRoutes = allOf(
     returns: 'The session.',
     data: Type.Ref('Session'),
     errors: ['session_not_found'],
-    json: async (request) => readSession(request.database, request.project_id, request.params.session_id),
+    json: async (request) => readSession(request, request.params.session_id),
   }),
 
   operation({
@@ -116,8 +116,8 @@ export const sessionRoutes = allOf(
     errors: ['session_not_found'],
     json: async (request) => {
       takeBody(request, takeWhole)
-      const { database, project_id, params, bodyText } = request
-      const session = await setExpiry(database, project_id, params.session_id, bodyText)
+      const { params, bodyText } = request
+      const session = await setExpiry(request, params.session_id, bodyText)
       return mayRead(request) ? session : asSent(request, session)
     },
   }),

@@ -3,7 +3,7 @@ import { newId } from '../ids.js'
 import { MERGED_BYTES_MAX } from '../limits.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
 import { createOnce } from '../log/create_once.js'
-import type { Database, Queryable } from '../postgres/database.js'
+import type { Database, Queryable, Tenant } from '../postgres/database.js'
 import { type Room, withinRoom } from '../projects/usage.js'
 import { FIND_REMAINS_OF } from './erase/erasure_queries.js'
 import { SET_EXPIRY } from './expiry_queries.js'
@@ -42,7 +42,7 @@ export async function createSession(
       existed = true
       return existing
     }
-    if (use_uuid !== undefined) await refuseWhileReserved(database, project_id, use_uuid)
+    if (use_uuid !== undefined) await refuseWhileReserved({ database, project_id }, use_uuid)
     return withinRoom(room, { sessions: 1 }, async () => {
       const [row] = await database.query(CREATE_SESSION.statement, [
         project_id,
@@ -85,11 +85,7 @@ async function findAgreeing(
  * While an id's old log is being deleted, or a long copy with the id is in progress, the id cannot have a new session.
  * @throws AnnalsError unavailable
  */
-export async function refuseWhileReserved(
-  database: Queryable,
-  project_id: string,
-  use_uuid: string,
-): Promise<void> {
+export async function refuseWhileReserved({ database, project_id }: Tenant, use_uuid: string): Promise<void> {
   if ((await database.query(FIND_REMAINS_OF, [project_id, [use_uuid]])).length > 0) {
     throw new AnnalsError(
       'unavailable',
@@ -99,11 +95,7 @@ export async function refuseWhileReserved(
 }
 
 /** A session as JSON text. @throws AnnalsError session_not_found */
-export async function readSession(
-  database: Queryable,
-  project_id: string,
-  session_id: string,
-): Promise<string> {
+export async function readSession({ database, project_id }: Tenant, session_id: string): Promise<string> {
   const [row] = await database.query(READ_SESSION, [project_id, session_id])
   if (!row) throw notFound('session')
   return row.json!
@@ -111,8 +103,7 @@ export async function readSession(
 
 /** Sets or removes a session's `expires_in_s`, as the body says. Returns the session. @throws AnnalsError session_not_found */
 export async function setExpiry(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   session_id: string,
   body: string,
 ): Promise<string> {
@@ -123,8 +114,7 @@ export async function setExpiry(
 
 /** Replaces a session's configs with those in the body. @throws AnnalsError session_not_found */
 export async function replaceConfigs(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   session_id: string,
   body: string,
 ): Promise<void> {
@@ -137,8 +127,7 @@ export async function replaceConfigs(
  * @throws AnnalsError session_not_found, payload_too_large
  */
 export async function mergeConfigs(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   session_id: string,
   body: string,
 ): Promise<string> {

@@ -32,7 +32,7 @@ export const taskRoutes = allOf(
     data: ObservingStatus,
     errors: ['session_not_found'],
     json: async (request) => {
-      const session = await readSession(request.database, request.project_id, request.params.session_id)
+      const session = await readSession(request, request.params.session_id)
       const updated_at = memberTexts(session).get('updated_at')!
       return `{"observed":0,"in_process":0,"pending":0,"updated_at":${updated_at}}`
     },
@@ -48,10 +48,11 @@ export const taskRoutes = allOf(
     returns: "List a session's tasks",
     data: PageOf(Type.Object({})),
     errors: ['session_not_found', 'invalid_cursor'],
-    json: async ({ database, project_id, params, query }) => {
-      await readSession(database, project_id, params.session_id)
+    json: async (request) => {
+      await readSession(request, request.params.session_id)
       // No page has another behind it, so no cursor is one of this list.
-      if (query.cursor !== undefined) new Cursors('tasks', project_id, params.session_id).read(query.cursor)
+      if (request.query.cursor !== undefined)
+        new Cursors('tasks', request.project_id, request.params.session_id).read(request.query.cursor)
       return '{"items":[],"has_more":false,"next_cursor":""}'
     },
   }),
@@ -67,7 +68,7 @@ export const taskRoutes = allOf(
     data: Flushed,
     errors: ['session_not_found'],
     json: async (request) => {
-      await readSession(request.database, request.project_id, request.params.session_id)
+      await readSession(request, request.params.session_id)
       return '{"status":0,"errmsg":""}'
     },
   }),

@@ -31,8 +31,7 @@ export const userRoutes: Operation = (app, parts) => {
         const { cursor, limit, time_desc = false } = request.query
         const cursors = new Cursors('users', request.project_id, time_desc)
         const after = readListCursor(cursors, cursor)
-        const find = (position: PagePosition) =>
-          findUsers(request.database, request.project_id, { time_desc, ...position })
+        const find = (position: PagePosition) => findUsers(request, { time_desc, ...position })
         if (limit === undefined) return answerWholeList(reply, find, after, USER_JSON_BYTES_MAX)
         return answerList(reply, cursors, () => find({ limit, after }), limit)
       },

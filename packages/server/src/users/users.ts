@@ -3,15 +3,11 @@ import { countOwned } from '../lifecycle/count_owned.js'
 import type { Counts, Table } from '../lifecycle/table.js'
 import type { ListPosition } from '../lists/keyset_queries.js'
 import type { Listed } from '../lists/listed.js'
-import type { Queryable } from '../postgres/database.js'
+import type { Queryable, Tenant } from '../postgres/database.js'
 import { FIND_USER, listUsers } from './user_queries.js'
 
 /** A page of users, one more than `limit` if there are more. */
-export async function findUsers(
-  database: Queryable,
-  project_id: string,
-  position: ListPosition,
-): Promise<Listed[]> {
+export async function findUsers({ database, project_id }: Tenant, position: ListPosition): Promise<Listed[]> {
   const { statement, parameters } = listUsers(project_id, position)
   return (await database.query(statement, parameters)) as unknown as Listed[]
 }

@@ -1,6 +1,5 @@
 import Type from '#typebox'
 import { Empty } from '../contract/schema.js'
-import { answer } from '../http/answer/answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { takeWhole } from '../http/request/bodies.js'
 import { takeBody } from '../http/request/taken_body.js'
@@ -23,10 +22,9 @@ export const webhookRoutes = allOf(
     data: NewWebhook,
     errors: ['too_many_webhooks'],
     json: async (request, _reply, { changes, config }) => {
-      const { database, project_id } = request
       const to_private = config.webhooks_to_private === 'true'
-      const webhook = await createWebhook(database, project_id, takeBody(request, takeWhole), to_private)
-      changes.touched(project_id)
+      const webhook = await createWebhook(request, takeBody(request, takeWhole), to_private)
+      changes.touched(request.project_id)
       return webhook
     },
   }),
@@ -38,8 +36,7 @@ export const webhookRoutes = allOf(
     description: 'Oldest first, without their secrets, with the last error of each.',
     returns: 'All webhooks.',
     data: Type.Object({ items: Type.Array(Type.Ref('Webhook')) }),
-    handle: async (request, reply) =>
-      answer(reply, `{"items":[${(await listWebhooks(request.database, request.project_id)).join(',')}]}`),
+    json: async (request) => `{"items":[${(await listWebhooks(request)).join(',')}]}`,
   }),
 
   operation({
@@ -52,7 +49,7 @@ export const webhookRoutes = allOf(
     data: Empty,
     errors: ['webhook_not_found'],
     json: async (request) => {
-      await deleteWebhook(request.database, request.project_id, request.params.webhook_id)
+      await deleteWebhook(request, request.params.webhook_id)
     },
   }),
 )

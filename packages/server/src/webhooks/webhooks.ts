@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { SWITCH_ON } from '../changes/project_consumer_queries.js'
 import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
-import type { Database } from '../postgres/database.js'
+import type { Database, Tenant } from '../postgres/database.js'
 import { namesPrivateAddress } from './public_address.js'
 import { WEBHOOKS } from './webhook_consumer.js'
 import {
@@ -30,8 +30,7 @@ export interface NewWebhook {
  * @throws AnnalsError invalid_request, too_many_webhooks, unavailable
  */
 export async function createWebhook(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   { url, events, secret = newSecret() }: NewWebhook,
   to_private: boolean,
 ): Promise<string> {
@@ -58,12 +57,12 @@ export async function createWebhook(
 }
 
 /** The project's webhooks as JSON texts, oldest first. */
-export async function listWebhooks(database: Database, project_id: string): Promise<string[]> {
+export async function listWebhooks({ database, project_id }: Tenant<Database>): Promise<string[]> {
   return (await database.query(LIST_WEBHOOKS, [project_id])).map(({ json }) => json!)
 }
 
 /** Deletes a webhook with what waits for it. @throws AnnalsError webhook_not_found */
-export async function deleteWebhook(database: Database, project_id: string, id: string): Promise<void> {
+export async function deleteWebhook({ database, project_id }: Tenant<Database>, id: string): Promise<void> {
   await database.transaction(async (connection) => {
     const gone = await connection.query(DELETE_WEBHOOK, [project_id, id])
     if (gone.length === 0) throw notFound('webhook')

@@ -34,7 +34,9 @@ export async function restoreDemo(
   })
   for (const { meta, learns_from } of missing.learning_spaces)
     for (const session_id of learns_from)
-      await attachSession(database, project_id, idOf('space', meta.demo), { session_id }).catch(unlessKnown)
+      await attachSession({ database, project_id }, idOf('space', meta.demo), { session_id }).catch(
+        unlessKnown,
+      )
   await changeProject(database, operatorName(), project_id, { search: true })
   return {
     sessions: { stored: tallies.sessions!.stored, known: demo.sessions.length - sessions.length },

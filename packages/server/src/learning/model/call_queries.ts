@@ -14,18 +14,8 @@ const used = (of: string) => `(SELECT coalesce(sum(u.tokens_in + u.tokens_out), 
  */
 export const BEGIN_CALL = storedFunction(
   'begin_learning_call',
-  {
-    p_project: 'uuid',
-    p_space: 'uuid',
-    p_id: 'uuid',
-    p_hash: 'text',
-    p_step: 'text',
-    p_model: 'text',
-    p_sessions: 'uuid[]',
-    p_tokens: 'bigint',
-    p_space_max: 'bigint',
-    p_project_max: 'bigint',
-  },
+  `p_project uuid, p_space uuid, p_id uuid, p_hash text, p_step text, p_model text, p_sessions uuid[],
+  p_tokens bigint, p_space_max bigint, p_project_max bigint`,
   `DECLARE
   known record;
 BEGIN

@@ -15,14 +15,7 @@ const users = (
  */
 export const APPLY_DELTA = storedFunction(
   'apply_learning_delta',
-  {
-    p_project: 'uuid',
-    p_space: 'uuid',
-    p_statement: 'uuid',
-    p_polarity: 'text',
-    p_new: 'jsonb',
-    p_cites: 'jsonb',
-  },
+  'p_project uuid, p_space uuid, p_statement uuid, p_polarity text, p_new jsonb, p_cites jsonb',
   `DECLARE
   known uuid := p_statement;
   skill uuid;

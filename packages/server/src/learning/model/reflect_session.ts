@@ -13,7 +13,7 @@ import {
   type ShownRun,
   showRun,
 } from '@annals/learning'
-import type { Database, Row } from '../../postgres/database.js'
+import type { Database, Row, Tenant } from '../../postgres/database.js'
 import { logEntries } from '../rules/learn_by_rules.js'
 import { applyReflection } from './apply_deltas.js'
 import {
@@ -68,21 +68,25 @@ export async function reflectOnSession(turn: Turn): Promise<void> {
 
 /** The session, and a run of the same task that ended otherwise, if there is one. */
 async function readRuns({ database, project_id, space_id, session_id, seq, outcome }: Turn) {
-  const runs = [await readRun(database, project_id, session_id, seq, outcome)]
+  const runs = [await readRun({ database, project_id }, session_id, seq, outcome)]
   const success = hasSucceeded(outcome)
   if (outcome.group === undefined || success === undefined) return runs
   const task = [project_id, space_id, session_id, outcome.group, success]
   const [other] = await database.query(FIND_CONTRAST, task)
   if (other)
     runs.push(
-      await readRun(database, project_id, other.session_id!, Number(other.learnt_seq), outcomeOfRow(other)),
+      await readRun(
+        { database, project_id },
+        other.session_id!,
+        Number(other.learnt_seq),
+        outcomeOfRow(other),
+      ),
     )
   return runs
 }
 
 async function readRun(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   session_id: string,
   seq: number,
   outcome: Outcome,

@@ -54,17 +54,8 @@ WHERE o.bytes_before < $5 AND (o.seq > $3 OR o.bytes <= ${KNOWN_ENTRY_BYTES_MAX}
  */
 export const LEARN_BY_RULES = storedFunction(
   'learn_by_rules',
-  {
-    p_project: 'uuid',
-    p_space: 'uuid',
-    p_session: 'uuid',
-    p_seq: 'bigint',
-    p_is_whole: 'boolean',
-    p_findings: 'jsonb',
-    p_tools: 'jsonb',
-    p_outcome: 'jsonb',
-    p_has_model: 'boolean',
-  },
+  `p_project uuid, p_space uuid, p_session uuid, p_seq bigint, p_is_whole boolean, p_findings jsonb,
+  p_tools jsonb, p_outcome jsonb, p_has_model boolean`,
   `DECLARE
   finding record;
   known record;

@@ -18,7 +18,7 @@ function spaceSessionJson(row: string): string {
  */
 export const ATTACH_SESSION = storedFunction(
   'attach_session_to_space',
-  { p_project: 'uuid', p_space: 'uuid', p_session: 'uuid', p_id: 'uuid', p_now: 'boolean' },
+  'p_project uuid, p_space uuid, p_session uuid, p_id uuid, p_now boolean',
   `DECLARE
   space_user uuid;
   session_user_id uuid;
@@ -81,7 +81,7 @@ WHERE l.project_id = $1 AND l.id = $2`,
 /** Sets the policy of a space, and marks its sessions, so that they are read under it. Answer: null if there is no such space. */
 export const SET_POLICY = storedFunction(
   'set_space_policy',
-  { p_project: 'uuid', p_space: 'uuid', p_policy: 'jsonb' },
+  'p_project uuid, p_space uuid, p_policy jsonb',
   `BEGIN
   PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR KEY SHARE;
   IF NOT FOUND THEN

@@ -31,8 +31,8 @@ export const spaceSessionRoutes = allOf(
     errors: ['learning_space_not_found', 'session_not_found', 'session_in_space', 'user_mismatch'],
     json: async (request, _reply, { changes }) => {
       const body = takeBody(request, takeWhole<LearnBody>)
-      const { database, project_id, params } = request
-      const record = await attachSession(database, project_id, params.learning_space_id, body)
+      const { project_id, params } = request
+      const record = await attachSession(request, params.learning_space_id, body)
       changes.touched(project_id)
       return record
     },
@@ -47,8 +47,8 @@ export const spaceSessionRoutes = allOf(
     returns: 'The sessions.',
     data: Type.Array(Type.Ref('SpaceSession')),
     errors: ['learning_space_not_found'],
-    handle: async ({ database, project_id, params }, reply) =>
-      answerChunks(reply, listSpaceSessions(database, project_id, params.learning_space_id)),
+    handle: async (request, reply) =>
+      answerChunks(reply, listSpaceSessions(request, request.params.learning_space_id)),
   }),
 
   operation({
@@ -59,8 +59,8 @@ export const spaceSessionRoutes = allOf(
     returns: 'The session in the space.',
     data: Type.Ref('SpaceSession'),
     errors: ['learning_space_not_found', 'space_session_not_found'],
-    json: async ({ database, project_id, params }) =>
-      readSpaceSession(database, project_id, params.learning_space_id, params.session_id),
+    json: async (request) =>
+      readSpaceSession(request, request.params.learning_space_id, request.params.session_id),
   }),
 
   operation({
@@ -71,8 +71,7 @@ export const spaceSessionRoutes = allOf(
     returns: 'The policy.',
     data: Type.Ref('SpacePolicy'),
     errors: ['learning_space_not_found'],
-    json: async ({ database, project_id, params }) =>
-      readPolicy(database, project_id, params.learning_space_id),
+    json: async (request) => readPolicy(request, request.params.learning_space_id),
   }),
 
   operation({
@@ -87,9 +86,9 @@ export const spaceSessionRoutes = allOf(
     errors: ['learning_space_not_found'],
     json: async (request) => {
       takeBody(request, takeWhole<SpacePolicy>)
-      const { database, project_id, params, bodyText } = request
-      await setPolicy(database, project_id, params.learning_space_id, bodyText)
-      return await readPolicy(database, project_id, params.learning_space_id)
+      const { params, bodyText } = request
+      await setPolicy(request, params.learning_space_id, bodyText)
+      return await readPolicy(request, params.learning_space_id)
     },
   }),
 )

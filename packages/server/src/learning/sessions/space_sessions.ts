@@ -1,7 +1,7 @@
 import { useConsumer } from '../../changes/project_consumers.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
-import type { Database, Queryable } from '../../postgres/database.js'
+import type { Database, Tenant } from '../../postgres/database.js'
 import {
   ATTACH_SESSION,
   LEARNING_CONSUMER,
@@ -26,8 +26,7 @@ const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
  * @throws AnnalsError learning_space_not_found, session_not_found, user_mismatch, session_in_space
  */
 export async function attachSession(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   space_id: string,
   { session_id, now = false }: { session_id: string; now?: boolean },
 ): Promise<string> {
@@ -50,24 +49,22 @@ function throwIf(refusal: (() => AnnalsError) | undefined): void {
 
 /** @throws AnnalsError learning_space_not_found, space_session_not_found */
 export async function readSpaceSession(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   space_id: string,
   session_id: string,
 ): Promise<string> {
   const [row] = await database.query(READ_SPACE_SESSION, [project_id, space_id, session_id])
   if (row) return row.json!
-  await readPolicy(database, project_id, space_id)
+  await readPolicy({ database, project_id }, space_id)
   throw notFound('space_session')
 }
 
 /** All sessions of a space as a JSON array, in pieces. @throws AnnalsError learning_space_not_found */
 export async function* listSpaceSessions(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   space_id: string,
 ): AsyncGenerator<string> {
-  await readPolicy(database, project_id, space_id)
+  await readPolicy({ database, project_id }, space_id)
   yield '['
   let after = { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
   for (let separator = ''; ; separator = ',') {
@@ -83,7 +80,7 @@ export async function* listSpaceSessions(
 }
 
 /** The policy of a space as JSON; the default one if none was set. @throws AnnalsError learning_space_not_found */
-export async function readPolicy(database: Queryable, project_id: string, space_id: string): Promise<string> {
+export async function readPolicy({ database, project_id }: Tenant, space_id: string): Promise<string> {
   const [row] = await database.query(READ_POLICY, [project_id, space_id])
   if (!row) throw notFound('learning_space')
   return row.json!
@@ -91,8 +88,7 @@ export async function readPolicy(database: Queryable, project_id: string, space_
 
 /** @throws AnnalsError learning_space_not_found */
 export async function setPolicy(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   space_id: string,
   policy: string,
 ): Promise<void> {

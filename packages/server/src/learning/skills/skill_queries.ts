@@ -39,16 +39,8 @@ function isShown(skill: string): string {
  */
 export const CREATE_SKILL = storedFunction(
   'create_skill',
-  {
-    p_project: 'uuid',
-    p_id: 'uuid',
-    p_user: 'text',
-    p_new_user: 'uuid',
-    p_name: 'text',
-    p_description: 'text',
-    p_meta: 'jsonb',
-    p_files: 'jsonb',
-  },
+  `p_project uuid, p_id uuid, p_user text, p_new_user uuid, p_name text, p_description text,
+  p_meta jsonb, p_files jsonb`,
   `DECLARE
   owner uuid;
   made record;
@@ -124,7 +116,7 @@ ORDER BY k.created_at, k.id LIMIT $5`,
  */
 export const INCLUDE_SKILL = storedFunction(
   'include_skill_in_space',
-  { p_project: 'uuid', p_space: 'uuid', p_skill: 'uuid', p_id: 'uuid' },
+  'p_project uuid, p_space uuid, p_skill uuid, p_id uuid',
   `DECLARE
   space_user uuid;
   skill record;

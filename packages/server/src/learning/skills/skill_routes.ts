@@ -29,11 +29,11 @@ export const skillRoutes = allOf(
     data: PageOf(Type.Ref('ListedSkill')),
     errors: ['invalid_cursor'],
     handle: async (request, reply) => {
-      const { database, project_id, query } = request
+      const { project_id, query } = request
       const { user, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = query
       const cursors = new Cursors('skills', project_id, time_desc, user)
       const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-      return answerList(reply, cursors, () => findSkills(database, project_id, user, position), limit)
+      return answerList(reply, cursors, () => findSkills(request, user, position), limit)
     },
   }),
 
@@ -48,8 +48,8 @@ export const skillRoutes = allOf(
     data: SkillFileContent,
     errors: ['skill_not_found', 'skill_file_not_found'],
     handle: async (request, reply) => {
-      const { database, project_id, params, query } = request
-      const [file] = await skillFiles(database, project_id, params.skill_id, query.file_path)
+      const { params, query } = request
+      const [file] = await skillFiles(request, params.skill_id, query.file_path)
       await request.memory.hold(READ_BYTES)
       return sendChunks(reply, contentOf(file!))
     },
@@ -65,9 +65,9 @@ export const skillRoutes = allOf(
     errors: ['skill_not_found'],
     extend: (documented) => byteResponses(documented, { 200: 'The zip.' }, 'application/zip'),
     handle: async (request, reply) => {
-      const { database, project_id, params } = request
-      const { name, created_at } = await readSkill(database, project_id, params.skill_id)
-      const files = await skillFiles(database, project_id, params.skill_id)
+      const { params } = request
+      const { name, created_at } = await readSkill(request, params.skill_id)
+      const files = await skillFiles(request, params.skill_id)
       await request.memory.hold(READ_BYTES)
       reply.header('content-type', 'application/zip')
       reply.header('content-disposition', `attachment; filename="${name}.zip"`)
@@ -85,8 +85,7 @@ export const skillRoutes = allOf(
     returns: 'The skill.',
     data: Type.Ref('Skill'),
     errors: ['skill_not_found'],
-    json: async ({ database, project_id, params }) =>
-      (await readSkill(database, project_id, params.skill_id)).json,
+    json: async (request) => (await readSkill(request, request.params.skill_id)).json,
   }),
 
   operation({
@@ -97,9 +96,11 @@ export const skillRoutes = allOf(
     params: SkillParams,
     returns: 'It was deleted.',
     errors: ['skill_not_found', 'skill_is_learnt'],
-    json: async ({ database, project_id, params }, _reply, { erasure }) => {
-      await requireWritten(database, project_id, params.skill_id)
-      const erased = await erasure.erase(database, project_id, 'skill', [params.skill_id])
+    json: async (request, _reply, { erasure }) => {
+      await requireWritten(request, request.params.skill_id)
+      const erased = await erasure.erase(request.database, request.project_id, 'skill', [
+        request.params.skill_id,
+      ])
       if (!erased.skills) throw notFound('skill')
     },
   }),

@@ -4,7 +4,7 @@ import { newId } from '../../ids.js'
 import type { ListPosition } from '../../lists/keyset_queries.js'
 import type { Listed } from '../../lists/listed.js'
 import { createOnce } from '../../log/create_once.js'
-import type { Queryable } from '../../postgres/database.js'
+import type { Tenant } from '../../postgres/database.js'
 import { readPolicy } from '../sessions/space_sessions.js'
 import { renderLearntSkill } from '../statements/statements.js'
 import {
@@ -42,8 +42,7 @@ export interface Stored {
  * blob of a file. @throws AnnalsError skill_exists, and what `store` throws
  */
 export async function createSkill(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   { user, name, description, meta, files }: NewSkill,
   store: (file: SkillFile) => Promise<unknown>,
 ): Promise<Stored> {
@@ -70,20 +69,19 @@ function storedOf(answer: string): Stored {
 }
 
 /** @throws AnnalsError skill_not_found */
-export async function readSkill(database: Queryable, project_id: string, id: string) {
+export async function readSkill({ database, project_id }: Tenant, id: string) {
   const [row] = await database.query(READ_SKILL, [project_id, id])
   if (!row) throw notFound('skill')
   return { json: row.json!, name: row.name!, is_learnt: row.source === 'learnt', created_at: row.created_at! }
 }
 
 /** @throws AnnalsError skill_not_found, skill_is_learnt */
-export async function requireWritten(database: Queryable, project_id: string, id: string): Promise<void> {
-  if ((await readSkill(database, project_id, id)).is_learnt) throw new AnnalsError('skill_is_learnt')
+export async function requireWritten({ database, project_id }: Tenant, id: string): Promise<void> {
+  if ((await readSkill({ database, project_id }, id)).is_learnt) throw new AnnalsError('skill_is_learnt')
 }
 
 export async function findSkills(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   user: string | undefined,
   position: ListPosition,
 ) {
@@ -99,21 +97,20 @@ export interface StoredFile extends ZippedFile {
 
 /** The files of a skill, or the one with a path. @throws AnnalsError skill_not_found, skill_file_not_found */
 export async function skillFiles(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   skill_id: string,
   path: string | null = null,
 ): Promise<StoredFile[]> {
-  const { is_learnt } = await readSkill(database, project_id, skill_id)
+  const { is_learnt } = await readSkill({ database, project_id }, skill_id)
   const files = is_learnt
-    ? await learntFiles(database, project_id, skill_id)
+    ? await learntFiles({ database, project_id }, skill_id)
     : (await database.query(READ_SKILL_FILES, [project_id, skill_id, path])).map(
         (row): StoredFile => ({
           path: row.path!,
           mime: row.mime!,
           is_text: row.is_text === 't',
           bytes: Number(row.bytes),
-          read: () => readByHash(database, project_id, row.sha256!),
+          read: () => readByHash({ database, project_id }, row.sha256!),
         }),
       )
   const found = path === null ? files : files.filter((file) => file.path === path)
@@ -121,23 +118,22 @@ export async function skillFiles(
   return found
 }
 
-async function* readByHash(database: Queryable, project_id: string, sha256: string): AsyncGenerator<Buffer> {
+async function* readByHash({ database, project_id }: Tenant, sha256: string): AsyncGenerator<Buffer> {
   yield* readBlob(database, project_id, await findBlob(database, project_id, sha256))
 }
 
 /** SKILL.md of a learnt skill, as its active statements make it. */
-async function learntFiles(database: Queryable, project_id: string, skill_id: string): Promise<StoredFile[]> {
+async function learntFiles({ database, project_id }: Tenant, skill_id: string): Promise<StoredFile[]> {
   const bytes = Buffer.from((await renderLearntSkill(database, project_id, skill_id)).text)
   return [{ path: SKILL_MD, mime: 'text/markdown', is_text: true, bytes: bytes.length, read: () => [bytes] }]
 }
 
 /** All skills of a space as a JSON array, in pieces. @throws AnnalsError learning_space_not_found */
 export async function* listSpaceSkills(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   space_id: string,
 ): AsyncGenerator<string> {
-  await readPolicy(database, project_id, space_id)
+  await readPolicy({ database, project_id }, space_id)
   yield '['
   let after = { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
   for (let separator = ''; ; separator = ',') {
@@ -169,8 +165,7 @@ const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
 
 /** @throws AnnalsError learning_space_not_found, skill_not_found, skill_is_learnt, user_mismatch, quota_exceeded */
 export async function includeSkill(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   space_id: string,
   skill_id: string,
 ): Promise<Stored> {
@@ -183,12 +178,11 @@ export async function includeSkill(
 
 /** Takes a skill out of a space, if it is in it. @throws AnnalsError learning_space_not_found, skill_is_learnt */
 export async function excludeSkill(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   space_id: string,
   skill_id: string,
 ): Promise<void> {
-  await readPolicy(database, project_id, space_id)
+  await readPolicy({ database, project_id }, space_id)
   const [skill] = await database.query(READ_SKILL, [project_id, skill_id])
   if (skill?.source === 'learnt') throw new AnnalsError('skill_is_learnt')
   await database.query(EXCLUDE_SKILL, [project_id, space_id, skill_id])

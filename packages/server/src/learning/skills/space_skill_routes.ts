@@ -33,8 +33,7 @@ export const spaceSkillRoutes = allOf(
     ],
     handle: async (request, reply) => {
       const { skill_id } = takeBody(request, takeWhole<IncludeSkillBody>)
-      const { database, project_id, params } = request
-      const { json, known } = await includeSkill(database, project_id, params.learning_space_id, skill_id)
+      const { json, known } = await includeSkill(request, request.params.learning_space_id, skill_id)
       return answer(reply, json, known ? 200 : 201)
     },
   }),
@@ -49,8 +48,8 @@ export const spaceSkillRoutes = allOf(
     returns: 'The skills.',
     data: Type.Array(Type.Ref('Skill')),
     errors: ['learning_space_not_found'],
-    handle: async ({ database, project_id, params }, reply) =>
-      answerChunks(reply, listSpaceSkills(database, project_id, params.learning_space_id)),
+    handle: async (request, reply) =>
+      answerChunks(reply, listSpaceSkills(request, request.params.learning_space_id)),
   }),
 
   operation({
@@ -61,8 +60,8 @@ export const spaceSkillRoutes = allOf(
     params: SpaceSkillParams,
     returns: 'It is not in the space.',
     errors: ['learning_space_not_found', 'skill_is_learnt'],
-    json: async ({ database, project_id, params }) => {
-      await excludeSkill(database, project_id, params.learning_space_id, params.skill_id)
+    json: async (request) => {
+      await excludeSkill(request, request.params.learning_space_id, request.params.skill_id)
     },
   }),
 )

@@ -44,7 +44,7 @@ const postSkill = operationsOf('Skills')({
     const head = await readHead(thread, project_id, files)
     const store = ({ sha256, bytes }: SkillFile) =>
       storeBlobWithinQuota(usage, request, sha256, [bytes], bytes.length)
-    const { json, known } = await createSkill(database, project_id, { user, meta, files, ...head }, store)
+    const { json, known } = await createSkill({ database, project_id }, { user, meta, files, ...head }, store)
     return answer(reply, mayRead(request) ? json : withFields(json, { user_id: 'null' }), known ? 200 : 201)
   },
 })

@@ -22,8 +22,8 @@ export const spaceReadingRoutes = allOf(
     returns: 'The statements.',
     data: SpaceContext,
     errors: ['learning_space_not_found'],
-    json: async ({ database, project_id, params, query }) => {
-      const context = await readSpaceContext(database, project_id, params.learning_space_id, query)
+    json: async (request) => {
+      const context = await readSpaceContext(request, request.params.learning_space_id, request.query)
       return JSON.stringify(context)
     },
   }),
@@ -39,12 +39,12 @@ export const spaceReadingRoutes = allOf(
     data: PageOf(Type.Ref('SkillVersion')),
     errors: ['learning_space_not_found', 'invalid_cursor'],
     handle: async (request, reply) => {
-      const { database, project_id, params, query } = request
+      const { project_id, params, query } = request
       const { limit = PAGE_LIMIT_DEFAULT, cursor } = query
       const space_id = params.learning_space_id
       const cursors = new Cursors('skill_versions', project_id, true, space_id)
       const position = { after: readListCursor(cursors, cursor), limit }
-      const find = () => findVersions(database, project_id, space_id, position)
+      const find = () => findVersions(request, space_id, position)
       return answerList(reply, cursors, find, limit)
     },
   }),

@@ -86,16 +86,8 @@ export function findOrCreateSkill(name: string, description: string, new_id: str
  */
 export const ADD_STATEMENT = storedFunction(
   'add_statement',
-  {
-    p_project: 'uuid',
-    p_space: 'uuid',
-    p_id: 'uuid',
-    p_skill_id: 'uuid',
-    p_skill: 'text',
-    p_description: 'text',
-    p_kind: 'text',
-    p_text: 'text',
-  },
+  `p_project uuid, p_space uuid, p_id uuid, p_skill_id uuid, p_skill text, p_description text,
+  p_kind text, p_text text`,
   `DECLARE
   skill uuid;
   known uuid;
@@ -173,7 +165,7 @@ WHERE s.project_id = $1 AND s.learning_space_id = $2 AND s.state = 'active' ORDE
  */
 export const ADD_FEEDBACK = storedFunction(
   'add_statement_feedback',
-  { p_project: 'uuid', p_space: 'uuid', p_session: 'uuid', p_statements: 'uuid[]', p_helped: 'boolean' },
+  'p_project uuid, p_space uuid, p_session uuid, p_statements uuid[], p_helped boolean',
   `DECLARE
   known bigint;
 BEGIN
@@ -198,7 +190,7 @@ END`,
  */
 export const ERASE_CITES = storedFunction(
   'erase_statement_cites',
-  { p_project: 'uuid', p_sessions: 'uuid[]', p_rows_max: 'bigint' },
+  'p_project uuid, p_sessions uuid[], p_rows_max bigint',
   `DECLARE
   cites bigint;
   touched uuid[];

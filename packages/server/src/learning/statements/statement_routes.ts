@@ -56,8 +56,7 @@ export const statementRoutes = allOf(
     errors: ['learning_space_not_found', 'quota_exceeded'],
     json: async (request) => {
       const body = takeBody(request, takeWhole<AddStatementBody>)
-      const { database, project_id, params } = request
-      const statement = await addStatement(database, project_id, params.learning_space_id, body)
+      const statement = await addStatement(request, request.params.learning_space_id, body)
       return shownTo(request, statement)
     },
   }),
@@ -75,8 +74,7 @@ export const statementRoutes = allOf(
     errors: ['statement_not_found', 'statement_revoked'],
     json: async (request) => {
       const body = takeBody(request, takeWhole<ChangeStatementBody>)
-      const { database, project_id, params } = request
-      const statement = await changeStatement(database, project_id, params.statement_id, body)
+      const statement = await changeStatement(request, request.params.statement_id, body)
       return shownTo(request, statement)
     },
   }),
@@ -92,8 +90,7 @@ export const statementRoutes = allOf(
     errors: ['learning_space_not_found', 'session_not_found', 'statement_not_found'],
     json: async (request) => {
       const body = takeBody(request, takeWhole<FeedbackBody>)
-      const { database, project_id, params } = request
-      await addFeedback(database, project_id, params.learning_space_id, body)
+      await addFeedback(request, request.params.learning_space_id, body)
     },
   }),
 )

@@ -3,7 +3,7 @@ import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { ListPosition } from '../../lists/keyset_queries.js'
 import type { Listed } from '../../lists/listed.js'
-import type { Database, Queryable, Row } from '../../postgres/database.js'
+import type { Database, Queryable, Row, Tenant } from '../../postgres/database.js'
 import { readPolicy } from '../sessions/space_sessions.js'
 import {
   ADD_FEEDBACK,
@@ -26,7 +26,7 @@ const CITES_AT_ONCE_MAX = 1_000
 const SKILL_DEFAULT = 'general'
 
 /** A statement as JSON. @throws AnnalsError statement_not_found */
-export async function readStatement(database: Queryable, project_id: string, id: string): Promise<string> {
+export async function readStatement({ database, project_id }: Tenant, id: string): Promise<string> {
   const [row] = await database.query(READ_STATEMENT, [project_id, id])
   if (!row) throw notFound('statement')
   return row.json!
@@ -34,27 +34,25 @@ export async function readStatement(database: Queryable, project_id: string, id:
 
 /** A page of a space's statements. @throws AnnalsError learning_space_not_found */
 export async function findStatements(database: Queryable, filter: StatementFilter, position: ListPosition) {
-  await readPolicy(database, filter.project_id, filter.learning_space_id)
+  await readPolicy({ database, project_id: filter.project_id }, filter.learning_space_id)
   const { statement, parameters } = listStatements(filter, position)
   return (await database.query(statement, parameters)) as unknown as Listed[]
 }
 
 /** A page of what a space's skills were, newest first. @throws AnnalsError learning_space_not_found */
 export async function findVersions(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   space_id: string,
   { after = NEWEST, limit }: Pick<ListPosition, 'limit'> & { after: ListPosition['after'] },
 ) {
-  await readPolicy(database, project_id, space_id)
+  await readPolicy({ database, project_id }, space_id)
   const page = [project_id, space_id, after.created_at, after.id, limit + 1]
   return (await database.query(LIST_VERSIONS, page)) as unknown as Listed[]
 }
 
 /** Adds a person's own statement. Gives it as JSON. @throws AnnalsError learning_space_not_found, quota_exceeded */
 export async function addStatement(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   space_id: string,
   { text, kind = 'fact', skill = SKILL_DEFAULT }: { text: string; kind?: StatementKind; skill?: string },
 ): Promise<string> {
@@ -72,13 +70,12 @@ export async function addStatement(
       'quota_exceeded',
       `A learning space has at most ${STATEMENTS_MAX} statements. Nothing was stored; use another space.`,
     )
-  return readStatement(database, project_id, id)
+  return readStatement({ database, project_id }, id)
 }
 
 /** A person's change of a statement. Gives it as JSON. @throws AnnalsError statement_not_found, statement_revoked */
 export async function changeStatement(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   id: string,
   { state, text, kind }: { state?: 'active' | 'retired'; text?: string; kind?: StatementKind },
 ): Promise<string> {
@@ -98,7 +95,7 @@ export async function changeStatement(
     const reason = state === 'active' ? 'Approved.' : state === 'retired' ? 'Retired.' : 'Edited.'
     if (is_shown) await addVersion(connection, project_id, id, 'person', reason)
   })
-  return readStatement(database, project_id, id)
+  return readStatement({ database, project_id }, id)
 }
 
 /** Keeps what SKILL.md of a statement's skill is now. */
@@ -134,13 +131,12 @@ export async function renderLearntSkill(connection: Queryable, project_id: strin
 
 /** The active statements of a space that fit the words and the tokens. @throws AnnalsError learning_space_not_found */
 export async function readSpaceContext(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   space_id: string,
   { q = '', max_tokens = 1_000 }: { q?: string; max_tokens?: number },
 ) {
   const found = await database.query(READ_ACTIVE_STATEMENTS, [project_id, space_id, CONSIDERED_MAX])
-  if (found.length === 0) await readPolicy(database, project_id, space_id)
+  if (found.length === 0) await readPolicy({ database, project_id }, space_id)
   const statements = found.map(itemOf)
   const index = new LexicalIndex<(typeof statements)[number]>()
   for (const statement of statements) index.add(statement, `${statement.skill} ${statement.text}`)
@@ -162,12 +158,11 @@ function itemOf({ id, skill, kind, text, supports }: Row) {
 
 /** @throws AnnalsError learning_space_not_found, session_not_found, statement_not_found */
 export async function addFeedback(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   space_id: string,
   { statement_ids, session_id, helped }: { statement_ids: string[]; session_id: string; helped: boolean },
 ): Promise<void> {
-  await readPolicy(database, project_id, space_id)
+  await readPolicy({ database, project_id }, space_id)
   const ids = [...new Set(statement_ids.map((id) => id.toLowerCase()))]
   const feedback = [project_id, space_id, session_id, ids, helped]
   const [row] = await database.query(ADD_FEEDBACK.statement, feedback)

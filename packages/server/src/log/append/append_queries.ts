@@ -114,39 +114,13 @@ const ANSWER = `
   RETURN concat(array_to_string(last_seqs, ',', ''), E'\\n', later, E'\\n', ${timestampText('now()')}, E'\\n',
     array_to_string(last_messages, ',', ''), E'\\n', untracked, wanted, retracted`
 
-const PARAMETERS = {
-  p_project: 'uuid',
-  p_sessions: 'uuid[]',
-  p_new_entries: 'int[]',
-  p_new_bytes: 'bigint[]',
-  p_places: 'int[]',
-  p_behind: 'int[]',
-  p_ids: 'uuid[]',
-  p_bytes: 'int[]',
-  p_types: 'text[]',
-  p_data: 'jsonb',
-  p_if_match: 'bigint[]',
-  p_new_tokens: 'bigint[]',
-  p_new_last_messages: 'uuid[]',
-  p_parents: 'uuid[]',
-  p_are_first_messages: 'boolean[]',
-  p_tokens: 'int[]',
-  p_kinds: 'text[]',
-  p_roles: 'text[]',
-  p_formats: 'text[]',
-  p_entry_keys: 'text[]',
-  p_metas: 'jsonb',
-  p_sessions_of_messages: 'uuid[]',
-  p_keys: 'text[]',
-  p_key_hashes: 'text[]',
-  p_key_places: 'int[]',
-  p_key_firsts: 'int[]',
-  p_key_lasts: 'int[]',
-  p_key_behind: 'int[]',
-  p_key_known_seqs: 'bigint[]',
-  p_wanted: 'int[]',
-  p_retractions: 'jsonb',
-}
+const PARAMETERS = `p_project uuid, p_sessions uuid[], p_new_entries int[], p_new_bytes bigint[], p_places int[],
+  p_behind int[], p_ids uuid[], p_bytes int[], p_types text[], p_data jsonb, p_if_match bigint[],
+  p_new_tokens bigint[], p_new_last_messages uuid[], p_parents uuid[], p_are_first_messages boolean[],
+  p_tokens int[], p_kinds text[], p_roles text[], p_formats text[], p_entry_keys text[],
+  p_metas jsonb, p_sessions_of_messages uuid[], p_keys text[], p_key_hashes text[],
+  p_key_places int[], p_key_firsts int[], p_key_lasts int[], p_key_behind int[],
+  p_key_known_seqs bigint[], p_wanted int[], p_retractions jsonb`
 
 /** `mark` stands behind all that the function stores, `answer` behind all that it answers. */
 function appendBody({
@@ -232,14 +206,14 @@ export const APPEND_MARKED_ENTRIES = storedFunction(
 /** The same as APPEND_MARKED_ENTRIES for a flush in which an entry refers to a blob. */
 export const APPEND_REFERRING_ENTRIES = storedFunction(
   'append_referring_entries',
-  { ...PARAMETERS, ...REFERENCES },
+  `${PARAMETERS}, ${REFERENCES}`,
   appendBody({ store: STORE_ANY + REFER + REMEMBER, mark: MARK }),
 )
 
 /** The same for a flush with a request for several sessions: see atomic_queries.ts. */
 export const APPEND_ATOMICALLY = storedFunction(
   'append_atomically',
-  { ...PARAMETERS, ...ATOMIC_PARAMETERS, ...REFERENCES },
+  `${PARAMETERS}, ${ATOMIC_PARAMETERS}, ${REFERENCES}`,
   appendBody({
     variables: ATOMIC_VARIABLES,
     store: LOCK_HEADS + CHECK_ATOMIC + STORE + REFER + PATCH_CONFIGS + REMEMBER_ATOMIC,

@@ -10,13 +10,8 @@ import { CONFIGS_VARIABLES, mergeConfigs, readConfigs, STORE_CONFIGS } from './c
  * `p_are_atomic_keys`, one element per key: the key belongs to such a request, whose seqs are kept as its answer, since
  * they are of several sessions. `p_key_entry_places`: of each element of `p_key_behind`, the index of its session.
  */
-export const ATOMIC_PARAMETERS = {
-  p_atomic: 'int[]',
-  p_patches: 'jsonb',
-  p_configs_bytes_max: 'int',
-  p_are_atomic_keys: 'boolean[]',
-  p_key_entry_places: 'int[]',
-}
+export const ATOMIC_PARAMETERS =
+  'p_atomic int[], p_patches jsonb, p_configs_bytes_max int, p_are_atomic_keys boolean[], p_key_entry_places int[]'
 
 export const ATOMIC_VARIABLES = `
   refused text;

@@ -10,4 +10,4 @@ export const REFER = `
   WHERE open_seqs[i.place] IS NOT NULL ORDER BY i.sha256
   ON CONFLICT DO NOTHING;`
 
-export const REFERENCES = { p_references: 'jsonb' }
+export const REFERENCES = 'p_references jsonb'

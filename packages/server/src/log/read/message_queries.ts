@@ -10,7 +10,7 @@ import { storedFunction } from '../../postgres/stored_function.js'
  */
 export const MERGE_MESSAGE_META = storedFunction(
   'merge_message_meta',
-  { p_project: 'uuid', p_session: 'uuid', p_message: 'uuid', p_body: 'jsonb', p_bytes_max: 'int' },
+  'p_project uuid, p_session uuid, p_message uuid, p_body jsonb, p_bytes_max int',
   `DECLARE
   before record;
   after jsonb;

@@ -89,7 +89,7 @@ const NOT_LEASED = '(x.leased_until IS NULL OR x.leased_until < now())'
  */
 export const ERASE_SLICE_OF_ENTRIES = storedFunction(
   'erase_slice_of_entries',
-  { p_project: 'uuid', p_session: 'uuid', p_entries_max: 'bigint' },
+  'p_project uuid, p_session uuid, p_entries_max bigint',
   `DECLARE
   until bigint;
   remaining bigint;
