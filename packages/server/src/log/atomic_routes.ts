@@ -35,6 +35,7 @@ export const atomicRoutes = allOf(
         entries: appends.flatMap(({ entries }) => entries),
         appends,
         idempotency: idempotencyOf(request),
+        unmarked_until: request.grant!.unmarked_until,
       })
       markReplayed(reply, outcome.replayed)
       const items = outcome.entries.map(({ json }) => json)

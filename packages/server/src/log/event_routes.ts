@@ -39,6 +39,7 @@ export const eventRoutes = allOf(
         entries: [takeBody(request, takeEvent)],
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
+        unmarked_until: request.grant!.unmarked_until,
       })
       markReplayed(reply, outcome.replayed)
       return outcome.entries[0]!.json

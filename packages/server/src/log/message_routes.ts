@@ -68,6 +68,7 @@ const addMessage = operation({
       entries: [entry],
       if_match: ifMatchOf(request),
       idempotency: idempotencyOf(request),
+      unmarked_until: request.grant!.unmarked_until,
     })
     markReplayed(reply, outcome.replayed)
     return await withParts(outcome.entries[0]!, parts, request.project_id, thread)

@@ -56,6 +56,7 @@ export const retractionRoutes = allOf(
         if_match: ifMatchOf(request),
         idempotency,
         only_known: refusal,
+        unmarked_until: request.grant!.unmarked_until,
       })
       markReplayed(reply, outcome.replayed)
       const log = new LogReader(request.database, session, undefined, () => !reply.raw.destroyed)

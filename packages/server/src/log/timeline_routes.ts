@@ -105,6 +105,7 @@ export const timelineRoutes = allOf(
         entries,
         if_match: ifMatchOf(request),
         idempotency: idempotencyOf(request),
+        unmarked_until: request.grant!.unmarked_until,
       })
       markReplayed(reply, outcome.replayed)
       return `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`

@@ -1,11 +1,11 @@
 import { AnnalsError } from '../../errors.js'
 import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import { Answers } from './answers.js'
-import { type AppendOutcome, type AppendRequest, appendsOf } from './append_request.js'
+import type { AppendOutcome, AppendRequest } from './append_request.js'
 import { Pace } from './backlog.js'
 import { flush, type OnTrouble } from './flush.js'
 import { Lane } from './lane.js'
-import type { PendingAppend } from './pending_append.js'
+import { type PendingAppend, sessionsOf } from './pending_append.js'
 
 export interface AppenderOptions {
   database: SharedDatabase
@@ -169,8 +169,7 @@ export class Appender {
     const { gather_ms_max = 0 } = this.options
     if (gather_ms_max > 0) lane.gather(taken, gather_ms_max, () => this.nextTurn(lane))
     this.nextTurn(lane)
-    const sessions = taken.flatMap(({ request }) => appendsOf(request).map(({ session_id }) => session_id))
-    this.options.onAppended?.(lane.project_id, new Set(sessions))
+    this.options.onAppended?.(lane.project_id, sessionsOf(taken))
   }
 
   private nextTurn(lane: Lane): void {

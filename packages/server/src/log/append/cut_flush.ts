@@ -5,6 +5,8 @@ import type { PendingAppend } from './pending_append.js'
 export const FLUSH_ENTRIES_MAX = 500
 export const FLUSH_BYTES_MAX = 1024 * 1024
 
+const NONE: string[] = []
+
 /**
  * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with If-Match or a change of
  * configs is alone on that session, and each key and each caller's entry id occurs once. A request that does not fit waits for a later flush,
@@ -46,7 +48,7 @@ export function cutFlush(
           conditionalSessions.has(append.session_id) ||
           (isConditional(append) && sessions.has(append.session_id)),
       )
-    const ids = mustWait ? [] : givenIdsOf(request)
+    const ids = mustWait ? NONE : givenIdsOf(request)
     if (mustWait || ids.some((id) => givenIds.has(id))) {
       deferred.push(pending)
       for (const { session_id } of appends) deferredSessions.add(session_id)
@@ -78,6 +80,7 @@ function isConditional({ if_match, configs_patch }: SessionAppend): boolean {
 }
 
 function givenIdsOf(request: AppendRequest): string[] {
+  if (!request.entries.some(({ id_given }) => id_given)) return NONE
   return appendsOf(request).flatMap(({ session_id, entries }) =>
     entries.filter(({ id_given }) => id_given).map(({ id }) => `${session_id}/${id}`),
   )

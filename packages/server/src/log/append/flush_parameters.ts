@@ -75,8 +75,8 @@ function isNull(value: unknown): value is null {
 
 const NO_KEYS = Array.from({ length: 7 }, () => null)
 
-export function keyParameters(placed: PlacedAppends): Array<string | null> {
-  const keyed = inOrderOfKeys(placed)
+export function keyParameters(open: readonly OpenAppend[], placed: PlacedAppends): Array<string | null> {
+  const keyed = inOrderOfKeys(open, placed)
   if (keyed.length === 0) return NO_KEYS
   const keys: string[] = []
   const hashes: string[] = []
@@ -107,12 +107,13 @@ export function keyParameters(placed: PlacedAppends): Array<string | null> {
 export function atomicParameters(
   parts: SessionPart[],
   atomic: ReadonlySet<number>,
+  open: readonly OpenAppend[],
   placed: PlacedAppends,
 ): Array<string | number> {
   const patches = parts.flatMap(({ configs_patch }, session) =>
     configs_patch === null ? [] : `{"place":${session + 1},"patch":${configs_patch}}`,
   )
-  const keyed = inOrderOfKeys(placed)
+  const keyed = inOrderOfKeys(open, placed)
   return [
     plainArray([...atomic].map((session) => session + 1)),
     `[${patches.join(',')}]`,
@@ -123,37 +124,46 @@ export function atomicParameters(
 }
 
 /** Requests with a key, in the order in which every flush inserts keys, so that two flushes cannot deadlock. */
-function inOrderOfKeys(placed: PlacedAppends): Array<[KeyedAppend, Place[]]> {
-  const keyed = [...placed].filter(
-    (each): each is [KeyedAppend, Place[]] => each[0].request.idempotency !== undefined,
-  )
-  return keyed.sort(([a], [b]) => (a.request.idempotency.key < b.request.idempotency.key ? -1 : 1))
+function inOrderOfKeys(
+  open: readonly OpenAppend[],
+  placed: PlacedAppends,
+): Array<[KeyedAppend, readonly Place[]]> {
+  const keyed = open.filter((one): one is KeyedAppend => one.request.idempotency !== undefined)
+  return keyed
+    .sort((a, b) => (a.request.idempotency.key < b.request.idempotency.key ? -1 : 1))
+    .map((one) => [one, placed.get(one)!])
 }
 
 /** The retractions that are new, a session's together and in their order. */
-export function retractionsOf(placed: PlacedAppends): Array<[RetractingAppend, Place]> {
-  return [...placed].flatMap(([one, [place]]) =>
-    isRetracting(one) && place!.behind > 0 ? [[one, place!] as [RetractingAppend, Place]] : [],
-  )
+export function retractionsOf(
+  open: readonly OpenAppend[],
+  placed: PlacedAppends,
+): Array<[RetractingAppend, Place]> {
+  return open
+    .filter(isRetracting)
+    .map((one): [RetractingAppend, Place] => [one, placed.get(one)![0]!])
+    .filter(([, { behind }]) => behind > 0)
+    .sort(([, a], [, b]) => a.session - b.session)
 }
 
 function isRetracting(one: OpenAppend): one is RetractingAppend {
   return one.request.retraction !== undefined
 }
 
-export function retractionParameter(placed: PlacedAppends): string | null {
+export function retractionParameter(retracting: ReadonlyArray<[RetractingAppend, Place]>): string | null {
+  if (retracting.length === 0) return null
   const parts = new Map<number, object[]>()
-  for (const [{ request }, { entry, session, behind }] of retractionsOf(placed)) {
+  for (const [{ request }, { entry, session, behind }] of retracting) {
     const { id, bytes } = entry
     const retractions = parts.get(session) ?? []
     parts.set(session, [...retractions, { behind, id, bytes, ...request.retraction }])
   }
-  if (parts.size === 0) return null
   return JSON.stringify([...parts].map(([session, retractions]) => ({ place: session + 1, retractions })))
 }
 
 /** The references to blobs of new entries; null where there are none. */
 export function referenceParameter(added: readonly Place[]): string | null {
+  if (!added.some(({ entry }) => entry.references)) return null
   const references = added.flatMap(({ entry, session, behind }) =>
     (entry.references ?? []).map(({ sha256 }) => ({ place: session + 1, behind, sha256 })),
   )

@@ -62,22 +62,23 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
       })
     }
   })
-  const atomic = new Set(
-    [...placed].flatMap(([{ request }, places]) =>
-      request.appends ? places.map(({ session }) => session) : [],
-    ),
-  )
+  const atomic = new Set<number>()
+  let valid_until = Number.POSITIVE_INFINITY
+  for (const one of open) {
+    valid_until = Math.min(valid_until, one.request.unmarked_until)
+    if (one.request.appends) for (const { session } of placed.get(one)!) atomic.add(session)
+  }
+  const retractions = retractionsOf(open, placed)
   const parameters = [
     project_id,
     ...sessionParameters(parts),
     ...entryParameters(added),
     ...(atomic.size === 0 && parts.every(isOfEvents) ? NO_MORE : moreParameters(parts, added)),
-    ...keyParameters(placed),
+    ...keyParameters(open, placed),
     wantedBack.length === 0 ? null : plainArray(wantedBack),
-    retractionParameter(placed),
-    ...(atomic.size > 0 ? atomicParameters(parts, atomic, placed) : []),
+    retractionParameter(retractions),
+    ...(atomic.size > 0 ? atomicParameters(parts, atomic, open, placed) : []),
   ]
-  const valid_until = Math.min(...open.map(({ request }) => request.unmarked_until))
   const references = referenceParameter(added)
   if (references || atomic.size > 0) parameters.push(references)
   const isUnmarked = !references && atomic.size === 0 && valid_until > performance.now()
@@ -87,7 +88,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     call: atomic.size > 0 ? APPEND_ATOMICALLY : isUnmarked ? APPEND_ENTRIES : withMarks,
     parameters,
     wanted: wantedBack.map((index) => added[index - 1]!.entry),
-    retractions: retractionsOf(placed).map(([, { entry }]) => entry),
+    retractions: retractions.map(([, { entry }]) => entry),
     placed,
     atomic,
     valid_until: isUnmarked ? valid_until : Number.POSITIVE_INFINITY,
@@ -141,16 +142,17 @@ function place(
   const isMessage = entry.kind === 'message'
   if (isMessage) part.has_messages = true
   if (isMessage || entry.key !== null || entry.type === RETRACTION_TYPE) part.is_plain = false
-  const known_seq = known.get(entry.id) ?? 0
-  const at = { entry, session_id: part.session_id, session }
-  if (known_seq > 0) return { ...at, behind: 0, known_seq, parent_id: null, is_first_message: false }
+  const { session_id } = part
+  const known_seq = known.size === 0 ? 0 : (known.get(entry.id) ?? 0)
+  if (known_seq > 0)
+    return { entry, session_id, session, behind: 0, known_seq, parent_id: null, is_first_message: false }
   part.new_entries += 1
   part.new_tokens += entry.tokens
   part.new_bytes += entry.bytes
   const parent_id = isMessage ? part.last_message_id : null
   if (isMessage) part.last_message_id = entry.id
   const is_first_message = isMessage && parent_id === null
-  return { ...at, behind: part.new_entries, known_seq, parent_id, is_first_message }
+  return { entry, session_id, session, behind: part.new_entries, known_seq, parent_id, is_first_message }
 }
 
 /** Whether a session only gets new, unconditional events without keys, so that its head need not be known. */

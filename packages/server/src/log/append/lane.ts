@@ -1,7 +1,6 @@
-import { appendsOf } from './append_request.js'
 import { Backlog } from './backlog.js'
 import { cutFlush } from './cut_flush.js'
-import type { PendingAppend } from './pending_append.js'
+import { type PendingAppend, sessionsOf } from './pending_append.js'
 
 /** Share of the previous requests whose successors a flush waits for. Callers who have left do not come back. */
 const GATHERED = 0.9
@@ -48,7 +47,8 @@ export class Lane {
 
   /** Whether none of a request's sessions has a flush in flight. */
   private isFree({ request }: PendingAppend): boolean {
-    return !appendsOf(request).some(({ session_id }) => this.inFlight.has(session_id))
+    if (!request.appends) return !this.inFlight.has(request.session_id)
+    return !request.appends.some(({ session_id }) => this.inFlight.has(session_id))
   }
 
   get isIdle(): boolean {
@@ -85,8 +85,7 @@ export class Lane {
     const { taken, deferred } = cutFlush(this.waiting, this.inFlight)
     this.waiting = deferred
     if (taken.length > 0) this.flights += 1
-    for (const { request } of taken)
-      for (const { session_id } of appendsOf(request)) this.inFlight.add(session_id)
+    for (const session_id of sessionsOf(taken)) this.inFlight.add(session_id)
     return taken
   }
 
@@ -95,8 +94,7 @@ export class Lane {
     this.backlog.flushed(taken, ms)
     this.flights -= 1
     this.beside = undefined
-    for (const { request } of taken)
-      for (const { session_id } of appendsOf(request)) this.inFlight.delete(session_id)
+    for (const session_id of sessionsOf(taken)) this.inFlight.delete(session_id)
   }
 
   /**

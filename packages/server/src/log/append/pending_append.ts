@@ -14,6 +14,16 @@ export interface PendingAppend {
   reject(error: unknown): void
 }
 
+/** The sessions that requests append to. */
+export function sessionsOf(pending: readonly PendingAppend[]): Set<string> {
+  const sessions = new Set<string>()
+  for (const { request } of pending) {
+    if (!request.appends) sessions.add(request.session_id)
+    else for (const { session_id } of request.appends) sessions.add(session_id)
+  }
+  return sessions
+}
+
 /** Answers a request, and its repeats as replays. */
 export function succeed(pending: PendingAppend, outcome: AppendOutcome): void {
   pending.resolve(outcome)

@@ -5,6 +5,7 @@ import {
   type AppendAnswer,
   type AppendedEntry,
   AppendInDoubt,
+  type AppendRequest,
   appendsOf,
   type SessionAppend,
 } from './append_request.js'
@@ -93,12 +94,8 @@ export function settle(
 ): Promise<void> | 'look again' | undefined {
   const { request } = pending
   const { heads, rewritten, held_back } = result
-  let from = 0
-  for (const [index, append] of appendsOf(request).entries()) {
-    const own = places.slice(from, from + append.entries.length)
-    from += own.length
-    const refusal = refusalOf(append, own, result, request.appends && index)
-    if (!refusal) continue
+  const refusal = firstRefusal(request, places, result)
+  if (refusal) {
     const mayBeOurs =
       refusal.error === 'seq_conflict' &&
       (attempt.isRepeated || request.idempotency || request.entries.some((entry) => entry.id_given))
@@ -106,7 +103,7 @@ export function settle(
     fail(pending, refusal)
     return
   }
-  if (places.some(({ session }) => held_back.has(session))) return 'look again'
+  if (held_back.size > 0 && places.some(({ session }) => held_back.has(session))) return 'look again'
   if (places.some(({ known_seq }) => known_seq > 0)) {
     const seqs = places.map(({ session, behind, known_seq }) =>
       String(known_seq || heads[session]!.last_seq + behind),
@@ -118,12 +115,28 @@ export function settle(
     const seq = head.last_seq + place.behind
     const { time, disable_task_tracking } = head
     const stored = { seq, time, parent_id: parentOf(place, head), disable_task_tracking }
-    const text = rewritten.get(place.entry)
+    const text = rewritten.size > 0 ? rewritten.get(place.entry) : undefined
     const entry = text ? { ...place.entry, ...text } : place.entry
     return { seq, json: appendAnswer(request, place.session_id, entry, stored) }
   })
   succeed(pending, { entries, replayed: false })
   return
+}
+
+function firstRefusal(
+  request: AppendRequest,
+  places: readonly Place[],
+  result: FlushResult,
+): AnnalsError | undefined {
+  if (!request.appends) return refusalOf(request, places, result, undefined)
+  let from = 0
+  for (const [index, append] of request.appends.entries()) {
+    const own = places.slice(from, from + append.entries.length)
+    from += own.length
+    const refusal = refusalOf(append, own, result, index)
+    if (refusal) return refusal
+  }
+  return undefined
 }
 
 /** Why an append to one session is refused. `index`: its place among those of the request, if there are several. */
@@ -135,6 +148,7 @@ function refusalOf(
 ): AnnalsError | undefined {
   const { session } = places[0]!
   const head = heads[session]
+  if (head && if_match === undefined && too_large.size === 0) return undefined
   const at = index === undefined ? undefined : `/appends/${index}`
   if (!head) return notFound('session', at && `${at}/session_id`)
   if (too_large.has(session)) return mergedTooLarge(`appends/${index}/configs_patch`)
