@@ -1,7 +1,7 @@
 import type { Database } from '../postgres/database.js'
 import { isUndefinedTable } from '../postgres/database_errors.js'
 import { expectedObjects } from '../postgres/expected_objects.js'
-import { schemaVersion } from '../postgres/migrator.js'
+import { schemaVersion } from '../postgres/migrations.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 import { LIST_OBJECTS, READ_SCHEMA_VERSION } from './doctor_queries.js'
 

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { MemoryBudget } from '../fairness/memory_budget.js'
 import type { Appender } from '../log/append/appender.js'
 import type { Feed } from '../log/follow/feed.js'
 import type { DatabasePool } from '../postgres/database.js'
@@ -6,7 +7,7 @@ import { sqlStateOf } from '../postgres/database_errors.js'
 import type { SharedPool } from '../postgres/shared_pool.js'
 import { planned } from '../postgres/statement.js'
 import { VERSION } from '../version.js'
-import { type WatchedMemory, watchMemory } from './memory_metrics.js'
+import { readMetrics } from './read_metrics.js'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const ENTRIES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
@@ -20,7 +21,7 @@ interface Series {
 export interface MetricSources {
   appender: Pick<Appender, 'load'>
   feed: Pick<Feed, 'load'>
-  memory: WatchedMemory
+  memory: Pick<MemoryBudget, 'taken' | 'places_max' | 'counts'>
   /** The connection pools by name; `reserved` also tells whether the database answers. */
   pools: {
     requests: Pick<SharedPool, 'usage'>
@@ -29,8 +30,6 @@ export interface MetricSources {
     changes: Pick<DatabasePool, 'usage'>
   }
 }
-
-type PoolValues = Array<readonly [pool: string, value: number]>
 
 const PING = planned('metrics_ping', 'SELECT 1 AS one')
 
@@ -98,34 +97,46 @@ export class Metrics {
 
   /** Adds gauges that are read on request. */
   watch({ appender, feed, memory, pools }: MetricSources): void {
-    const load = () => appender.load()
-    this.gauge('annals_append_queue_requests', 'Appends waiting for a commit.', () => load().requests)
-    this.gauge('annals_append_queue_bytes', 'Bytes of appends waiting for a commit.', () => load().bytes)
-    this.gauge('annals_append_flushes', 'Commits of appends in flight.', () => load().flushes)
-    this.gauge('annals_tails', 'Open live tails.', () => feed.load().subscriptions)
-    watchMemory(this.registry, memory)
-    const ofPools = (name: string, help: string, field: 'total' | 'idle' | 'waiting') => {
-      const read = () =>
-        Object.entries(pools).map(([pool, database]) => [pool, database.usage()[field]] as const)
-      this.poolGauge(name, help, read)
-    }
-    ofPools('annals_database_connections', 'Connections open.', 'total')
-    ofPools('annals_database_connections_idle', 'Of these, idle.', 'idle')
-    ofPools('annals_database_waiting', 'Statements waiting for a connection.', 'waiting')
-    const { reserved, changes: _, ...shared } = pools
-    const ofShares = (name: string, help: string, field: 'waits' | 'refusals') =>
-      this.poolCounter(name, help, () =>
-        Object.entries(shared).map(([pool, of]) => [pool, of.usage()[field]] as const),
-      )
-    ofShares(
+    const { gauge, counter } = readMetrics(this.registry)
+    gauge('annals_append_queue_requests', 'Appends waiting for a commit.', () => appender.load().requests)
+    gauge('annals_append_queue_bytes', 'Bytes of appends waiting for a commit.', () => appender.load().bytes)
+    gauge('annals_append_flushes', 'Commits of appends in flight.', () => appender.load().flushes)
+    gauge('annals_tails', 'Open live tails.', () => feed.load().subscriptions)
+    const { counts } = memory
+    gauge(
+      'annals_memory_bytes',
+      'Bytes of the memory budget in use by connections and requests.',
+      () => memory.taken,
+    )
+    gauge('annals_memory_bytes_max', 'Bytes of the memory budget.', () => memory.places_max)
+    counter('annals_memory_waits_total', 'Requests that waited for memory.', () => counts.waits)
+    counter(
+      'annals_memory_refusals_total',
+      'Requests refused because no memory was free.',
+      () => counts.refusals,
+    )
+    this.watchPools(pools)
+  }
+
+  private watchPools({ reserved, changes, ...shared }: MetricSources['pools']): void {
+    const { gauge, counter } = readMetrics(this.registry, 'pool')
+    const all = { requests: shared.requests, appends: shared.appends, reserved, changes }
+    const ofPools = (field: 'total' | 'idle' | 'waiting') => () =>
+      Object.entries(all).map(([pool, of]) => [pool, of.usage()[field]] as const)
+    const ofShares = (field: 'waits' | 'refusals') => () =>
+      Object.entries(shared).map(([pool, of]) => [pool, of.usage()[field]] as const)
+    gauge('annals_database_connections', 'Connections open.', ofPools('total'))
+    gauge('annals_database_connections_idle', 'Of these, idle.', ofPools('idle'))
+    gauge('annals_database_waiting', 'Statements waiting for a connection.', ofPools('waiting'))
+    counter(
       'annals_database_waits_total',
       'Statements and transactions that waited for a connection of their share.',
-      'waits',
+      ofShares('waits'),
     )
-    ofShares(
+    counter(
       'annals_database_refusals_total',
       'Statements and transactions that got no connection, after waiting or for lack of room to wait.',
-      'refusals',
+      ofShares('refusals'),
     )
     new Gauge({
       name: 'annals_database_up',
@@ -186,41 +197,5 @@ export class Metrics {
 
   private counter<L extends string>(name: string, help: string, labelNames: L[] = []) {
     return new Counter({ name, help, labelNames, registers: [this.registry] })
-  }
-
-  private gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers: [this.registry],
-      collect() {
-        this.set(read())
-      },
-    })
-  }
-
-  private poolCounter(name: string, help: string, read: () => PoolValues) {
-    new Counter({
-      name,
-      help,
-      labelNames: ['pool'],
-      registers: [this.registry],
-      collect() {
-        this.reset()
-        for (const [pool, value] of read()) this.inc({ pool }, value)
-      },
-    })
-  }
-
-  private poolGauge(name: string, help: string, read: () => PoolValues) {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['pool'],
-      registers: [this.registry],
-      collect() {
-        for (const [pool, value] of read()) this.set({ pool }, value)
-      },
-    })
   }
 }

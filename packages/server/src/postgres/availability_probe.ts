@@ -1,6 +1,7 @@
-import pg from 'pg'
+import type pg from 'pg'
 import type { ConnectionTarget } from './connection_address.js'
 import { DatabaseSilent } from './database_errors.js'
+import { singleConnection } from './single_connection.js'
 
 const LOOK_EVERY_MS = 100
 /** After a statement has taken this long, we check whether the database still answers. */
@@ -88,10 +89,10 @@ export class AvailabilityProbe {
     const isOpen = () => this.questions === question && this.asked_for_ms !== undefined
     try {
       if (!this.client) {
-        const client = new pg.Client({ ...this.target, application_name: 'annals probe', keepAlive: true })
-        client.on('error', () => {})
-        this.client = client
-        await client.connect()
+        // It waits as long as it takes: that is what is measured.
+        const options = { keepAlive: true, connectionTimeoutMillis: 0 }
+        this.client = singleConnection(this.target, 'annals probe', options)
+        await this.client.connect()
       }
       await this.client.query('SELECT 1')
     } catch {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import type { ConnectionTarget } from './connection_address.js'
+import { onSingleConnection, singleConnection } from './single_connection.js'
 
 /** How long a cancelled statement may take to end. Behind a pooler nothing cancels it, and it is abandoned. */
 const END_MS_MAX = 500
@@ -19,10 +20,7 @@ export function orCancelled<T>(
   return new Promise<T>((resolve, reject) => {
     const fail = (error: unknown) => reject(signal.aborted ? signal.reason : error)
     const end = async () => {
-      const ended = work.then(
-        () => {},
-        () => {},
-      )
+      const ended = Promise.allSettled([work])
       if (client)
         await Promise.race([
           cancel(client, target).then(() => ended),
@@ -48,18 +46,7 @@ async function cancel(client: pg.PoolClient, target: ConnectionTarget): Promise<
  * cancel.
  */
 export async function cancelBackend(target: ConnectionTarget, pid: number): Promise<void> {
-  const client = new pg.Client({
-    ...target,
-    application_name: 'annals cancel',
-    connectionTimeoutMillis: 10_000,
-  })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    await client.query('SELECT pg_cancel_backend($1)', [pid])
-  } catch {
-    // Said above.
-  } finally {
-    await client.end().catch(() => {})
-  }
+  const client = singleConnection(target, 'annals cancel')
+  const cancelled = onSingleConnection(client, () => client.query('SELECT pg_cancel_backend($1)', [pid]))
+  await cancelled.catch(() => {})
 }

@@ -1,10 +1,10 @@
-import pg from 'pg'
 import type { Config } from '../configuration/config.js'
 import { StartError } from '../errors.js'
 import type { ConnectionTarget, ServerTraits } from './connection_address.js'
 import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
 import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
 import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS } from './pool_settings.js'
+import { onSingleConnection, singleConnection } from './single_connection.js'
 
 /** Where the database is, and how to disconnect from it. */
 export interface DatabaseLocation {
@@ -72,22 +72,16 @@ function describeUrl(text: string): string {
 
 /** Detects a server's traits. If nothing answers it has none: the next connection will report why. */
 export async function traitsOf(target: ConnectionTarget): Promise<ServerTraits> {
-  const client = new pg.Client({
-    ...target,
-    application_name: 'annals',
-    connectionTimeoutMillis: 10_000,
-  })
-  client.on('error', () => {})
+  const client = singleConnection(target, 'annals')
   try {
-    await client.connect()
-    const { rows } = await client.query<{ pid: number; distributed: boolean }>(
-      "SELECT pg_backend_pid() AS pid, EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS distributed",
+    const { rows } = await onSingleConnection(client, () =>
+      client.query<{ pid: number; distributed: boolean }>(
+        "SELECT pg_backend_pid() AS pid, EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS distributed",
+      ),
     )
     const { pid, distributed } = rows[0]!
     return { pooled: pid !== (client as unknown as { processID: number }).processID, distributed }
   } catch {
     return { pooled: false, distributed: false }
-  } finally {
-    await client.end().catch(() => {})
   }
 }

@@ -1,12 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { distributeFunctions } from './install_functions.js'
-import { cancelOnAbort, connect } from './migrator.js'
+import { migrations } from './migrations.js'
+import { onSchemaConnection, schemaTransaction } from './schema_change.js'
 
-const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
 // recheck: it reads our own migrations, which are short and not a caller's.
 const STEP = /PERFORM (create_(?:reference_table|distributed_table|distributed_function)\('(\w+)[^;]*\));/g
 
@@ -20,10 +18,8 @@ export interface DistributionStep {
 
 /** All steps in order, read from the migrations, which run them by themselves if Citus is installed. */
 export function distributionSteps(): DistributionStep[] {
-  return readdirSync(MIGRATIONS_DIR)
-    .filter((name) => name.endsWith('.sql'))
-    .sort()
-    .flatMap((name) => [...readFileSync(`${MIGRATIONS_DIR}${name}`, 'utf8').matchAll(STEP)])
+  return migrations()
+    .flatMap((migration) => [...migration.read().matchAll(STEP)])
     .map(([, call, name]) => ({
       kind: call!.startsWith('create_distributed_function') ? 'function' : 'table',
       name: name!,
@@ -42,67 +38,49 @@ export async function distribute(
   onProgress: (sentence: string) => void,
   signal?: AbortSignal,
 ): Promise<string[]> {
-  const client = await connect(target)
-  try {
+  return onSchemaConnection(target, async (client) => {
     const { rows } = await client.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'")
     if (rows.length === 0) {
       throw new StartError(
         'The database has no Citus. Install it on all machines, run CREATE EXTENSION citus in this database, add the workers with citus_add_node, and run this again.',
       )
     }
-    const tables = await distributeTables(client, target, onProgress, signal)
+    const work = () => distributeTables(client, onProgress, signal)
+    const tables = await schemaTransaction(client, work, target, signal)
     for (const name of tables) await emptyOldCopy(client, name, onProgress)
     return tables
-  } finally {
-    await client.end().catch(() => {})
-  }
+  })
 }
 
 async function distributeTables(
   client: pg.Client,
-  target: ConnectionTarget,
   onProgress: (sentence: string) => void,
   signal: AbortSignal | undefined,
 ): Promise<string[]> {
-  let end = () => {}
-  await client.query('BEGIN')
-  try {
-    end = await cancelOnAbort(client, target, signal)
-    // No migration, and no other run of this, at the same time. Foreign keys to reference tables require shards to be
-    // handled one after the other.
-    await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
-    await client.query("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
-    const { rows } = await client.query<{ name: string }>(
-      'SELECT p.logicalrelid::regclass::text AS name FROM pg_dist_partition p',
-    )
-    const distributed = new Set(rows.map(({ name }) => name))
-    const steps = distributionSteps()
-    const tables = steps.filter(({ kind, name }) => kind === 'table' && !distributed.has(name))
-    const names = tables.map(({ name }) => name)
-    if (names.length > 0) {
-      // A table cannot be moved while one that is not yet in place refers to it, so keys are dropped first and
-      // restored after.
-      const keys = await foreignKeys(client, names)
-      for (const { table, name } of keys) await client.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
-      for (const { call, name, kind } of steps) {
-        if (kind === 'table' && distributed.has(name)) continue
-        signal?.throwIfAborted()
-        onProgress(`Distributing ${kind} ${name}`)
-        await client.query(`SELECT ${call}`)
-      }
-      for (const { table, name, definition } of keys)
-        await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
-      await distributeFunctions(client)
-    }
-    end()
-    await client.query('COMMIT')
-    return names
-  } catch (error) {
-    end()
-    await client.query('ROLLBACK').catch(() => {})
+  // No migration, and no other run of this, at the same time. Foreign keys to reference tables require shards to be
+  // handled one after the other.
+  await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
+  await client.query("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
+  const { rows } = await client.query<{ name: string }>(
+    'SELECT p.logicalrelid::regclass::text AS name FROM pg_dist_partition p',
+  )
+  const distributed = new Set(rows.map(({ name }) => name))
+  const steps = distributionSteps().filter(({ kind, name }) => kind === 'function' || !distributed.has(name))
+  const names = steps.filter(({ kind }) => kind === 'table').map(({ name }) => name)
+  if (names.length === 0) return []
+  // A table cannot be moved while one that is not yet in place refers to it, so keys are dropped first and restored
+  // after.
+  const keys = await foreignKeys(client, names)
+  for (const { table, name } of keys) await client.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
+  for (const { call, name, kind } of steps) {
     signal?.throwIfAborted()
-    throw error
+    onProgress(`Distributing ${kind} ${name}`)
+    await client.query(`SELECT ${call}`)
   }
+  for (const { table, name, definition } of keys)
+    await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
+  await distributeFunctions(client)
+  return names
 }
 
 async function foreignKeys(client: pg.Client, tables: string[]) {

@@ -1,8 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { migrationStatements } from './migration_statements.js'
-
-const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
+import { migrationStatements, migrations } from './migrations.js'
 
 /** An index or constraint that the migrations create, and the statement that recreates it. */
 export interface ExpectedObject {
@@ -42,12 +38,7 @@ export function expectedObjects(): ExpectedObject[] {
 }
 
 function allStatements(): string[] {
-  return readdirSync(MIGRATIONS_DIR)
-    .filter((name) => name.endsWith('.sql'))
-    .sort()
-    .flatMap((name) =>
-      migrationStatements(readFileSync(`${MIGRATIONS_DIR}${name}`, 'utf8')).map((statement) =>
-        statement.replace(/--.*$/gm, '').trim().replace(/\s+/g, ' '),
-      ),
-    )
+  return migrations()
+    .flatMap((migration) => migrationStatements(migration.read()))
+    .map((statement) => statement.replace(/--.*$/gm, '').trim().replace(/\s+/g, ' '))
 }

@@ -1,4 +1,6 @@
 import type pg from 'pg'
+import type { ConnectionTarget } from './connection_address.js'
+import { onSchemaConnection, schemaTransaction } from './schema_change.js'
 import type { StoredFunction } from './stored_function.js'
 
 /**
@@ -6,21 +8,20 @@ import type { StoredFunction } from './stored_function.js'
  * versions stay: nodes of these may be running.
  */
 export async function installFunctions(
-  client: pg.Client,
+  target: ConnectionTarget,
   functions: readonly StoredFunction[],
+  signal?: AbortSignal,
 ): Promise<void> {
-  if ((await missingFunctions(client, functions)).length === 0) return
-  await client.query('BEGIN')
-  try {
-    // Of two nodes that start at once, the second waits here and finds nothing left to do.
-    await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
-    for (const { definition } of await missingFunctions(client, functions)) await client.query(definition)
-    await distributeFunctions(client)
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
-    throw error
-  }
+  await onSchemaConnection(target, async (client) => {
+    if ((await missingFunctions(client, functions)).length === 0) return
+    const install = async () => {
+      // Of two nodes that start at once, the second waits here and finds nothing left to do.
+      await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
+      for (const { definition } of await missingFunctions(client, functions)) await client.query(definition)
+      await distributeFunctions(client)
+    }
+    await schemaTransaction(client, install, target, signal)
+  })
 }
 
 /** Has Citus run the stored functions where their project is, if the tables are distributed. */

@@ -1,23 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import type pg from 'pg'
 import { StartError } from '../errors.js'
-import { cancelBackend } from './cancel_statement.js'
 import type { ConnectionTarget } from './database.js'
 import { isTransient, isUndefinedTable, isUniqueViolation, sqlStateOf } from './database_errors.js'
-import { migrationStatements } from './migration_statements.js'
+import { type Migration, migrationStatements, migrations, schemaVersion } from './migrations.js'
+import { onSchemaConnection, schemaTransaction } from './schema_change.js'
 
-const MIGRATIONS_DIR = fileURLToPath(new URL('../../migrations/', import.meta.url))
 const SERVER_VERSION_MIN = 15
 const ATTEMPTS_MAX = 20
-
-let newestVersion: number | undefined
-
-interface Migration {
-  version: number
-  name: string
-  file: URL
-}
 
 /**
  * Migrates the schema to the version of this binary. Forward only. Each migration is one transaction that inserts its
@@ -31,20 +20,14 @@ export async function migrate(
   onApplied: (migration: string, is_new_schema: boolean) => void = () => {},
   signal?: AbortSignal,
 ): Promise<void> {
-  const client = await connect(target)
-  try {
+  await onSchemaConnection(target, async (client) => {
     await checkServer(client)
     await createVersionTable(client)
-    const known = readMigrations()
-    const newest = known.at(-1)?.version ?? 0
     const is_new = (await appliedVersion(client)) === 0
-    for (const migration of known) {
+    for (const migration of migrations())
       if (await apply(client, migration, target, signal)) onApplied(migration.name, is_new)
-    }
-    await refuseNewerSchema(client, newest)
-  } finally {
-    await client.end().catch(() => {})
-  }
+    await refuseNewerSchema(client)
+  })
 }
 
 /**
@@ -52,70 +35,15 @@ export async function migrate(
  * @throws StartError if it is older or newer, or the server too old or unreachable
  */
 export async function checkSchema(target: ConnectionTarget): Promise<void> {
-  const client = await connect(target)
-  try {
+  await onSchemaConnection(target, async (client) => {
     await checkServer(client)
-    await refuseNewerSchema(client, schemaVersion())
+    await refuseNewerSchema(client)
     const found = await appliedVersion(client)
-    if (found < schemaVersion()) {
+    if (found < schemaVersion())
       throw new StartError(
         `The database has schema version ${found}, but this version of Annals needs ${schemaVersion()}. Run "annals migrate", or start the service, and try again.`,
       )
-    }
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
-
-/** A connection for schema changes. @throws StartError if there is none */
-export async function connect(target: ConnectionTarget): Promise<pg.Client> {
-  try {
-    const client = new pg.Client({
-      ...target,
-      application_name: 'annals migrate',
-      connectionTimeoutMillis: 10_000,
-    })
-    client.on('error', () => {})
-    await client.connect()
-    return client
-  } catch (error) {
-    throw new StartError(
-      `The database cannot be reached (${(error as Error).message || (error as { code?: string }).code}). Check DATABASE_URL and that the server runs.`,
-    )
-  }
-}
-
-/**
- * Makes PostgreSQL cancel this transaction's statement when `signal` aborts, instead of finishing what nobody waits
- * for. Returns a function to call before the transaction ends.
- */
-export async function cancelOnAbort(
-  client: pg.Client,
-  target: ConnectionTarget,
-  signal: AbortSignal | undefined,
-): Promise<() => void> {
-  signal?.throwIfAborted()
-  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-  const onAbort = () => void cancelBackend(target, rows[0]!.pid)
-  signal?.addEventListener('abort', onAbort)
-  return () => signal?.removeEventListener('abort', onAbort)
-}
-
-/** The schema version of this binary. */
-export function schemaVersion(): number {
-  newestVersion ??= readMigrations().at(-1)?.version ?? 0
-  return newestVersion
-}
-
-function readMigrations(): Migration[] {
-  return readdirSync(MIGRATIONS_DIR)
-    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
-    .sort()
-    .map((name) => ({
-      version: Number(name.slice(0, 4)),
-      name,
-      file: new URL(name, new URL('../../migrations/', import.meta.url)),
-    }))
+  })
 }
 
 async function checkServer(client: pg.Client): Promise<void> {
@@ -152,24 +80,19 @@ async function apply(
   target: ConnectionTarget,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
+  const applyOnce = async () => {
+    const { rowCount } = await client.query(
+      'INSERT INTO schema_migrations (version, name) VALUES ($1, $2) ON CONFLICT (version) DO NOTHING',
+      [migration.version, migration.name],
+    )
+    if (rowCount === 1)
+      for (const statement of migrationStatements(migration.read())) await client.query(statement)
+    return rowCount === 1
+  }
   for (let attempt = 1; ; attempt++) {
-    let end = () => {}
     try {
-      await client.query('BEGIN')
-      end = await cancelOnAbort(client, target, signal)
-      const { rowCount } = await client.query(
-        'INSERT INTO schema_migrations (version, name) VALUES ($1, $2) ON CONFLICT (version) DO NOTHING',
-        [migration.version, migration.name],
-      )
-      if (rowCount === 1)
-        for (const statement of migrationStatements(readFileSync(migration.file, 'utf8')))
-          await client.query(statement)
-      end()
-      await client.query('COMMIT')
-      return rowCount === 1
+      return await schemaTransaction(client, applyOnce, target, signal)
     } catch (error) {
-      end()
-      await client.query('ROLLBACK').catch(() => {})
       signal?.throwIfAborted()
       if (!isTransient(error) || attempt >= ATTEMPTS_MAX) throw explainRefusal(error, migration.name)
     }
@@ -189,11 +112,11 @@ async function appliedVersion(client: pg.Client): Promise<number> {
   }
 }
 
-async function refuseNewerSchema(client: pg.Client, newest: number): Promise<void> {
+async function refuseNewerSchema(client: pg.Client): Promise<void> {
   const found = await appliedVersion(client)
-  if (found > newest) {
+  if (found > schemaVersion()) {
     throw new StartError(
-      `The database has schema version ${found}, but this version of Annals knows up to ${newest}. A newer version has migrated it: start that one, or a newer one.`,
+      `The database has schema version ${found}, but this version of Annals knows up to ${schemaVersion()}. A newer version has migrated it: start that one, or a newer one.`,
     )
   }
 }

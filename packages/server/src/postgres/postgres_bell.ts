@@ -1,5 +1,6 @@
-import pg from 'pg'
+import type pg from 'pg'
 import type { ConnectionTarget } from './database.js'
+import { singleConnection } from './single_connection.js'
 
 const CHANNEL = 'annals_log'
 const RECONNECT_MS = 1_000
@@ -66,12 +67,8 @@ export class PostgresBell implements Bell {
   }
 
   private async connect(): Promise<void> {
-    const client = new pg.Client({
-      ...this.target,
-      application_name: 'annals bell',
-      keepAlive: true,
-      connectionTimeoutMillis: 5_000,
-    })
+    const options = { keepAlive: true, connectionTimeoutMillis: 5_000 }
+    const client = singleConnection(this.target, 'annals bell', options)
     let lost = false
     const reconnect = () => {
       if (lost) return

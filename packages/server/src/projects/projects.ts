@@ -112,8 +112,8 @@ export async function listProjects(database: Queryable): Promise<string[]> {
   return (await database.query(LIST_PROJECTS, [])).map((row) => row.json!)
 }
 
-/** The id of a project, given its name or id. @throws AnnalsError project_not_found */
-export async function findProject(database: Queryable, name_or_id: string): Promise<string> {
+/** The id of a project, as findNamedProject. */
+export async function findProject(database: Queryable, name_or_id: string | undefined): Promise<string> {
   return (await findNamedProject(database, name_or_id)).id
 }
 

@@ -1,6 +1,6 @@
 import type { ConnectionTarget } from '../postgres/database.js'
 import { installFunctions } from '../postgres/install_functions.js'
-import { connect, migrate } from '../postgres/migrator.js'
+import { migrate } from '../postgres/migrator.js'
 import { FUNCTIONS } from './modules.js'
 
 /** Migrates the schema and installs this version's functions. @throws StartError as `migrate` */
@@ -19,10 +19,5 @@ export async function migrateDatabase(
   }
   await migrate(target, onApplied, signal)
   signal?.throwIfAborted()
-  const client = await connect(target)
-  try {
-    await installFunctions(client, functions)
-  } finally {
-    await client.end().catch(() => {})
-  }
+  await installFunctions(target, functions, signal)
 }

@@ -6,9 +6,9 @@ import { AnnalsError as Refusal } from '../../errors.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { UsageError } from '../run_command.js'
 import { commandLine } from '../terminal/command_name.js'
-import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
+import { onInterrupt } from '../terminal/interrupt.js'
 import { parseSeq, parseSession, readObject } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 import { findSession } from './find_session.js'
 
 const RETRIES = 5
@@ -22,7 +22,7 @@ interface AppendCommandOptions {
   ifMatch?: number
 }
 
-type Options = AppendCommandOptions & OutputOptions & ConnectionOptions
+type Options = AppendCommandOptions & ConnectionOptions
 
 /** annals append */
 export function appendCommand(): Command {
@@ -42,7 +42,7 @@ export function appendCommand(): Command {
       'store it only once, however often you repeat the command (default: a new key each time)',
     )
     .option('--if-match <seq>', 'append only if this is still the last seq; 0 for an empty log', parseSeq)
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText(
       'after',
       `
@@ -59,8 +59,7 @@ Examples:
       if ((type === undefined) === (format === undefined))
         throw new UsageError('Give --type for an event, or --format for a message.')
       const data = await readObject(options.data)
-      const output = openOutput(options)
-      const { annals, isReached } = await connect(options, RETRIES)
+      const { annals, isReached, output } = await connect(options, RETRIES)
       const { sessions } = annals
       const session_id = await findSession(annals, session)
       const entry = await safely(
@@ -72,8 +71,7 @@ Examples:
             ? sessions.appendMessage(session_id, { format, blob: data, key }, append)
             : sessions.append(session_id, { type, data, key }, append),
       )
-      if (output.json) output.value(entry)
-      else output.lines([`Appended entry ${entry.seq}.`])
+      output.outcome(entry, `Appended entry ${entry.seq}.`)
     })
 }
 
@@ -86,9 +84,7 @@ async function safely<T>(
 ): Promise<T> {
   const idempotency_key = options.idempotencyKey ?? randomUUID()
   const abort = new AbortController()
-  const stop = () => abort.abort()
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
+  const end = onInterrupt(() => abort.abort())
   const outcome = () =>
     isReached()
       ? `The entry may or may not have been stored. This retry is safe and stores it once:\n${repetition(session_id, options, idempotency_key)}`
@@ -104,8 +100,7 @@ async function safely<T>(
     if (!isUnknown || error.error === 'invalid_request') throw error
     throw new Refusal('unavailable', `${error.message} ${outcome()}`, { cause: error })
   } finally {
-    process.removeListener('SIGINT', stop)
-    process.removeListener('SIGTERM', stop)
+    end()
   }
 }
 

@@ -2,6 +2,7 @@ import type { Annals } from '@annals/client'
 import type { Command } from 'commander'
 import { AnnalsError } from '../../errors.js'
 import { UsageError } from '../run_command.js'
+import { type Output, type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import { addressHere, embeddedProfile } from './embedded_profile.js'
 import { openClient } from './open_client.js'
 import { DEFAULT_PROFILE, type Profile, profilesPath, readProfiles } from './profiles.js'
@@ -10,8 +11,8 @@ export const URL_DEFAULT = 'http://127.0.0.1:8029'
 /** Most profiles that an error lists. */
 const NAMED_MAX = 5
 
-/** The service and key given on the command line. */
-export interface ConnectionOptions {
+/** The service and key given on the command line, and how to print. */
+export interface ConnectionOptions extends OutputOptions {
   url?: string
   token?: string
   profile?: string
@@ -23,6 +24,7 @@ export interface Connection {
   url: string
   /** Whether a service may have received anything: false if every attempt was refused a connection. */
   isReached: () => boolean
+  output: Output
 }
 
 /** A service, its key, and a sentence that tells where the key came from. */
@@ -30,6 +32,11 @@ interface Target {
   url: string
   token: string
   origin: string
+}
+
+/** Adds the options of a command that prints what a service says. */
+export function withService(command: Command): Command {
+  return withConnection(withOutput(command))
 }
 
 /** Adds the options that name the service. */
@@ -47,7 +54,7 @@ export function withConnection(command: Command): Command {
  */
 export async function connect(options: ConnectionOptions, retries = 2): Promise<Connection> {
   const { url, token, origin } = await findTarget(options, process.env)
-  return { ...openClient(url, token, origin, retries), url }
+  return { ...openClient(url, token, origin, retries), url, output: openOutput(options) }
 }
 
 /** Whether a service is named, so that it need not be the embedded database's. */

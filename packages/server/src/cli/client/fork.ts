@@ -1,7 +1,6 @@
 import { Command } from 'commander'
-import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import { parseObject, parseSeq, parseSession, parseUuid } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 import { findSession } from './find_session.js'
 
 interface ForkOptions {
@@ -28,12 +27,11 @@ export function forkCommand(): Command {
       'an id of your choice; repeating it with the same values returns the existing fork',
       parseUuid,
     )
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText('after', '\nExample:\n  annals fork 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --up-to 12')
-    .action(async (session: string, options: ForkOptions & OutputOptions & ConnectionOptions) => {
+    .action(async (session: string, options: ForkOptions & ConnectionOptions) => {
       const { upTo, user, configs, id } = options
-      const output = openOutput(options)
-      const { annals } = await connect(options, 5)
+      const { annals, output } = await connect(options, 5)
       const fork = { up_to_seq: upTo, user, configs, use_uuid: id }
       const { new_session_id } = await annals.sessions.fork(await findSession(annals, session), fork, {
         timeout_ms: 600_000,

@@ -1,15 +1,14 @@
 import type { TimelineItem } from '@annals/client'
 import { writeJson } from '@annals/messages/json'
 import { Command } from 'commander'
-import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
 import { parseSession } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 import { findSession } from './find_session.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 
-interface LatestOptions extends ListOptions, OutputOptions, ConnectionOptions {
+interface LatestOptions extends ListOptions, ConnectionOptions {
   key?: string
   prefix?: string
 }
@@ -21,14 +20,13 @@ export function latestCommand(): Command {
     .argument('<session>', "the session's id, or its beginning", parseSession)
     .option('--key <key>', 'of this key only')
     .option('--prefix <text>', 'of keys that begin with this')
-  return withConnection(withOutput(withLimit(command, { ordered: false })))
+  return withService(withLimit(command, { ordered: false }))
     .addHelpText(
       'after',
       '\nExample:\n  annals latest 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --prefix checkpoint/',
     )
     .action(async (session: string, options: LatestOptions) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options)
+      const { annals, output } = await connect(options)
       const { limit } = pageQuery(options)
       const list = annals.sessions.latest(await findSession(annals, session), {
         limit,

@@ -2,13 +2,10 @@ import { readFile } from 'node:fs/promises'
 import type { Skill, Statement } from '@annals/client'
 import { Command, Option } from 'commander'
 import { UsageError } from '../run_command.js'
-import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { parseUuid } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
-
-type Options = OutputOptions & ConnectionOptions
 
 const SPACE = "the learning space's id"
 const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
@@ -30,15 +27,13 @@ function learnCommand(): Command {
     .description('Have a learning space learn from sessions, also from what is appended to them later.')
     .argument('<space>', SPACE, parseUuid)
     .argument('<sessions...>', 'ids of sessions')
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText('after', `\nExample:\n  annals spaces learn ${ID} 01a1fcd5-54e9-76ad-801c-6e2444188146`)
-    .action(async (space_id: string, sessions: string[], options: Options) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options, 5)
+    .action(async (space_id: string, sessions: string[], options: ConnectionOptions) => {
+      const { annals, output } = await connect(options, 5)
       for (const session_id of sessions.map((text) => parseUuid(text))) {
         const record = await annals.learningSpaces.learn(space_id, session_id)
-        if (output.json) output.value(record)
-        else output.lines([`The learning space learns from session ${session_id}.`])
+        output.outcome(record, `The learning space learns from session ${session_id}.`)
       }
     })
 }
@@ -48,16 +43,17 @@ function statementsCommand(): Command {
     .description('List what a learning space has learnt, newest first.')
     .argument('<space>', SPACE, parseUuid)
     .addOption(new Option('--state <state>', 'only those in this state').choices(STATES))
-  return withConnection(withOutput(withLimit(command)))
+  return withService(withLimit(command))
     .addHelpText('after', `\nExample:\n  annals spaces statements ${ID} --state proposed`)
-    .action(async (space_id: string, options: { state?: Statement['state'] } & ListOptions & Options) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options)
-      const query = { ...pageQuery(options), ...(options.state && { state: options.state }) }
-      const list = annals.learningSpaces.statements(space_id, query)
-      const nothing = () => 'There are no such statements.'
-      await printList(output, list, () => COLUMNS, options, { unit: 'statements', nothing })
-    })
+    .action(
+      async (space_id: string, options: { state?: Statement['state'] } & ListOptions & ConnectionOptions) => {
+        const { annals, output } = await connect(options)
+        const query = { ...pageQuery(options), ...(options.state && { state: options.state }) }
+        const list = annals.learningSpaces.statements(space_id, query)
+        const nothing = () => 'There are no such statements.'
+        await printList(output, list, () => COLUMNS, options, { unit: 'statements', nothing })
+      },
+    )
 }
 
 function skillsCommand(): Command {
@@ -67,16 +63,16 @@ function skillsCommand(): Command {
     .option('--upload <zip>', 'first upload this zip with a SKILL.md, and include it')
     .option('--user <identifier>', 'owner of the uploaded skill; by default the project')
     .option('--exclude <skill>', 'first take out the skill with this id', parseUuid)
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText('after', `\nExample:\n  annals spaces skills ${ID} --upload fill-forms.zip`)
     .action(
-      async (space_id: string, options: { upload?: string; user?: string; exclude?: string } & Options) => {
+      async (
+        space_id: string,
+        options: { upload?: string; user?: string; exclude?: string } & ConnectionOptions,
+      ) => {
         const { upload, user, exclude } = options
-        const output = openOutput(options)
-        const { annals } = await connect(
-          options,
-          upload === undefined && exclude === undefined ? undefined : 5,
-        )
+        const is_write = upload !== undefined || exclude !== undefined
+        const { annals, output } = await connect(options, is_write ? 5 : undefined)
         if (upload !== undefined) {
           const { id } = await annals.skills.create(await readZip(upload), user === undefined ? {} : { user })
           await annals.learningSpaces.includeSkill(space_id, id)
@@ -97,14 +93,12 @@ function decideCommand(name: string, state: 'active' | 'retired', description: s
   const command = new Command(name)
     .description(description)
     .argument('<statement>', "the statement's id", parseUuid)
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText('after', `\nExample:\n  annals spaces ${name} ${ID}`)
-    .action(async (statement_id: string, options: Options) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options, 5)
+    .action(async (statement_id: string, options: ConnectionOptions) => {
+      const { annals, output } = await connect(options, 5)
       const statement = await annals.learningSpaces.changeStatement(statement_id, { state })
-      if (output.json) output.value(statement)
-      else output.lines([`Statement ${statement.id} is ${statement.state}.`])
+      output.outcome(statement, `Statement ${statement.id} is ${statement.state}.`)
     })
 }
 

@@ -2,6 +2,7 @@ import type { List } from '@annals/client'
 import { type Command, Option } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
 import { commandLine } from '../terminal/command_name.js'
+import { onInterrupt } from '../terminal/interrupt.js'
 import { type Output, tell } from '../terminal/output.js'
 import type { Unit } from '../terminal/progress.js'
 import type { Column } from '../terminal/table.js'
@@ -63,7 +64,8 @@ export async function printList<Item>(
   const progress = is_watched
     ? (await import('../terminal/progress.js')).showProgress('Listing', unit, 0)
     : undefined
-  const interruption = interruptible()
+  let is_interrupted = false
+  const end = onInterrupt(() => (is_interrupted = true))
   let left = options.all ? Number.POSITIVE_INFINITY : options.limit
   let printed = 0
   let has_more = false
@@ -79,26 +81,12 @@ export async function printList<Item>(
     printed += items.length
     progress?.update(printed)
     if (left <= 0) break
-    if (interruption.is_asked() && page.has_more) return tellHowToGoOn(page.next_cursor)
+    if (is_interrupted && page.has_more) return tellHowToGoOn(page.next_cursor)
   }
-  interruption.end()
+  end()
   // An empty list is a valid result; a person at the terminal also wants to know why it is empty.
   if (printed === 0 && (!output.json || process.stderr.isTTY)) tell(await nothing())
   else if (has_more && !output.json) tell(`There are more: use --limit ${options.limit * 5} or --all.`)
-}
-
-/** Aborts at Ctrl-C or SIGTERM; a second one ends the process at once. */
-function interruptible(): { is_asked: () => boolean; end: () => void } {
-  let is_asked = false
-  const ask = () => {
-    if (is_asked) process.exit(EXIT_CODES.interrupted)
-    is_asked = true
-  }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, ask)
-  const end = () => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, ask)
-  }
-  return { is_asked: () => is_asked, end }
 }
 
 /** The same command, from here on, without a given token, which is secret. */

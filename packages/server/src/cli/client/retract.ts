@@ -1,12 +1,11 @@
 import type { Retraction } from '@annals/client'
 import { Command } from 'commander'
 import { UsageError } from '../run_command.js'
-import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import { parseCount, parseSeq, parseSession, parseUuid } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 import { findSession } from './find_session.js'
 
-interface RetractOptions extends OutputOptions, ConnectionOptions {
+interface RetractOptions extends ConnectionOptions {
   last?: number
   after?: number
 }
@@ -19,19 +18,18 @@ export function retractCommand(): Command {
     .argument('[entries...]', 'their ids', (id: string, ids: string[] = []) => [...ids, parseUuid(id)])
     .option('--last <count>', 'the newest so many instead', parseCount)
     .option('--after <seq>', 'all after this one instead', parseSeq)
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText('after', '\nExample:\n  annals retract 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --last 1')
     .action(async (session: string, ids: string[] | undefined, options: RetractOptions) => {
-      const output = openOutput(options)
       const which = whichOf(ids ?? [], options)
-      const { annals } = await connect(options)
+      const { annals, output } = await connect(options)
       const retracted = await annals.sessions.retract(await findSession(annals, session), which)
-      if (output.json) return output.value(retracted)
       const seqs = retracted.items.map(({ seq }) => seq).join(', ')
       const { seq } = retracted.retraction
-      output.lines([
+      output.outcome(
+        retracted,
         seqs === '' ? 'There was nothing to retract.' : `Retracted seq ${seqs}, by the event at seq ${seq}.`,
-      ])
+      )
     })
 }
 

@@ -1,14 +1,14 @@
 import type { FoundEntry } from '@annals/client'
 import { Command, Option } from 'commander'
 import { commandLine } from '../terminal/command_name.js'
-import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
+import { tell } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
 import { parseCount, parseMoment, parseObject, parseUuid } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 
-interface SearchOptions extends ListOptions, OutputOptions, ConnectionOptions {
+interface SearchOptions extends ListOptions, ConnectionOptions {
   user?: string
   configs?: Record<string, unknown>
   session?: string
@@ -36,7 +36,7 @@ export function searchCommand(): Command {
     .option('--to <time>', 'only what was stored until then', parseMoment)
     .option('--relevance', 'of the newest 200 that match, the best ones first')
     .option('--show <number>', 'show the session from this hit on, 1 for the first one', parseCount)
-  return withConnection(withOutput(withLimit(command, { ordered: false })))
+  return withService(withLimit(command, { ordered: false }))
     .addHelpText(
       'after',
       `
@@ -48,8 +48,7 @@ Examples:
   annals search 'refund -paid' --show 1`,
     )
     .action(async (query: string, options: SearchOptions) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options)
+      const { annals, output } = await connect(options)
       const list = annals.search(query, queryOf(options))
       if (options.show !== undefined) return showHit(list, options.show, options)
       let first: FoundEntry | undefined

@@ -1,9 +1,9 @@
 import type { Session } from '@annals/client'
 import { Command, Option } from 'commander'
 import { confirm } from '../terminal/ask.js'
-import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
+import { tell } from '../terminal/output.js'
 import { parseObject, parseParent, parseSeconds, parseSession, parseUuid } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withConnection, withService } from './connection.js'
 import { findSession } from './find_session.js'
 import { noneFits, type SessionChoice, withFilter } from './pick_session.js'
 import { isLong, type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
@@ -32,7 +32,7 @@ function listCommand(): Command {
       parseParent,
     )
     .addOption(order.choices(['created-at', 'last-activity']).default('created-at'))
-  return withConnection(withOutput(withLimit(command)))
+  return withService(withLimit(command))
     .addHelpText(
       'after',
       `
@@ -41,10 +41,9 @@ Examples:
   annals sessions list --order-by last-activity
   annals sessions list --configs '{"experiment":{"arm":"b"}}' --all --json | jq -r .id`,
     )
-    .action(async (options: Chosen & ListOptions & OutputOptions & ConnectionOptions) => {
+    .action(async (options: Chosen & ListOptions & ConnectionOptions) => {
       const { user, configs, orderBy, parent } = options
-      const output = openOutput(options)
-      const { annals } = await connect(options)
+      const { annals, output } = await connect(options)
       const list = annals.sessions.list({
         user,
         filter_by_configs: configs,
@@ -89,12 +88,11 @@ function createCommand(): Command {
       'an id of your choice; repeating it with the same values returns the existing session',
       parseUuid,
     )
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText('after', '\nExample:\n  annals sessions create --user omar --configs agent=refunds,env=test')
-    .action(async (options: SessionChoice & NewSessionOptions & OutputOptions & ConnectionOptions) => {
+    .action(async (options: SessionChoice & NewSessionOptions & ConnectionOptions) => {
       const { user, configs, parent, expiresIn, id } = options
-      const output = openOutput(options)
-      const { annals } = await connect(options, 5)
+      const { annals, output } = await connect(options, 5)
       const session = await annals.sessions.create({
         user,
         configs,
@@ -102,8 +100,7 @@ function createCommand(): Command {
         expires_in_s: expiresIn,
         use_uuid: id,
       })
-      if (output.json) output.value(session)
-      else output.lines([`Created session ${session.id}.`])
+      output.outcome(session, `Created session ${session.id}.`)
     })
 }
 

@@ -1,12 +1,12 @@
 import type { Annals, Session } from '@annals/client'
 import { Command, Option } from 'commander'
 import { AnnalsError } from '../../errors.js'
-import { type Output, type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
+import type { Output } from '../terminal/output.js'
 import { pairsOf } from '../terminal/pairs.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
 import { visible } from '../terminal/visible.js'
 import { parseCount } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
 import { userNames } from './user_names.js'
 
@@ -21,7 +21,7 @@ export interface ShowOptions {
   full?: boolean
 }
 
-type Options = ShowOptions & SessionChoice & OutputOptions & ConnectionOptions
+type Options = ShowOptions & SessionChoice & ConnectionOptions
 
 /** annals show */
 export function showCommand(): Command {
@@ -35,7 +35,7 @@ export function showCommand(): Command {
     .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')
     .option('--full', 'show everything, however long')
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText(
       'after',
       `
@@ -49,8 +49,7 @@ Examples:
 
 /** Prints a session, or what of it is asked for; `session_id` undefined: the newest that the options choose. */
 export async function showSession(session_id: string | undefined, options: Options): Promise<void> {
-  const output = openOutput(options)
-  const { annals } = await connect(options)
+  const { annals, output } = await connect(options)
   const session = await pickSession(annals, session_id, options)
   const { printCalls, printEntries } = await import('../timeline/print_timeline.js')
   if (options.tools || options.tool !== undefined) {

@@ -1,18 +1,17 @@
 import type { LearningSpace } from '@annals/client'
 import { Command } from 'commander'
 import { confirm } from '../terminal/ask.js'
-import { type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
+import { tell } from '../terminal/output.js'
 import { pairsOf } from '../terminal/pairs.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
 import { visible } from '../terminal/visible.js'
 import { parseObject, parseUuid } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withConnection, withService } from './connection.js'
 import { learningCommands } from './learn.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 import { userNames } from './user_names.js'
 
-type Options = OutputOptions & ConnectionOptions
 type Fields = { user?: string; meta?: Record<string, unknown> }
 
 /** annals spaces list|create|show|delete|learn|statements|approve|reject|skills */
@@ -36,12 +35,11 @@ function listCommand(): Command {
       'only those whose meta contains this: a JSON object, or pairs such as topic=refunds',
       parseObject,
     )
-  return withConnection(withOutput(withLimit(command)))
+  return withService(withLimit(command))
     .addHelpText('after', '\nExample:\n  annals spaces list --user omar --meta topic=refunds')
-    .action(async (options: Fields & ListOptions & Options) => {
+    .action(async (options: Fields & ListOptions & ConnectionOptions) => {
       const { user, meta } = options
-      const output = openOutput(options)
-      const { annals } = await connect(options)
+      const { annals, output } = await connect(options)
       const list = annals.learningSpaces.list({ user, filter_by_meta: meta, ...pageQuery(options) })
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
       const nothing = () =>
@@ -56,15 +54,13 @@ function createCommand(): Command {
     .option('--user <identifier>', 'owner; created if new')
     .option('--meta <object>', 'a JSON object, or pairs such as topic=refunds', parseObject)
     .option('--idempotency-key <key>', 'makes repeating the command safe')
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText('after', '\nExample:\n  annals spaces create --user omar --meta topic=refunds')
-    .action(async (options: Fields & { idempotencyKey?: string } & Options) => {
+    .action(async (options: Fields & { idempotencyKey?: string } & ConnectionOptions) => {
       const { user, meta, idempotencyKey } = options
-      const output = openOutput(options)
-      const { annals } = await connect(options, 5)
+      const { annals, output } = await connect(options, 5)
       const space = await annals.learningSpaces.create({ user, meta }, { idempotency_key: idempotencyKey })
-      if (output.json) output.value(space)
-      else output.lines([`Created learning space ${space.id}.`])
+      output.outcome(space, `Created learning space ${space.id}.`)
     })
 }
 
@@ -72,16 +68,12 @@ function showCommand(): Command {
   const command = new Command('show')
     .description('Show a learning space and its meta.')
     .argument('<space>', "the learning space's id", parseUuid)
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText('after', '\nExample:\n  annals spaces show 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
-    .action(async (space_id: string, options: Options) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options)
+    .action(async (space_id: string, options: ConnectionOptions) => {
+      const { annals, output } = await connect(options)
       const space = await annals.learningSpaces.get(space_id)
-      if (output.json) {
-        output.value(space)
-        return
-      }
+      if (output.json) return output.value(space)
       const nameOf = await userNames(annals)
       const { paint } = output
       output.lines([

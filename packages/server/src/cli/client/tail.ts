@@ -3,9 +3,9 @@ import { Command, Option } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
 import { UsageError } from '../run_command.js'
 import { commandName } from '../terminal/command_name.js'
-import { type Output, type OutputOptions, openOutput, tell, withOutput } from '../terminal/output.js'
+import { type Output, tell } from '../terminal/output.js'
 import { parseCount, parseMoment, parsePosition } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
 
 const LAST_DEFAULT = 10
@@ -19,7 +19,7 @@ interface TailOptions {
   full?: boolean
 }
 
-type Options = TailOptions & SessionChoice & OutputOptions & ConnectionOptions
+type Options = TailOptions & SessionChoice & ConnectionOptions
 
 /** annals tail */
 export function tailCommand(): Command {
@@ -42,7 +42,7 @@ export function tailCommand(): Command {
     .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')
     .option('--full', 'show everything, however long')
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText(
       'after',
       `
@@ -55,8 +55,7 @@ Examples:
     .action(async (session_id: string | undefined, options: Options) => {
       const starts = [options.since, options.after, options.last].filter((one) => one !== undefined)
       if (starts.length > 1) throw new UsageError('Give one of --since, --after and --last.')
-      const output = openOutput(options)
-      const { annals } = await connect(options, 5)
+      const { annals, output } = await connect(options, 5)
       const session = await pickSession(annals, session_id, options)
       await follow(annals, session.id, options, output)
     })

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
-import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 
 interface Row {
   name: string
@@ -18,7 +17,7 @@ const COLUMNS: Column<Row>[] = [
 /** annals usage */
 export function usageCommand(): Command {
   const command = new Command('usage').description("Show the project's usage and quotas.")
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText(
       'after',
       `
@@ -27,9 +26,8 @@ Tails are those open at the node that answers. An operator sets quotas with \`an
 Example:
   annals usage --json | jq .bytes`,
     )
-    .action(async (options: OutputOptions & ConnectionOptions) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options)
+    .action(async (options: ConnectionOptions) => {
+      const { annals, output } = await connect(options)
       const usage = await annals.usage()
       if (output.json) return output.value(usage)
       const rows = (['sessions', 'entries', 'bytes', 'tails'] as const).map((name) => ({

@@ -3,13 +3,10 @@ import { Command } from 'commander'
 import { runLongWork } from '../database/long_work.js'
 import { confirm } from '../terminal/ask.js'
 import { countOf } from '../terminal/count.js'
-import { type OutputOptions, openOutput, withOutput } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
-import { type ConnectionOptions, connect, withConnection } from './connection.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
-
-type Options = OutputOptions & ConnectionOptions
 
 const IN_PART =
   'The service finishes the step in progress. Run the same command again to erase the rest, or to see that the user is gone.'
@@ -24,11 +21,10 @@ export function usersCommand(): Command {
 }
 
 function listCommand(): Command {
-  return withConnection(withOutput(withLimit(new Command('list').description('List users, newest first.'))))
+  return withService(withLimit(new Command('list').description('List users, newest first.')))
     .addHelpText('after', '\nExample:\n  annals users list --all --json | jq -r .identifier')
-    .action(async (options: ListOptions & Options) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options)
+    .action(async (options: ListOptions & ConnectionOptions) => {
+      const { annals, output } = await connect(options)
       await printList(output, annals.users.list(pageQuery(options)), () => USER_COLUMNS, options, {
         unit: 'users',
         nothing: () => 'There are no users.',
@@ -40,14 +36,12 @@ function showCommand(): Command {
   const command = new Command('show')
     .description('Show how many sessions and learning spaces a user has.')
     .argument('<identifier>', "the user's identifier")
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText('after', '\nExample:\n  annals users show omar')
-    .action(async (identifier: string, options: Options) => {
-      const output = openOutput(options)
-      const { annals } = await connect(options)
+    .action(async (identifier: string, options: ConnectionOptions) => {
+      const { annals, output } = await connect(options)
       const resources = await annals.users.resources(identifier)
-      if (output.json) output.value(resources)
-      else output.lines([countsOf(resources.counts)])
+      output.outcome(resources, countsOf(resources.counts))
     })
 }
 
@@ -56,7 +50,7 @@ function eraseCommand(): Command {
     .description('Erase a user with all sessions, logs and learning spaces.')
     .argument('<identifier>', "the user's identifier")
     .option('--yes', 'skip the confirmation')
-  return withConnection(withOutput(command))
+  return withService(command)
     .addHelpText(
       'after',
       `
@@ -66,22 +60,21 @@ If it is interrupted, run the same command again to continue.
 Example:
   annals users erase omar`,
     )
-    .action(async (identifier: string, options: { yes?: boolean } & Options) => {
-      const output = openOutput(options)
-      const { annals, url } = await connect(options)
+    .action(async (identifier: string, options: { yes?: boolean } & ConnectionOptions) => {
+      const { annals, url, output } = await connect(options)
       const { counts } = await annals.users.resources(identifier)
       const what = `This erases ${identifier} with ${countsOf(counts)} at ${url}.`
       await confirm(what, identifier, options.yes)
       const work = async (signal: AbortSignal) => {
         const { eraseUser } = await import('./erase_user.js')
         const erased = await eraseUser(annals, identifier, counts.sessions_count, signal)
-        if (output.json) return output.value(erased)
         const { sessions, entries, learning_spaces } = erased.deleted
-        output.lines([
+        output.outcome(
+          erased,
           `Erased ${countOf(sessions, 'sessions')} with ${countOf(entries, 'entries')}, and ${countOf(learning_spaces, 'learning spaces')}.`,
-        ])
+        )
       }
-      await runLongWork(work, { interrupted: IN_PART, unfinished: IN_PART })
+      await runLongWork(work, IN_PART)
     })
 }
 

@@ -1,9 +1,8 @@
 import { Command } from 'commander'
 import type { BackupCommandOptions } from './backup_run.js'
-import { runLongWork } from './long_work.js'
-import { withDatabaseForLong } from './with_database.js'
+import { runLongDatabaseWork } from './long_work.js'
 
-const AGAIN = { interrupted: 'Run the same command again: it goes on from there.' }
+const AGAIN = 'Run the same command again: it goes on from there.'
 
 /** annals backup */
 export function backupCommand(): Command {
@@ -23,10 +22,7 @@ Examples:
     )
     .action(async (file: string, options: BackupCommandOptions) => {
       const { runBackup } = await import('./backup_run.js')
-      await runLongWork(
-        (signal) => withDatabaseForLong((database) => runBackup(database, file, options, signal), signal),
-        { ...AGAIN, unfinished: AGAIN.interrupted },
-      )
+      await runLongDatabaseWork((database, signal) => runBackup(database, file, options, signal), AGAIN)
     })
 }
 
@@ -47,9 +43,6 @@ Example:
     )
     .action(async (file: string) => {
       const { runRestore } = await import('./backup_run.js')
-      await runLongWork(
-        (signal) => withDatabaseForLong((database) => runRestore(database, file, signal), signal),
-        { ...AGAIN, unfinished: AGAIN.interrupted },
-      )
+      await runLongDatabaseWork((database, signal) => runRestore(database, file, signal), AGAIN)
     })
 }

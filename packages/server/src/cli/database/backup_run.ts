@@ -7,13 +7,13 @@ import { registryOf } from '../../lifecycle/registry.js'
 import type { Counts } from '../../lifecycle/table.js'
 import { measureExport } from '../../lifecycle/transfer/export_project.js'
 import type { Database } from '../../postgres/database.js'
-import { schemaVersion } from '../../postgres/migrator.js'
+import { schemaVersion } from '../../postgres/migrations.js'
 import { changeProject, findNamedProject, listProjects, noteAct } from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { VERSION } from '../../version.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countsOf } from '../terminal/count.js'
-import { showProgress } from '../terminal/progress.js'
+import { withProgress } from '../terminal/progress.js'
 import { runVerify } from './verify.js'
 import { operatorName, tellProgress } from './with_database.js'
 
@@ -26,11 +26,11 @@ export interface BackupCommandOptions {
 export async function runBackup(
   database: Database,
   path: string,
-  options: BackupCommandOptions,
+  { project: wanted }: BackupCommandOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const registry = registryOf(MODULES)
-  const only = options.project === undefined ? undefined : await findNamedProject(database, options.project)
+  const only = wanted === undefined ? undefined : await findNamedProject(database, wanted)
   const projects = async () => (only ? [only] : await allProjects(database))
   const found = await projects()
   let entries = 0
@@ -45,26 +45,18 @@ export async function runBackup(
   const file = await BackupFile.open(path, header, (state) => isOfProjects(state, found))
   if (file.is_resumed)
     tellProgress(`Going on with the backup that was begun at ${file.state.header.begun_at}.`)
-  const progress = showProgress('Backing up', 'entries', entries)
-  const onProgress = (rows: Counts, bytes: number) => progress.update(rows.entries ?? 0, bytes)
-  try {
-    const rows = await writeBackup(database, file, {
-      registry,
-      projects,
-      only_id: only?.id,
-      signal,
-      onProgress,
-    })
-    progress.stop()
-    process.stdout.write(
-      `Backed up ${file.state.sections.length} projects: ${countsOf(rows).join(', ')} (${file.offset} bytes).\n`,
-    )
-  } catch (error) {
-    progress.stop()
+  const options = { registry, projects, only_id: only?.id, signal }
+  const rows = await withProgress('Backing up', 'entries', entries, ({ update }) => {
+    const onProgress = (counts: Counts, bytes: number) => update(counts.entries ?? 0, bytes)
+    return writeBackup(database, file, { ...options, onProgress })
+  }).catch(async (error) => {
     // The first error is the one to report.
     await file.leave().catch(() => {})
     throw error
-  }
+  })
+  process.stdout.write(
+    `Backed up ${file.state.sections.length} projects: ${countsOf(rows).join(', ')} (${file.offset} bytes).\n`,
+  )
 }
 
 async function allProjects(database: Database): Promise<Array<{ id: string; name: string }>> {
@@ -76,14 +68,8 @@ export async function runRestore(database: Database, path: string, signal: Abort
   const registry = registryOf(MODULES)
   const backup = await openBackup(path, schemaVersion())
   const { sections, catalogue } = backup.end
-  const over = async <T>(task: string, work: (onProgress: (bytes: number) => void) => Promise<T>) => {
-    const progress = showProgress(task, 'bytes', catalogue.offset)
-    try {
-      return await work((bytes) => progress.update(bytes, bytes))
-    } finally {
-      progress.stop()
-    }
-  }
+  const over = <T>(task: string, work: (onProgress: (bytes: number) => void) => Promise<T>) =>
+    withProgress(task, 'bytes', catalogue.offset, ({ update }) => work((bytes) => update(bytes, bytes)))
   await over('Checking', (onProgress) => checkBackup(backup, { registry, signal, onProgress }))
   const onConflict = ({ kind, id, reason }: { kind: string; id: string; reason: string }) =>
     tellProgress(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`)

@@ -37,7 +37,7 @@ Example:
         )
       }
       try {
-        await runLongWork(work, { interrupted: AGAIN, unfinished: AGAIN })
+        await runLongWork(work, AGAIN)
       } finally {
         await location.release()
       }

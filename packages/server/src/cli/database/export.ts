@@ -4,8 +4,7 @@ import type { ExportScope } from '../../lifecycle/transfer/walk_export.js'
 import type { Database } from '../../postgres/database.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countsOf } from '../terminal/count.js'
-import { runLongWork } from './long_work.js'
-import { withDatabaseForLong } from './with_database.js'
+import { runLongDatabaseWork } from './long_work.js'
 
 /** annals export */
 export function exportCommand(): Command {
@@ -29,13 +28,10 @@ Examples:
       if (options.user !== undefined && options.session !== undefined) {
         command.error("annals: give --user or --session, not both: a session's user is exported with it.")
       }
-      await runLongWork(
-        (signal) => withDatabaseForLong((database) => runExport(database, options, signal), signal),
-        {
-          interrupted: 'No export was written.',
-          unfinished: 'No export was written; run the command again.',
-        },
-      )
+      await runLongDatabaseWork((database, signal) => runExport(database, options, signal), {
+        interrupted: 'No export was written.',
+        unfinished: 'No export was written; run the command again.',
+      })
     })
 }
 
@@ -52,7 +48,7 @@ async function runExport(database: Database, options: ExportOptions, signal: Abo
   const { registryOf } = await import('../../lifecycle/registry.js')
   const { fileOutput, OutputClosed, streamOutput } = await import('../../lifecycle/transfer/export_output.js')
   const { measureExport, writeExport } = await import('../../lifecycle/transfer/export_project.js')
-  const { schemaVersion } = await import('../../postgres/migrator.js')
+  const { schemaVersion } = await import('../../postgres/migrations.js')
   const { findNamedProject } = await import('../../projects/projects.js')
   const { MODULES } = await import('../../service/modules.js')
   const { showProgress } = await import('../terminal/progress.js')

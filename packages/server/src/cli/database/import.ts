@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander'
 import type { ImportOptions } from './import_run.js'
-import { runLongWork } from './long_work.js'
-import { withDatabaseForLong } from './with_database.js'
+import { runLongDatabaseWork } from './long_work.js'
 
 /** annals import */
 export function importCommand(): Command {
@@ -31,17 +30,10 @@ Examples:
   annals import --format openai-runs runs.jsonl`,
     )
     .action(async (file: string, options: ImportOptions) => {
-      const { ImportJob } = await import('./import_run.js')
-      await runLongWork(
-        (signal) =>
-          withDatabaseForLong((database, appender) => {
-            const job = new ImportJob(database, appender, file, options, signal)
-            return options.format === 'annals' ? job.importExport() : job.importRuns()
-          }, signal),
-        {
-          interrupted: 'Run the same command again to import the rest.',
-          unfinished: 'Run the same command again to import the rest.',
-        },
+      const { runImport } = await import('./import_run.js')
+      await runLongDatabaseWork(
+        (database, signal, appender) => runImport(database, appender, file, options, signal),
+        'Run the same command again to import the rest.',
       )
     })
 }

@@ -1,7 +1,11 @@
 import { setMaxListeners } from 'node:events'
 import { AnnalsError } from '../../errors.js'
 import { AppendInDoubt } from '../../log/append/append_request.js'
+import type { Appender } from '../../log/append/appender.js'
+import type { Database } from '../../postgres/database.js'
 import { EXIT_CODES } from '../exit_codes.js'
+import { onInterrupt } from '../terminal/interrupt.js'
+import { withDatabaseForLong } from './with_database.js'
 
 const CLOCK_EVERY_MS = 5_000
 
@@ -17,40 +21,46 @@ export async function tellTime<T>(task: string, work: () => Promise<T>): Promise
   }
 }
 
+/** Runs long work on the database that the environment names. */
+export function runLongDatabaseWork(
+  work: (database: Database, signal: AbortSignal, appender: Appender) => Promise<void>,
+  words: Parameters<typeof runLongWork>[1],
+): Promise<void> {
+  const run = (signal: AbortSignal) =>
+    withDatabaseForLong((database, appender) => work(database, signal, appender), signal)
+  return runLongWork(run, words)
+}
+
 /**
  * Runs long work. SIGINT or SIGTERM asks it, through its signal, to stop and clean up; a second one ends the process
- * at once. `interrupted` describes the state after that, `unfinished` what to do if the database becomes unavailable.
+ * at once. `words` describe the state after that, and what to do if the database becomes unavailable.
  */
 export async function runLongWork(
   work: (signal: AbortSignal) => Promise<unknown>,
-  words: { interrupted: string; unfinished: string },
+  words: string | { interrupted: string; unfinished: string },
 ): Promise<void> {
+  const { interrupted, unfinished } =
+    typeof words === 'string' ? { interrupted: words, unfinished: words } : words
   const abort = new AbortController()
   // Each statement in flight listens, and there may be one for each table: more than the ten at which Node warns.
   setMaxListeners(0, abort.signal)
-  const stop = () => {
-    if (abort.signal.aborted) process.exit(EXIT_CODES.interrupted)
-    abort.abort()
-  }
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
+  const end = onInterrupt(() => abort.abort())
   try {
     await work(abort.signal)
   } catch (error) {
     if (error === abort.signal.reason) {
-      process.stderr.write(`annals: interrupted. ${words.interrupted}\n`)
+      process.stderr.write(`annals: interrupted. ${interrupted}\n`)
       process.exitCode = EXIT_CODES.interrupted
       return
     }
     const isAway =
       error instanceof AppendInDoubt || (error instanceof AnnalsError && error.error === 'unavailable')
     throw isAway
-      ? new AnnalsError('unavailable', `The database became unavailable. ${words.unfinished}`, {
+      ? new AnnalsError('unavailable', `The database became unavailable. ${unfinished}`, {
           cause: error,
         })
       : error
   } finally {
-    process.removeListener('SIGINT', stop)
-    process.removeListener('SIGTERM', stop)
+    end()
   }
 }

@@ -14,7 +14,7 @@ export function migrateCommand(): Command {
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgresql://annals:…@db/annals annals migrate')
     .action(async () => {
       const { locateDatabase } = await import('../../postgres/connection_target.js')
-      const { schemaVersion } = await import('../../postgres/migrator.js')
+      const { schemaVersion } = await import('../../postgres/migrations.js')
       const { migrateDatabase } = await import('../../service/migrate_database.js')
       const location = await locateDatabase(readConfig(process.env), tellProgress)
       const work = async (signal: AbortSignal) => {
@@ -22,7 +22,7 @@ export function migrateCommand(): Command {
         process.stdout.write(`The schema has version ${schemaVersion()}.\n`)
       }
       try {
-        await runLongWork(work, { interrupted: AGAIN, unfinished: AGAIN })
+        await runLongWork(work, AGAIN)
       } finally {
         await location.release()
       }

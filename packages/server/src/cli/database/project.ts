@@ -2,19 +2,19 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../../limits.js'
 import type { ProjectSettings } from '../../projects/project_settings.js'
 import { changeProject, createProject, findProject, listProjects } from '../../projects/projects.js'
-import { operatorName, withDatabase } from './with_database.js'
+import { operatorName, printResources, withDatabase } from './with_database.js'
 
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
 const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search']
 
 /** A project's settings, as the options give them. */
 interface SettingOptions {
-  retentionDays?: number | 'none'
-  rateLimit?: number | 'default'
-  maxSessions?: number | 'none'
-  maxBytes?: number | 'none'
-  maxBlobBytes?: number | 'none'
-  maxTails?: number | 'none'
+  retentionDays?: number | null
+  rateLimit?: number | null
+  maxSessions?: number | null
+  maxBytes?: number | null
+  maxBlobBytes?: number | null
+  maxTails?: number | null
   search?: 'on' | 'off'
   json?: boolean
 }
@@ -47,8 +47,7 @@ export function projectCommand(): Command {
         .addHelpText('after', '\nExample:\n  annals project list --json')
         .action(async (options: { json?: boolean }) => {
           const projects = await withDatabase(listProjects)
-          if (options.json) process.stdout.write(`[${projects.join(',')}]\n`)
-          else await printProjects(projects)
+          await printResources(projects, COLUMNS, options.json)
         }),
     )
     .addCommand(setCommand())
@@ -78,7 +77,7 @@ Examples:
         changeProject(database, operatorName(), await findProject(database, name), settings),
       )
       if (options.json) process.stdout.write(`${json}\n`)
-      else await printProjects([json])
+      else await printResources([json], COLUMNS)
     })
 }
 
@@ -124,37 +123,30 @@ function settingsOf(options: SettingOptions): ProjectSettings {
     max_blob_bytes: maxBlobBytes,
     max_tails: maxTails,
   }
-  const settings = Object.entries(given).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, typeof value === 'number' ? value : null]],
-  )
+  const settings = Object.entries(given).filter(([, value]) => value !== undefined)
   return { ...Object.fromEntries(settings), ...(search !== undefined && { search: search === 'on' }) }
 }
 
-function parseQuota(text: string): number | 'none' {
-  if (text === 'none') return text
-  const quota = /^\d{1,16}$/.test(text) ? Number(text) : -1
-  if (quota < 0 || quota > QUOTA_MAX)
-    throw new InvalidArgumentError('It must be a whole number from 0 to 9007199254740991, or none.')
-  return quota
+/** Reads a whole number in a range, or one of the words that stand for a number or for none (null). */
+function numberFrom(min: number, max: number, words: Record<string, number | null>, takes: string) {
+  return (text: string): number | null => {
+    if (Object.hasOwn(words, text)) return words[text]!
+    const number = /^\d{1,16}$/.test(text) ? Number(text) : -1
+    if (number < min || number > max) throw new InvalidArgumentError(`It must be ${takes}.`)
+    return number
+  }
 }
 
-function parseDays(text: string): number | 'none' {
-  if (text === 'none') return 'none'
-  const days = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (days < 1 || days > RETENTION_DAYS_MAX)
-    throw new InvalidArgumentError(`It must be a number of days from 1 to ${RETENTION_DAYS_MAX}, or none.`)
-  return days
-}
-
-function parseLimit(text: string): number | 'default' {
-  if (text === 'default') return text
-  const limit = text === 'none' ? 0 : /^\d{1,7}$/.test(text) ? Number(text) : -1
-  if ((limit < 1 && text !== 'none') || limit > RATE_LIMIT_MAX)
-    throw new InvalidArgumentError(`It must be a number from 1 to ${RATE_LIMIT_MAX}, none, or default.`)
-  return limit
-}
-
-async function printProjects(projects: string[]): Promise<void> {
-  const { printTable } = await import('../terminal/table.js')
-  printTable(COLUMNS, projects)
-}
+const parseQuota = numberFrom(0, QUOTA_MAX, { none: null }, `a whole number from 0 to ${QUOTA_MAX}, or none`)
+const parseDays = numberFrom(
+  1,
+  RETENTION_DAYS_MAX,
+  { none: null },
+  `a number of days from 1 to ${RETENTION_DAYS_MAX}, or none`,
+)
+const parseLimit = numberFrom(
+  1,
+  RATE_LIMIT_MAX,
+  { none: 0, default: null },
+  `a number from 1 to ${RATE_LIMIT_MAX}, none, or default`,
+)

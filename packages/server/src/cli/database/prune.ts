@@ -2,8 +2,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { notFound } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
 import { countOf } from '../terminal/count.js'
-import { runLongWork } from './long_work.js'
-import { withDatabaseForLong } from './with_database.js'
+import { runLongDatabaseWork } from './long_work.js'
 
 const SECONDS: Record<string, number> = { d: 86_400, h: 3_600, m: 60 }
 /** A hundred years. */
@@ -33,12 +32,9 @@ Examples:
     .action(async (options: PruneOptions, command: Command) => {
       if (options.project !== undefined && options.allProjects)
         command.error('annals: give either --project or --all-projects.')
-      await runLongWork(
-        (signal) => withDatabaseForLong((database) => runPrune(database, options, signal), signal),
-        {
-          interrupted: 'Some sessions were deleted; run the same command again for the rest.',
-          unfinished: 'Some sessions were deleted; run the same command again for the rest.',
-        },
+      await runLongDatabaseWork(
+        (database, signal) => runPrune(database, options, signal),
+        'Some sessions were deleted; run the same command again for the rest.',
       )
     })
 }
@@ -79,7 +75,7 @@ async function runPrune(database: Database, options: PruneOptions, signal: Abort
   const { MODULES } = await import('../../service/modules.js')
   const { countCandidates, prune, timeBefore } = await import('../../sessions/erase/prune.js')
   const { findOwner } = await import('../../users/users.js')
-  const { showProgress } = await import('../terminal/progress.js')
+  const { withProgress } = await import('../terminal/progress.js')
   const untouched_since = await timeBefore(database, options.olderThan)
   const erasure = new Erasure(registryOf(MODULES).tables)
   const total = { sessions: 0, entries: 0 }
@@ -90,22 +86,16 @@ async function runPrune(database: Database, options: PruneOptions, signal: Abort
       throw notFound('user')
     }
     const old = { project_id, untouched_since, user_id: user?.id, configs: options.filter }
-    const progress = showProgress(
-      options.dryRun ? 'Looking' : 'Pruning',
-      'sessions',
-      await countCandidates(database, old),
-    )
-    try {
-      const pruned = await prune(database, erasure, old, {
+    const task = options.dryRun ? 'Looking' : 'Pruning'
+    const pruned = await withProgress(task, 'sessions', await countCandidates(database, old), (progress) =>
+      prune(database, erasure, old, {
         dry_run: options.dryRun ?? false,
         signal,
         onProgress: ({ looked_at }) => progress.update(looked_at),
-      })
-      total.sessions += pruned.sessions
-      total.entries += pruned.entries
-    } finally {
-      progress.stop()
-    }
+      }),
+    )
+    total.sessions += pruned.sessions
+    total.entries += pruned.entries
   }
   const verb = options.dryRun ? 'Would delete' : 'Deleted'
   process.stdout.write(
@@ -114,7 +104,7 @@ async function runPrune(database: Database, options: PruneOptions, signal: Abort
 }
 
 async function chosenProjects(database: Database, { project, allProjects }: PruneOptions): Promise<string[]> {
-  const { findNamedProject, listProjects } = await import('../../projects/projects.js')
-  if (!allProjects) return [(await findNamedProject(database, project)).id]
+  const { findProject, listProjects } = await import('../../projects/projects.js')
+  if (!allProjects) return [await findProject(database, project)]
   return (await listProjects(database)).map((json) => (JSON.parse(json) as { id: string }).id)
 }

@@ -1,9 +1,18 @@
 import { hostname, userInfo } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
 import { parseId } from '../../ids.js'
-import { findNamedProject, issueToken, listTokens, revokeToken } from '../../projects/projects.js'
+import {
+  findNamedProject,
+  findProject,
+  issueToken,
+  listTokens,
+  revokeToken,
+  type TokenRequest,
+} from '../../projects/projects.js'
 import { SCOPES, type Scope } from '../../projects/tokens/scope.js'
-import { operatorName, tellProgress, withDatabase } from './with_database.js'
+import { operatorName, printResources, tellProgress, withDatabase } from './with_database.js'
+
+const COLUMNS = ['id', 'name', 'scopes', 'created_at', 'expires_at', 'revoked_at']
 
 interface Options {
   project?: string
@@ -14,6 +23,12 @@ interface CreateOptions extends Options {
   name: string
   scopes: Scope[]
   expiresAt?: string
+}
+
+/** What the command line shows of a new token. */
+interface NewToken {
+  id: string
+  token: string
 }
 
 /** annals token create|list|revoke */
@@ -41,9 +56,9 @@ function createCommand(): Command {
     .option('--expires-at <time>', 'when it expires, in RFC 3339', parseTime)
     .addHelpText('after', '\nExample:\n  annals token create --name dashboard --scopes read')
     .action(async (options: CreateOptions) => {
-      const { json } = await createToken(options)
-      const token = JSON.parse(json) as { id: string; token: string }
-      if (options.json) process.stdout.write(`${json}\n`)
+      const { project, name, scopes, expiresAt: expires_at, json } = options
+      const { token } = await createToken(project, { name, scopes, expires_at })
+      if (json) process.stdout.write(`${JSON.stringify(token)}\n`)
       else process.stdout.write(`Created token ${token.id}.\nAPI key (shown only once): ${token.token}\n`)
     })
 }
@@ -59,29 +74,19 @@ export function keyCommand(): Command {
     )
     .action(async ({ project }: { project?: string }) => {
       const name = `${userInfo().username}@${hostname()}`
-      const { json, project_name } = await createToken({
-        ...(project && { project }),
-        name,
-        scopes: [...SCOPES],
-      })
-      const { token } = JSON.parse(json) as { token: string }
-      process.stdout.write(`API key: ${token}\n`)
+      const { token, project_name } = await createToken(project, { name, scopes: SCOPES })
+      process.stdout.write(`API key: ${token.token}\n`)
       tellProgress(`
 It may read and write the project "${project_name}", and is shown only this once: Annals stores a hash.
 The first start prints such a key, too. \`annals token\` lists and revokes keys, and creates read-only ones.`)
     })
 }
 
-async function createToken(
-  options: Omit<CreateOptions, 'json'>,
-): Promise<{ json: string; project_name: string }> {
+function createToken(project: string | undefined, request: TokenRequest) {
   return withDatabase(async (database) => {
-    const project = await findNamedProject(database, options.project)
-    const { name, scopes, expiresAt: expires_at } = options
-    return {
-      json: await issueToken(database, operatorName(), project.id, { name, scopes, expires_at }),
-      project_name: project.name,
-    }
+    const { id, name } = await findNamedProject(database, project)
+    const token = JSON.parse(await issueToken(database, operatorName(), id, request)) as NewToken
+    return { token, project_name: name }
   })
 }
 
@@ -91,13 +96,9 @@ function listCommand(): Command {
     .addHelpText('after', '\nExample:\n  annals token list')
     .action(async (options: Options) => {
       const tokens = await withDatabase(async (database) =>
-        listTokens(database, (await findNamedProject(database, options.project)).id),
+        listTokens(database, await findProject(database, options.project)),
       )
-      if (options.json) process.stdout.write(`[${tokens.join(',')}]\n`)
-      else {
-        const { printTable } = await import('../terminal/table.js')
-        printTable(['id', 'name', 'scopes', 'created_at', 'expires_at', 'revoked_at'], tokens)
-      }
+      await printResources(tokens, COLUMNS, options.json)
     })
 }
 
@@ -108,12 +109,7 @@ function revokeCommand(): Command {
     .addHelpText('after', '\nExample:\n  annals token revoke 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
     .action(async (token_id: string, options: Options) => {
       const json = await withDatabase(async (database) =>
-        revokeToken(
-          database,
-          operatorName(),
-          (await findNamedProject(database, options.project)).id,
-          token_id,
-        ),
+        revokeToken(database, operatorName(), await findProject(database, options.project), token_id),
       )
       process.stdout.write(options.json ? `${json}\n` : `Revoked token ${token_id}.\n`)
     })

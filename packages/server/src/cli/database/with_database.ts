@@ -12,6 +12,12 @@ export function tellProgress(sentence: string): void {
   process.stderr.write(`${sentence}\n`)
 }
 
+/** Prints resources that are JSON texts: as a JSON array, or as a table of some fields. */
+export async function printResources(resources: string[], fields: string[], json?: boolean): Promise<void> {
+  if (json) process.stdout.write(`[${resources.join(',')}]\n`)
+  else (await import('../terminal/table.js')).printTable(fields, resources)
+}
+
 /** Whom the audit names for what a command does. */
 export function operatorName(): string {
   return `command line of ${userInfo().username}@${hostname()}`

@@ -38,10 +38,7 @@ Example:
     .action(async (options: Options) => {
       const is_here = options.project !== undefined || !isConnectionGiven(options)
       if (is_here) expectDatabase()
-      await runLongWork((signal) => (is_here ? loadHere(options, signal) : loadThere(options, signal)), {
-        interrupted: AGAIN,
-        unfinished: AGAIN,
-      })
+      await runLongWork((signal) => (is_here ? loadHere(options, signal) : loadThere(options, signal)), AGAIN)
     })
 }
 
@@ -66,19 +63,14 @@ async function loadHere({ project = 'default' }: Options, signal: AbortSignal): 
 async function loadThere(options: Options, signal: AbortSignal): Promise<void> {
   const { readDemo } = await import('./demo_document.js')
   const { postDemo } = await import('./post_demo.js')
-  const { showProgress } = await import('../terminal/progress.js')
+  const { withProgress } = await import('../terminal/progress.js')
   const demo = await readDemo()
   const { annals, url } = await connect(options, 5)
   const total = demo.sessions.reduce((sum, { entries }) => sum + entries.length, 0)
-  const progress = showProgress('Loading', 'entries', total)
-  try {
-    const totals = await postDemo(annals, demo, signal, progress)
-    progress.stop()
-    summarize(`The project at ${url}`, totals)
-  } catch (error) {
-    progress.stop()
-    throw error
-  }
+  const totals = await withProgress('Loading', 'entries', total, (progress) =>
+    postDemo(annals, demo, signal, progress),
+  )
+  summarize(`The project at ${url}`, totals)
 }
 
 function summarize(where: string, { sessions, entries, spaces }: DemoTotals): void {

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { findNamedProject } from '../../projects/projects.js'
+import { findProject } from '../../projects/projects.js'
 import { withDatabase } from '../database/with_database.js'
 
 interface Options {
@@ -20,8 +20,7 @@ export function consoleCommand(): Command {
       const { createSignInCode } = await import('../../console_api/sign_in.js')
       const { addressHere } = await import('../client/embedded_profile.js')
       const code = await withDatabase(async (database) => {
-        const { id } = await findNamedProject(database, options.project)
-        return createSignInCode(database, id)
+        return createSignInCode(database, await findProject(database, options.project))
       })
       // recheck: it is what the operator typed.
       const address = (options.url ?? addressHere(process.env)).replace(/\/+$/, '')

@@ -4,6 +4,7 @@ import { type Config, describeSettings, readConfig } from '../../configuration/c
 import { tellProgress } from '../database/with_database.js'
 import { goOnWithoutOutput } from '../run_command.js'
 import { commandLine } from '../terminal/command_name.js'
+import { onInterrupt } from '../terminal/interrupt.js'
 import { forgetAddress, keepAddress } from './service_address.js'
 
 const WORKERS_MAX = 128
@@ -24,7 +25,7 @@ export function serveCommand(): Command {
     )
     .action(async (options: { workers?: number; worker?: boolean }) => {
       goOnWithoutOutput()
-      const stopping = stopSignal()
+      const stopping = new Promise<string>(onInterrupt)
       const config = readServiceConfig(process.env)
       if (options.worker) {
         const { serveAsWorker } = await import('../../cluster/serve_workers.js')
@@ -55,20 +56,6 @@ export function parseWorkers(text: string): number {
   if (count < 1 || count > WORKERS_MAX)
     throw new InvalidArgumentError(`It must be a number from 1 to ${WORKERS_MAX}.`)
   return count
-}
-
-/** Resolves at the first SIGTERM or SIGINT. A second one ends the process at once. */
-function stopSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    let signalled = false
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        if (signalled) process.exit(130)
-        signalled = true
-        resolve(signal)
-      })
-    }
-  })
 }
 
 /** What a person needs to go on: short, so that nothing of it scrolls away. */

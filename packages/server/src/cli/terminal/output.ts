@@ -29,18 +29,23 @@ export interface Output {
   /** One value as a JSON line, with every digit that the service returned. */
   value(value: unknown): void
   lines(lines: string[]): void
+  /** What a command did: the value for programs, the sentence for people. */
+  outcome(value: unknown, sentence: string): void
 }
 
 /** The requested output: JSON unless stdout is a terminal. */
 export function openOutput({ json, fields }: OutputOptions): Output {
   const { stdout } = process
-  const write = (text: string) => void stdout.write(text)
+  const lines = (all: string[]) => void stdout.write(all.map((line) => `${line}\n`).join(''))
+  const value = (one: unknown) => lines([visibleJson(writeJson(fields ? fieldsOf(one, fields) : one))])
+  const is_json = fields !== undefined || (json ?? !stdout.isTTY)
   return {
-    json: fields !== undefined || (json ?? !stdout.isTTY),
+    json: is_json,
     width: widthOfTerminal(),
     paint: painter(stdout),
-    value: (value) => write(`${visibleJson(writeJson(fields ? fieldsOf(value, fields) : value))}\n`),
-    lines: (lines) => write(lines.map((line) => `${line}\n`).join('')),
+    value,
+    lines,
+    outcome: (one, sentence) => (is_json ? value(one) : lines([sentence])),
   }
 }
 

@@ -57,6 +57,21 @@ export function showProgress(
   }
 }
 
+/** The same while `work` runs. */
+export async function withProgress<T>(
+  task: string,
+  unit: Unit,
+  total: number,
+  work: (progress: Progress) => Promise<T>,
+): Promise<T> {
+  const progress = showProgress(task, unit, total)
+  try {
+    return await work(progress)
+  } finally {
+    progress.stop()
+  }
+}
+
 interface Measured {
   done: number
   amount: string

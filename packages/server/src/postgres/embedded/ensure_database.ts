@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { onSingleConnection, singleConnection } from '../single_connection.js'
 
 /** What `pg` needs to reach the embedded server: the directory of its socket as host, database and user. */
 export interface Connection {
@@ -17,13 +18,12 @@ const GOING_DOWN = ['57P01', '57P02', '57P03']
  * it is stopping or has just stopped. Only under the lock.
  */
 export async function ensureDatabase(connection: Connection): Promise<boolean> {
-  const client = new pg.Client({ ...connection, database: 'postgres', connectionTimeoutMillis: 10_000 })
-  // A broken connection fails the query; without a listener it would also end the process.
-  client.on('error', () => {})
+  const client = singleConnection({ ...connection, database: 'postgres' }, 'annals start')
   try {
-    await client.connect()
-    const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [connection.database])
-    if (found.rowCount === 0) await client.query(`CREATE DATABASE "${connection.database}"`)
+    await onSingleConnection(client, async () => {
+      const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [connection.database])
+      if (found.rowCount === 0) await client.query(`CREATE DATABASE "${connection.database}"`)
+    })
     return true
   } catch (error) {
     // An error that the server did not send comes from a refused or broken connection.
@@ -31,7 +31,5 @@ export async function ensureDatabase(connection: Connection): Promise<boolean> {
     // Then it is up and has the database: others are using it.
     if (error.code === TOO_MANY_CONNECTIONS) return true
     throw error
-  } finally {
-    await client.end().catch(() => {})
   }
 }
