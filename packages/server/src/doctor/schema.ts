@@ -12,20 +12,13 @@ export async function checkSchema(database: Database): Promise<Diagnosis[]> {
   if (applied === 0) return [well('schema', 'none yet; the first start creates it')]
   if (applied < needed) {
     const todo = 'Run "annals migrate", or start this version of Annals, which does that.'
-    return [
-      wrong('schema', 'warning', `version ${applied}, and this version of Annals needs ${needed}`, todo),
-    ]
+    const found = `version ${applied}, and this version of Annals needs ${needed}`
+    return [wrong('schema', 'warning', found, todo)]
   }
   if (applied > needed) {
     const todo = 'A newer version of Annals has migrated it: run that version, or a newer one.'
-    return [
-      wrong(
-        'schema',
-        'failure',
-        `version ${applied}, and this version of Annals knows up to ${needed}`,
-        todo,
-      ),
-    ]
+    const found = `version ${applied}, and this version of Annals knows up to ${needed}`
+    return [wrong('schema', 'failure', found, todo)]
   }
   return [well('schema', `version ${applied}`), ...(await checkObjects(database))]
 }

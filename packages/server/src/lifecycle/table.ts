@@ -1,8 +1,7 @@
 import type { Database, Queryable, Row } from '../postgres/database.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import type { Column } from './columns.js'
-import type { ExportLine, LineFollower } from './transfer/export_line.js'
-import type { ExportPiece } from './transfer/export_piece.js'
+import type { ExportLine, ExportPiece, LineFollower } from './transfer/export_line.js'
 import type { RestoreContext, Tallies } from './transfer/restore_context.js'
 import type { Check, CheckedPiece } from './verify/check.js'
 

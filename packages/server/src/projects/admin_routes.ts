@@ -15,6 +15,7 @@ import {
   CreateProjectBody,
   CreateTokenBody,
   NewToken,
+  OPERATORS,
   ProjectParams,
   TokenParams,
   TokenSecret,
@@ -30,8 +31,6 @@ import {
   revokeToken,
 } from './projects.js'
 
-const SECURITY = [{ admin_token: [] }]
-
 /** Projects and their tokens, for the operator. */
 export function adminRoutes(app: AppServer, parts: AppParts): void {
   const database = parts.database.of('operator')
@@ -46,8 +45,7 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
       schema: {
         operationId: 'createProject',
         summary: 'Create a project with its first token',
-        tags: ['Administration'],
-        security: SECURITY,
+        ...OPERATORS,
         body: CreateProjectBody,
         response: responses({
           status: 201,
@@ -71,8 +69,7 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
       schema: {
         operationId: 'listProjects',
         summary: 'List all projects',
-        tags: ['Administration'],
-        security: SECURITY,
+        ...OPERATORS,
         response: responses({
           description: 'All projects, oldest first.',
           data: Type.Object({ items: Type.Array(Type.Ref('Project')) }),
@@ -89,8 +86,7 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
         operationId: 'changeProject',
         summary: "Change a project's settings",
         description: 'Omitted settings stay unchanged; null removes a setting.',
-        tags: ['Administration'],
-        security: SECURITY,
+        ...OPERATORS,
         params: ProjectParams,
         body: ChangeProjectBody,
         response: responses({
@@ -120,8 +116,7 @@ function projectRoutes(app: AppServer, database: Database, erasure: Erasure): vo
         operationId: 'deleteProject',
         summary: 'Erase a project',
         description: 'Its tokens are refused within 5 seconds; then everything in it is removed.',
-        tags: ['Administration'],
-        security: SECURITY,
+        ...OPERATORS,
         params: ProjectParams,
         response: responses({
           description: 'The project was erased.',
@@ -145,8 +140,7 @@ function tokenRoutes(app: AppServer, database: Database): void {
       schema: {
         operationId: 'createToken',
         summary: 'Create a token for a project',
-        tags: ['Administration'],
-        security: SECURITY,
+        ...OPERATORS,
         params: ProjectParams,
         body: CreateTokenBody,
         response: responses({
@@ -178,8 +172,7 @@ function tokenRoutes(app: AppServer, database: Database): void {
       schema: {
         operationId: 'listTokens',
         summary: "List a project's tokens",
-        tags: ['Administration'],
-        security: SECURITY,
+        ...OPERATORS,
         params: ProjectParams,
         response: responses({
           description: 'Its tokens without their secrets, oldest first.',
@@ -202,8 +195,7 @@ function tokenRoutes(app: AppServer, database: Database): void {
         operationId: 'revokeToken',
         summary: 'Revoke a token',
         description: 'Every node refuses it within 5 seconds. Revoking it again changes nothing.',
-        tags: ['Administration'],
-        security: SECURITY,
+        ...OPERATORS,
         params: TokenParams,
         response: responses({
           description: 'The token.',
@@ -225,7 +217,6 @@ function actorOf({ address }: FastifyRequest): string {
   return `API, from ${address}`
 }
 
-/** A time that both the database and an answer can hold, in UTC. @throws AnnalsError invalid_request */
 function itemsOf(items: string[]): string {
   return `{"items":[${items.join(',')}]}`
 }

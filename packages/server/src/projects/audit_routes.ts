@@ -8,6 +8,7 @@ import type { AppParts } from '../http/service_context.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { readPosition, writePosition } from '../log/read/log_position.js'
 import { listActs } from './audit.js'
+import { OPERATORS } from './project_schema.js'
 
 export const AuditEntry = Type.Object(
   {
@@ -36,8 +37,7 @@ export function auditRoutes(app: AppServer, parts: AppParts): void {
         summary: 'List what operators did',
         description:
           'Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. The last page has a `next_cursor`, too, from which later acts follow.',
-        tags: ['Administration'],
-        security: [{ admin_token: [] }],
+        ...OPERATORS,
         querystring: Strict({ limit, cursor }),
         response: responses({
           description: 'A page of acts.',

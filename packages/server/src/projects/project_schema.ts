@@ -2,6 +2,9 @@ import Type, { type Static } from '#typebox'
 import { Name, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 
+/** Of operations that take the admin token. */
+export const OPERATORS = { tags: ['Administration'], security: [{ admin_token: [] }] }
+
 export const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
   minItems: 1,
   uniqueItems: true,
@@ -32,13 +35,6 @@ function quota(description: string) {
   return Nullable(
     Type.Integer({ minimum: 0, maximum: QUOTA_MAX, description: `${description} null: any number.` }),
   )
-}
-
-const QUOTAS = {
-  max_sessions: quota('Most sessions of the project.'),
-  max_bytes: quota('Most bytes of the entries of all its sessions, as the JSON in which they were sent.'),
-  max_blob_bytes: quota('Most bytes of all its blobs.'),
-  max_tails: quota('Most open live tails at each node.'),
 }
 
 const Search = Nullable(
@@ -73,16 +69,23 @@ const ModelTokens = Nullable(
   }),
 )
 
+const SETTINGS = {
+  retention_days: RetentionDays,
+  rate_limit_per_second: RateLimit,
+  max_sessions: quota('Most sessions of the project.'),
+  max_bytes: quota('Most bytes of the entries of all its sessions, as the JSON in which they were sent.'),
+  max_blob_bytes: quota('Most bytes of all its blobs.'),
+  max_tails: quota('Most open live tails at each node.'),
+  max_model_tokens_per_day: ModelTokens,
+  search: Search,
+}
+
 export const Project = Type.Object(
   {
     id: Uuid('The project.'),
     name: Name,
     created_at: Timestamp('When it was created.'),
-    retention_days: RetentionDays,
-    rate_limit_per_second: RateLimit,
-    ...QUOTAS,
-    max_model_tokens_per_day: ModelTokens,
-    search: Search,
+    ...SETTINGS,
     model: Nullable(Type.Object(MODEL, { description: MODEL_DESCRIPTION })),
   },
   { $id: 'Project' },
@@ -103,14 +106,7 @@ export const Token = Type.Object(
 
 /** What an operator may set of a project. */
 const ProjectSettings = {
-  retention_days: Type.Optional(RetentionDays),
-  rate_limit_per_second: Type.Optional(RateLimit),
-  max_sessions: Type.Optional(QUOTAS.max_sessions),
-  max_bytes: Type.Optional(QUOTAS.max_bytes),
-  max_blob_bytes: Type.Optional(QUOTAS.max_blob_bytes),
-  max_tails: Type.Optional(QUOTAS.max_tails),
-  max_model_tokens_per_day: Type.Optional(ModelTokens),
-  search: Type.Optional(Search),
+  ...Type.Partial(Type.Object(SETTINGS)).properties,
   model: Type.Optional(
     Nullable(Strict({ ...MODEL, key: Type.Optional(Key) }, { description: MODEL_DESCRIPTION })),
   ),

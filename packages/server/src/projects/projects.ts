@@ -112,6 +112,11 @@ export async function listProjects(database: Queryable): Promise<string[]> {
   return (await database.query(LIST_PROJECTS, [])).map((row) => row.json!)
 }
 
+/** The names and ids of all projects, oldest first. */
+export async function listNamedProjects(database: Queryable): Promise<Array<{ id: string; name: string }>> {
+  return (await database.query(LIST_PROJECTS, [])).map((row) => ({ id: row.id!, name: row.name! }))
+}
+
 /** The id of a project, as findNamedProject. */
 export async function findProject(database: Queryable, name_or_id: string | undefined): Promise<string> {
   return (await findNamedProject(database, name_or_id)).id
@@ -199,30 +204,18 @@ export async function ensureDefaultProject(
     // If two first starts run at once, one inserts the project; the other waits for it here and finds a key below.
     const [made] = await connection.query(CREATE_PROJECT, [newId(), 'default', '{}'])
     const project_id = made?.id ?? (await findProject(connection, 'default'))
+    const store = (token: string, name: string, origin: Origin) =>
+      storeToken(connection, project_id, token, { name, scopes: ALL_SCOPES }, origin)
     if (given === undefined) {
       if ((await connection.query(HAS_API_KEY, [project_id])).length > 0) return undefined
       const token = mintToken()
-      await storeToken(
-        connection,
-        project_id,
-        token,
-        { name: 'first start', scopes: ALL_SCOPES },
-        'first_start',
-      )
+      await store(token, 'first start', 'first_start')
       return token
     }
     const hash = hashToken(given)
     await connection.query(REVOKE_OTHER_OWN_API_KEYS, [project_id, hash])
     const restored = await connection.query(RESTORE_OWN_API_KEY, [project_id, hash])
-    if (restored.length === 0) {
-      await storeToken(
-        connection,
-        project_id,
-        given,
-        { name: 'ANNALS_API_KEY', scopes: ALL_SCOPES },
-        'environment',
-      )
-    }
+    if (restored.length === 0) await store(given, 'ANNALS_API_KEY', 'environment')
     return undefined
   })
 }

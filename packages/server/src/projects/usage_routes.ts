@@ -4,7 +4,7 @@ import { usageJson } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import type { AppParts } from '../http/service_context.js'
-import { ProjectParams } from './project_schema.js'
+import { OPERATORS, ProjectParams } from './project_schema.js'
 import { readQuotas } from './projects.js'
 
 const DESCRIPTION =
@@ -41,8 +41,7 @@ export function adminUsageRoutes(app: AppServer, { usage, feed, database }: AppP
         operationId: 'getProjectUsage',
         summary: "Read a project's usage and quotas",
         description: DESCRIPTION,
-        tags: ['Administration'],
-        security: [{ admin_token: [] }],
+        ...OPERATORS,
         params: ProjectParams,
         response: responses({
           description: 'Usage, with the quotas.',

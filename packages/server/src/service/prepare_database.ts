@@ -2,9 +2,9 @@ import type { Config } from '../configuration/config.js'
 import { exposureWarnings, signsInByCode } from '../configuration/exposure.js'
 import { createSignInCode } from '../console_api/sign_in.js'
 import { checkEmbeddedConnections, locateDatabase } from '../postgres/connection_target.js'
-import { openDatabase } from '../postgres/database.js'
+import type { Database } from '../postgres/database.js'
 import { ensureDefaultProject } from '../projects/projects.js'
-import { migrateDatabase } from './migrate_database.js'
+import { workOnDatabase } from './work_on_database.js'
 
 /** A database ready for services: migrated, with a default project. */
 export interface PreparedDatabase {
@@ -30,24 +30,18 @@ export async function prepareDatabase(
   for (const warning of exposureWarnings(config)) onProgress(`Warning: ${warning}`)
   const location = await locateDatabase(config, onProgress)
   try {
-    await migrateDatabase(location.target, onProgress)
-    const { database_wait_ms_max: wait_ms_max, statement_ms_max } = config
-    const database = openDatabase({
-      target: location.target,
-      connections_max: 1,
-      wait_ms_max,
-      statement_ms_max,
-    })
-    try {
-      const api_key = await ensureDefaultProject(database, config.api_key)
-      const sign_in_code = signsInByCode(config) ? await createSignInCode(database, 'default') : undefined
-      const release = () => location.release()
-      return { database: location.description, api_key, sign_in_code, release }
-    } finally {
-      await database.close()
-    }
+    const created = await workOnDatabase(config, onProgress, (database) => createFirst(database, config))
+    return { database: location.description, ...created, release: () => location.release() }
   } catch (error) {
     await location.release()
     throw error
+  }
+}
+
+/** Creates what the first start creates, and a code for the console. */
+export async function createFirst(database: Database, config: Config) {
+  return {
+    api_key: await ensureDefaultProject(database, config.api_key),
+    sign_in_code: signsInByCode(config) ? await createSignInCode(database, 'default') : undefined,
   }
 }

@@ -2,8 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { type Logger, pino } from 'pino'
 import { AssetUrls } from '../blobs/asset_urls.js'
 import { type Config, readConfig } from '../configuration/config.js'
-import { exposureWarnings, signsInByCode } from '../configuration/exposure.js'
-import { createSignInCode } from '../console_api/sign_in.js'
+import { exposureWarnings } from '../configuration/exposure.js'
 import { buildApp } from '../http/app.js'
 import { closeWithin, listen } from '../http/listen.js'
 import type { Module, ModuleRoutes } from '../http/module.js'
@@ -14,13 +13,12 @@ import { registryOf } from '../lifecycle/registry.js'
 import { Metrics } from '../metrics/metrics.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { describeError } from '../postgres/database_errors.js'
-import { ensureDefaultProject } from '../projects/projects.js'
 import { TokenDirectory } from '../projects/tokens/token_directory.js'
 import { UsageDirectory } from '../projects/usage.js'
 import { LogOutput } from './log_output.js'
 import { migrateDatabase } from './migrate_database.js'
 import { functionsOf, MODULES } from './modules.js'
-import type { PreparedDatabase } from './prepare_database.js'
+import { createFirst, type PreparedDatabase } from './prepare_database.js'
 import { openLifecycle, openLog, openPools, startBackgroundWork, type Undo } from './service_parts.js'
 
 /** A service that runs. */
@@ -54,8 +52,7 @@ export async function startService(
     undo.push(() => location.release())
     if (!worker) await migrateDatabase(location.target, onProgress, undefined, functionsOf(modules))
     const pools = openPools(config, location.target, logger, metrics, undo)
-    const start = pools.requests.of('start')
-    const api_key = worker ? undefined : await ensureDefaultProject(start, config.api_key)
+    const created = worker ? undefined : await createFirst(pools.requests.of('start'), config)
     const log = await openLog(config, pools, location.listening, metrics, undo)
     const thread = new WorkThread(config.body_bytes_max)
     undo.push(() => thread.close())
@@ -86,8 +83,6 @@ export async function startService(
       logger.warn(warning)
       onProgress(`Warning: ${warning}`)
     }
-    const sign_in_code =
-      !worker && signsInByCode(config) ? await createSignInCode(start, 'default') : undefined
     const url = await listen(app, config)
     const stop = () => {
       serving = false
@@ -97,8 +92,8 @@ export async function startService(
     return {
       url,
       database: location.description,
-      api_key,
-      sign_in_code,
+      api_key: created?.api_key,
+      sign_in_code: created?.sign_in_code,
       ready_after_ms: Math.round(performance.now()),
       stop,
     }

@@ -1,4 +1,4 @@
-import type { ExportPiece } from '../../lifecycle/transfer/export_piece.js'
+import type { ExportPiece } from '../../lifecycle/transfer/export_line.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { EXPORT_BLOB, EXPORT_CHUNK, EXPORT_REFERENCES } from './blob_transfer_queries.js'
 

@@ -8,7 +8,13 @@ import type { Counts } from '../../lifecycle/table.js'
 import { measureExport } from '../../lifecycle/transfer/export_project.js'
 import type { Database } from '../../postgres/database.js'
 import { schemaVersion } from '../../postgres/migrations.js'
-import { changeProject, findNamedProject, listProjects, noteAct } from '../../projects/projects.js'
+import {
+  changeProject,
+  findNamedProject,
+  listNamedProjects,
+  listProjects,
+  noteAct,
+} from '../../projects/projects.js'
 import { MODULES } from '../../service/modules.js'
 import { VERSION } from '../../version.js'
 import { EXIT_CODES } from '../exit_codes.js'
@@ -31,7 +37,7 @@ export async function runBackup(
 ): Promise<void> {
   const registry = registryOf(MODULES)
   const only = wanted === undefined ? undefined : await findNamedProject(database, wanted)
-  const projects = async () => (only ? [only] : await allProjects(database))
+  const projects = async () => (only ? [only] : await listNamedProjects(database))
   const found = await projects()
   let entries = 0
   for (const project of found) entries += await measureExport(database, { project }, registry.tables)
@@ -57,10 +63,6 @@ export async function runBackup(
   process.stdout.write(
     `Backed up ${file.state.sections.length} projects: ${countsOf(rows).join(', ')} (${file.offset} bytes).\n`,
   )
-}
-
-async function allProjects(database: Database): Promise<Array<{ id: string; name: string }>> {
-  return (await listProjects(database)).map((json) => JSON.parse(json) as { id: string; name: string })
 }
 
 /** Runs `annals restore`. */

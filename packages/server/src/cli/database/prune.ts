@@ -104,7 +104,7 @@ async function runPrune(database: Database, options: PruneOptions, signal: Abort
 }
 
 async function chosenProjects(database: Database, { project, allProjects }: PruneOptions): Promise<string[]> {
-  const { findProject, listProjects } = await import('../../projects/projects.js')
+  const { findProject, listNamedProjects } = await import('../../projects/projects.js')
   if (!allProjects) return [await findProject(database, project)]
-  return (await listProjects(database)).map((json) => (JSON.parse(json) as { id: string }).id)
+  return (await listNamedProjects(database)).map(({ id }) => id)
 }

@@ -3,7 +3,7 @@ import { ErrorAnswer } from '../../contract/responses.js'
 import { VERSION } from '../../version.js'
 import type { AppServer } from '../app_server.js'
 import type { ModuleRoutes } from '../module.js'
-import { addLinks } from './openapi_links.js'
+import { addLinks, type LinkedOperation } from './openapi_links.js'
 
 const INTRODUCTION = `Each run of an agent is a **session**: an append-only log of messages and events, numbered 1, 2, 3, … in the order in which they were stored.
 
@@ -53,10 +53,7 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
         { name: 'Messages', description: 'Messages of a session, in five formats.' },
         { name: 'Attachments', description: 'Bytes of any kind, by their SHA-256.' },
         { name: 'Timeline', description: 'Messages and events together: pages, live tail, batches.' },
-        {
-          name: 'Learning spaces',
-          description: 'What was learned, for a project or one of its users.',
-        },
+        { name: 'Learning spaces', description: 'What was learned, for a project or one of its users.' },
         { name: 'Skills', description: 'Agent Skills that people wrote, and those that spaces have learnt.' },
         {
           name: 'Users',
@@ -83,31 +80,32 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
     hideUntagged: true,
     transformObject: (document) => {
       if (!('openapiObject' in document)) return document.swaggerObject
-      allowMissingBodies(document.openapiObject as DocumentView)
-      describeJsonParameters(document.openapiObject as DocumentView)
-      const byte_bodies = modules.flatMap((module) => module.byte_bodies ?? [])
-      describeBodies(document.openapiObject as DocumentView, byte_bodies, {
-        'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
-      })
-      for (const [operation_id, schema] of modules.flatMap(({ form_bodies = {} }) =>
-        Object.entries(form_bodies),
-      ))
-        describeBodies(document.openapiObject as DocumentView, [operation_id], {
-          'multipart/form-data': { schema },
-        })
-      const links = Object.assign({}, ...modules.map((module) => module.links))
-      addLinks(document.openapiObject as Parameters<typeof addLinks>[0], links)
+      const paths = Object.values((document.openapiObject as DocumentView).paths ?? {})
+      const operations = paths.flatMap((path) => Object.values(path))
+      allowMissingBodies(operations)
+      describeJsonParameters(operations)
+      for (const { byte_bodies = [], form_bodies = {}, links = {} } of modules)
+        for (const operation of operations) {
+          const { operationId = '' } = operation
+          const schema = form_bodies[operationId]
+          if (schema) describeBody(operation, 'multipart/form-data', schema)
+          if (byte_bodies.includes(operationId)) describeBody(operation, 'application/octet-stream', BYTES)
+          addLinks(operation, links[operationId])
+        }
       return document.openapiObject
     },
   })
 }
 
-/** The members of an OpenAPI document that contain request bodies. */
+/** The members of an OpenAPI document that are completed here. */
 interface DocumentView {
-  paths?: Record<
-    string,
-    Record<string, { operationId?: string; requestBody?: RequestBodyView; parameters?: ParameterView[] }>
-  >
+  paths?: Record<string, Record<string, OperationView>>
+}
+
+interface OperationView extends LinkedOperation {
+  operationId?: string
+  requestBody?: RequestBodyView
+  parameters?: ParameterView[]
 }
 
 interface ParameterView {
@@ -122,30 +120,24 @@ interface RequestBodyView {
 }
 
 /** A body without required fields may be absent; the plugin marks every body as required. */
-function allowMissingBodies(document: DocumentView): void {
-  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
+function allowMissingBodies(operations: OperationView[]): void {
   for (const { requestBody } of operations) {
     if (requestBody && !requestBody.content['application/json']?.schema?.required?.length)
       requestBody.required = false
   }
 }
 
+const BYTES = { type: 'string', format: 'binary' }
+
 /** A body of bytes or a form is not validated, so no schema of its operation describes it. */
-function describeBodies(
-  document: DocumentView,
-  operation_ids: readonly string[],
-  content: RequestBodyView['content'],
-): void {
-  for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values(path)))
-    if (operation_ids.includes(operation.operationId ?? ''))
-      operation.requestBody = { required: true, content }
+function describeBody(operation: OperationView, type: string, schema: object): void {
+  operation.requestBody = { required: true, content: { [type]: { schema } } }
 }
 
 /**
  * For a parameter that is JSON, the description documents the JSON; the schema that validates it only knows a text.
  */
-function describeJsonParameters(document: DocumentView): void {
-  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
+function describeJsonParameters(operations: OperationView[]): void {
   for (const parameter of operations.flatMap(({ parameters }) => parameters ?? [])) {
     const type = parameter.schema?.contentMediaType
     if (!type) continue

@@ -10,22 +10,19 @@ export interface OperationLinks {
 /** The id of what an answer shows. */
 export const DATA_ID = '$response.body#/data/id'
 
-/** The members of an OpenAPI document that contain links. */
-interface DocumentView {
-  paths?: Record<string, Record<string, { operationId?: string; responses: Record<string, ResponseView> }>>
-}
-interface ResponseView {
-  links?: Record<string, { operationId: string; parameters: Record<string, string> }>
+/** The members of an operation in an OpenAPI document that contain links. */
+export interface LinkedOperation {
+  responses: Record<
+    string,
+    { links?: Record<string, { operationId: string; parameters: OperationLinks['parameters'] }> }
+  >
 }
 
-/** Adds the links to the successful answers of each operation that has some. */
-export function addLinks(document: DocumentView, links_of: Readonly<Record<string, OperationLinks>>): void {
-  for (const operation of Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))) {
-    const lead = links_of[operation.operationId ?? '']
-    if (!lead) continue
-    const { parameters } = lead
-    const links = lead.to.map((operationId) => [operationId, { operationId, parameters }])
-    for (const [status, response] of Object.entries(operation.responses))
-      if (status.startsWith('2')) response.links = Object.fromEntries(links)
-  }
+/** Adds links to the successful answers of an operation that has some. */
+export function addLinks({ responses }: LinkedOperation, lead: OperationLinks | undefined): void {
+  if (!lead) return
+  const { parameters } = lead
+  const links = lead.to.map((operationId) => [operationId, { operationId, parameters }])
+  for (const [status, response] of Object.entries(responses))
+    if (status.startsWith('2')) response.links = Object.fromEntries(links)
 }

@@ -2,6 +2,8 @@ import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { StartError } from '../../errors.js'
+import { isAlive } from '../../postgres/embedded/postmaster_file.js'
+import { cannotWrite } from '../transfer/export_output.js'
 import { type BackupState, bytesOf } from './backup_format.js'
 
 const STATE_EVERY_MS = 1_000
@@ -58,7 +60,7 @@ export class BackupFile {
       await backup.save()
       return backup
     } catch (error) {
-      throw cannotWrite(path, error)
+      throw error instanceof StartError ? error : cannotWrite(path, error)
     }
   }
 
@@ -125,18 +127,4 @@ async function readState(name: string): Promise<BackupState | undefined> {
   } catch {
     return undefined
   }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
-function cannotWrite(path: string, error: unknown): Error {
-  return error instanceof StartError
-    ? error
-    : new StartError(`${path} cannot be written (${(error as Error).message}).`, { cause: error })
 }

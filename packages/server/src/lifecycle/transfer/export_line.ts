@@ -12,6 +12,12 @@ export interface ExportLine {
   followed?: unknown
 }
 
+/** Lines of an export, and how many of them are what. */
+export interface ExportPiece {
+  lines: string[]
+  counts: Record<string, number>
+}
+
 /** Follows the lines of a file, to find what is wrong with their order, or between them. */
 export interface LineFollower {
   /** @returns what belongs to the line @throws StartError when the line cannot stand where it stands */

@@ -81,6 +81,7 @@ function writer(file: FileHandle, path: string): (bytes: Buffer) => Promise<void
   }
 }
 
-function cannotWrite(path: string, error: unknown): StartError {
-  return new StartError(`${path} cannot be written (${(error as Error).message}).`)
+/** Why a file cannot be written, for people. */
+export function cannotWrite(path: string, error: unknown): StartError {
+  return new StartError(`${path} cannot be written (${(error as Error).message}).`, { cause: error })
 }

@@ -55,58 +55,47 @@ export async function importExport(
 ): Promise<ImportTotals> {
   const kinds = lineKinds(options.tables)
   const restoring = new Restoring(database, kinds, options)
-  let batch = new OpenBatch(kinds)
-  const hand = async () => {
-    const full = batch
-    batch = new OpenBatch(kinds)
-    await restoring.take(full)
-    options.signal.throwIfAborted()
-  }
+  let running = Promise.resolve()
   try {
-    for await (const lines of reader.read()) {
-      for (const line of lines) {
-        if (!batch.fits(line)) await hand()
-        batch.add(line)
-      }
+    for await (const lines of batchesOf(reader, kinds)) {
+      await running
+      running = restoring.store(lines)
+      // It is thrown where it is waited for.
+      running.catch(() => {})
+      options.signal.throwIfAborted()
     }
-    await hand()
   } finally {
-    await restoring.settled()
+    await running
   }
   return restoring.totals
 }
 
-/** Collects lines until there are enough of them. */
-class OpenBatch {
-  readonly lines: ExportLine[] = []
-  private readonly ids = new Set<string>()
-  private characters = 0
-
-  constructor(private readonly kinds: ReadonlyMap<string, LineKind>) {}
-
-  fits(line: ExportLine): boolean {
-    if (this.lines.length === 0) return true
-    // A repeated line finds itself in the database, and is equal or a conflict like any other.
-    if (this.ids.has(this.idOf(line))) return false
-    return this.lines.length < BATCH_LINES_MAX && this.characters + line.text.length <= BATCH_CHARACTERS_MAX
-  }
-
-  add(line: ExportLine): void {
-    this.ids.add(this.idOf(line))
-    this.characters += line.text.length
-    this.lines.push(line)
-  }
-
-  private idOf({ kind, record }: ExportLine): string {
-    const { table, key } = this.kinds.get(kind)!
-    return `${table!.name}/${key.map((name) => record[name]).join('/')}`
-  }
+/** Lines that fit into one transaction, none twice: a repeated line is to find itself in the database. */
+async function* batchesOf(
+  reader: ExportReader,
+  kinds: ReadonlyMap<string, LineKind>,
+): AsyncGenerator<ExportLine[]> {
+  let batch = new Map<string, ExportLine>()
+  let characters = 0
+  for await (const lines of reader.read())
+    for (const line of lines) {
+      const { table, key } = kinds.get(line.kind)!
+      const id = `${table!.name}/${key.map((name) => line.record[name]).join('/')}`
+      const is_full = batch.size === BATCH_LINES_MAX || characters + line.text.length > BATCH_CHARACTERS_MAX
+      if (batch.has(id) || (batch.size > 0 && is_full)) {
+        yield [...batch.values()]
+        batch = new Map()
+        characters = 0
+      }
+      batch.set(id, line)
+      characters += line.text.length
+    }
+  if (batch.size > 0) yield [...batch.values()]
 }
 
-/** Stores one batch at a time, in order. */
+/** Stores batches, one after the other. */
 class Restoring {
   readonly totals: ImportTotals
-  private running: Promise<void> = Promise.resolve()
   /** What was in conflict lately, as kind and id: the lines that belong to it are passed over. */
   private readonly refused = new Set<string>()
 
@@ -122,22 +111,7 @@ class Restoring {
     this.totals = { tallies: Object.fromEntries(names.map((name) => [name, nothing()])), conflicts: 0 }
   }
 
-  /** Resolves when the previous batch is stored and this one is in progress. @throws the previous batch's error */
-  async take(batch: OpenBatch): Promise<void> {
-    await this.running
-    this.running = this.store(batch.lines)
-    // It is thrown to the next caller that waits.
-    this.running.catch(() => {})
-  }
-
-  /** Resolves when the last batch is stored. */
-  async settled(): Promise<void> {
-    await this.running
-  }
-
-  private async store(lines: ExportLine[]): Promise<void> {
-    const last = lines.at(-1)
-    if (!last) return
+  async store(lines: ExportLine[]): Promise<void> {
     const { tallies, conflicts } = await this.restore(lines)
     for (const [name, { stored, known }] of Object.entries(tallies)) {
       this.totals.tallies[name]!.stored += stored
@@ -152,7 +126,7 @@ class Restoring {
       if (this.refused.size <= REFUSED_MAX) break
       this.refused.delete(oldest)
     }
-    this.options.onProgress(last.end_offset)
+    this.options.onProgress(lines.at(-1)!.end_offset)
   }
 
   /** Retries a transaction if another one created the same user or session at the same moment. */

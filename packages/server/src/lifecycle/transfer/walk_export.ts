@@ -2,7 +2,7 @@ import { notFound } from '../../errors.js'
 import { parseId } from '../../ids.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { isOwner, orderOf, type Table } from '../table.js'
-import type { ExportPiece } from './export_piece.js'
+import type { ExportPiece } from './export_line.js'
 import { exportOne, exportOwned, exportUsers } from './export_queries.js'
 
 const USERS_AT_ONCE_MAX = 500

@@ -4,7 +4,7 @@ import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../../errors.js'
-import { codeOf, type DataDirectory, handToOwner } from './data_directory.js'
+import { type DataDirectory, handToOwner, passOver } from './data_directory.js'
 import { listenOn, someoneListensOn } from './presence.js'
 
 /**
@@ -74,7 +74,7 @@ export class Client {
       try {
         return await work()
       } finally {
-        await rename(this.#directory.lock, join(this.#directory.clients, this.#id)).catch(unlessGone)
+        await rename(this.#directory.lock, join(this.#directory.clients, this.#id)).catch(passOver('ENOENT'))
       }
     })
   }
@@ -88,7 +88,7 @@ export class Client {
         if (!(await this.#hasCompany())) await last()
       } catch (error) {
         // The data directory was deleted: PostgreSQL notices that and ends by itself.
-        unlessGone(error)
+        passOver('ENOENT')(error)
       } finally {
         await unlink(join(this.#directory.lock, this.#id)).catch(() => {})
         await rmdir(this.#directory.lock).catch(() => {})
@@ -116,7 +116,7 @@ export class Client {
         await rename(join(this.#directory.clients, this.#id), this.#directory.lock)
         return
       } catch (error) {
-        if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error
+        passOver('ENOTEMPTY', 'EEXIST')(error)
       }
       const holder = await this.#liveHolder()
       if (holder === undefined) continue
@@ -140,7 +140,7 @@ export class Client {
   async #liveHolder(): Promise<string | undefined> {
     for (const id of await readdir(this.#directory.lock).catch(() => [])) {
       if (await someoneListensOn(join(this.#reach, 'lock', id))) return id
-      await unlink(join(this.#directory.lock, id)).catch(unlessGone)
+      await unlink(join(this.#directory.lock, id)).catch(passOver('ENOENT'))
     }
     return undefined
   }
@@ -167,7 +167,3 @@ export class Client {
 const LOCK_PATIENCE_MS = 300_000
 // Joining is three system calls; a process still in it after this time was killed in between.
 const JOINING_MS = 60_000
-
-function unlessGone(error: unknown): void {
-  if (codeOf(error) !== 'ENOENT') throw error
-}

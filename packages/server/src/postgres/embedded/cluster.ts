@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { StartError } from '../../errors.js'
 import { type Account, isRoot } from './account.js'
-import { codeOf, type DataDirectory, syncDirectory } from './data_directory.js'
+import { type DataDirectory, passOver, syncPath } from './data_directory.js'
 import type { Engine } from './engine.js'
 import { FULL_DISK, fullDisk } from './failures.js'
 import { runProgram } from './run_program.js'
@@ -36,11 +36,8 @@ export function nameForServer(cluster: string): string {
 /** Whether PGDATA exists. If it is damaged, or of another major version or user, this throws a StartError. */
 export async function clusterExists(directory: DataDirectory, major: number): Promise<boolean> {
   const { cluster } = directory
-  const names = await readdir(cluster).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return []
-    throw error
-  })
-  if (names.length === 0) return false
+  const names = await readdir(cluster).catch(passOver('ENOENT'))
+  if (!names?.length) return false
   for (const part of ['PG_VERSION', 'global/pg_control']) {
     if (await stat(join(cluster, part)).catch(() => undefined)) continue
     throw new StartError(
@@ -84,7 +81,7 @@ export async function createCluster(
     )
     if (code !== 0) throw failedInitdb(directory, output)
     await rename(fresh, directory.cluster)
-    await syncDirectory(directory.path)
+    await syncPath(directory.path)
   } catch (error) {
     await rm(fresh, { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
     throw error

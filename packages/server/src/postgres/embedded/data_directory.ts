@@ -28,22 +28,14 @@ export async function openDataDirectory(dataDir: string): Promise<DataDirectory>
   if (created !== undefined) {
     // The account that runs PostgreSQL for root must be able to enter; everything inside is 0700.
     if (isRoot()) await chmod(wanted, 0o711)
-    await syncDirectory(dirname(created))
+    await syncPath(dirname(created))
   }
   const path = await realpath(wanted)
   const { uid, gid } = await stat(path)
-  const clients = join(path, 'clients')
-  await mkdir(clients, { mode: 0o700 }).catch(unlessExisting)
-  await handToOwner(clients, { uid, gid })
-  return {
-    path,
-    cluster: join(path, 'postgres'),
-    log: join(path, 'postgres.log'),
-    clients,
-    lock: join(path, 'lock'),
-    uid,
-    gid,
-  }
+  const paths = pathsIn(path)
+  await mkdir(paths.clients, { mode: 0o700 }).catch(passOver('EEXIST'))
+  await handToOwner(paths.clients, { uid, gid })
+  return { ...paths, uid, gid }
 }
 
 /** Hands what root created in another user's data directory to that user, who must be able to remove it. */
@@ -52,8 +44,8 @@ export async function handToOwner(path: string, owner: { uid: number; gid: numbe
   await lchown(path, owner.uid, owner.gid)
 }
 
-/** Makes the names in a directory durable, as `fsync` makes a file's content. */
-export async function syncDirectory(path: string): Promise<void> {
+/** Makes a file's content durable, or the names in a directory. */
+export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
     await handle.sync()
@@ -68,6 +60,20 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-function unlessExisting(error: unknown): void {
-  if (codeOf(error) !== 'EEXIST') throw error
+/** For `catch`: passes over errors with one of these codes. */
+export function passOver(...codes: string[]): (error: unknown) => undefined {
+  return (error) => {
+    if (!codes.includes(codeOf(error) ?? '')) throw error
+  }
+}
+
+/** The paths in a data directory, given its real path. */
+export function pathsIn(path: string) {
+  return {
+    path,
+    cluster: join(path, 'postgres'),
+    log: join(path, 'postgres.log'),
+    clients: join(path, 'clients'),
+    lock: join(path, 'lock'),
+  }
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Account, isRoot } from './account.js'
-import { codeOf, type DataDirectory, syncDirectory } from './data_directory.js'
+import { type DataDirectory, passOver, syncPath } from './data_directory.js'
 import { runProgram } from './run_program.js'
 
 const COPY = 'postgresql-'
@@ -65,10 +65,10 @@ export async function copyPackage(
     await copyTree(join(source, 'native'), join(fresh, 'native'))
     await finish(fresh)
     await rename(fresh, destination)
-    await syncDirectory(home)
+    await syncPath(home)
   } catch (error) {
     await rm(fresh, { recursive: true, force: true }).catch(() => {})
-    if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error
+    passOver('ENOTEMPTY', 'EEXIST')(error)
   }
 }
 
@@ -82,16 +82,11 @@ async function copyTree(source: string, destination: string): Promise<void> {
     // Static libraries are for compiling; `finish` creates the links.
     else if (entry.isFile() && !entry.name.endsWith('.a')) await copyDurably(from, to)
   }
-  await syncDirectory(destination)
+  await syncPath(destination)
 }
 
 async function copyDurably(from: string, to: string): Promise<void> {
   await copyFile(from, to, constants.COPYFILE_FICLONE)
   await chmod(to, (await stat(from)).mode & 0o100 ? 0o755 : 0o644)
-  const handle = await open(to, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await syncPath(to)
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../../errors.js'
 import type { Account } from './account.js'
 import { nameForServer } from './cluster.js'
-import { codeOf, type DataDirectory } from './data_directory.js'
+import { type DataDirectory, passOver } from './data_directory.js'
 import type { Engine } from './engine.js'
 import { FULL_DISK, fullDisk } from './failures.js'
 import { clearRemains, hasEnded, isServerOf, observe } from './postmaster_file.js'
@@ -169,7 +169,7 @@ export async function takeDown({ directory, reach }: Place): Promise<void> {
     try {
       process.kill(seen.pid, signal)
     } catch (error) {
-      if (codeOf(error) !== 'ESRCH') throw error
+      passOver('ESRCH')(error)
     }
     if (await endsWithin(directory, seen.pid, patience)) return
   }

@@ -1,6 +1,6 @@
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf, type DataDirectory } from './data_directory.js'
+import { codeOf, type DataDirectory, passOver } from './data_directory.js'
 import { someoneListensOn } from './presence.js'
 import { runProgram } from './run_program.js'
 import { OWNER_OPTION, SOCKET_NAME } from './settings.js'
@@ -31,10 +31,7 @@ const HALF_WRITTEN_MS = 2000
 /** Looks for the server of a data directory. `reach` is a path to it that is short enough for sockets. */
 export async function observe(directory: DataDirectory, reach: string): Promise<Sighting> {
   const file = join(directory.cluster, FILE)
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (codeOf(error) !== 'ENOENT') throw error
-    return undefined
-  })
+  const text = await readFile(file, 'utf8').catch(passOver('ENOENT'))
   if (text === undefined) return { state: 'absent' }
   const lines = text.split('\n')
   const pid = Number.parseInt(lines[0] ?? '', 10)

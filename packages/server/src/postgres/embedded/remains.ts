@@ -1,5 +1,6 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathsIn } from './data_directory.js'
 import { observe } from './postmaster_file.js'
 import { someoneListensOn } from './presence.js'
 import { shortPathTo } from './short_path.js'
@@ -9,13 +10,11 @@ export async function describeRemains(dataDir: string): Promise<string[]> {
   const path = await realpath(dataDir)
   const reach = await shortPathTo(path)
   const { uid, gid } = await stat(path)
-  const clients = join(path, 'clients')
-  const places = { log: join(path, 'postgres.log'), clients, lock: join(path, 'lock') }
-  const directory = { path, cluster: join(path, 'postgres'), ...places, uid, gid }
+  const directory = { ...pathsIn(path), uid, gid }
   const remains: string[] = []
   const sighting = await observe(directory, reach)
   if (sighting.state === 'dead') remains.push('its PostgreSQL was killed and will recover')
-  const names = await readdir(clients).catch(() => [])
+  const names = await readdir(directory.clients).catch(() => [])
   const homes = names.filter((name) => !name.startsWith('.new-'))
   const alive = await Promise.all(homes.map((name) => someoneListensOn(join(reach, 'clients', name, name))))
   const dead = alive.filter((lives) => !lives).length

@@ -3,7 +3,7 @@ import { lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { StartError } from '../../errors.js'
-import { codeOf } from './data_directory.js'
+import { passOver } from './data_directory.js'
 
 // A socket's path may have 107 bytes on Linux and 103 on macOS; the longest name that we append to the data directory
 // is `/clients/.new-<id>/<id>` with ids of up to 16.
@@ -36,15 +36,9 @@ function fits(path: string): boolean {
 
 /** Everybody can write to /tmp: only a directory that belongs to us alone may lead to our sockets. */
 async function makePrivate(home: string, directory: string): Promise<void> {
-  await mkdir(home, { mode: 0o700 }).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
-  })
-  const { uid, mode, isDirectory } = await lstat(home).then((stats) => ({
-    uid: stats.uid,
-    mode: stats.mode,
-    isDirectory: stats.isDirectory(),
-  }))
-  if (isDirectory && uid === process.getuid?.() && (mode & 0o077) === 0) return
+  await mkdir(home, { mode: 0o700 }).catch(passOver('EEXIST'))
+  const found = await lstat(home)
+  if (found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0) return
   throw new StartError(
     `${home}, through which the long path ${directory} is reached, is not a private directory of this user: ` +
       'remove it, or set ANNALS_DATA_DIR to a shorter path.',
@@ -58,7 +52,7 @@ async function pointTo(link: string, directory: string): Promise<void> {
       await symlink(directory, link)
     } catch (error) {
       // Another process created the same link, or a link of an older directory is in the way.
-      if (codeOf(error) !== 'EEXIST') throw error
+      passOver('EEXIST')(error)
       if ((await readlink(link).catch(() => undefined)) !== directory) await rm(link, { force: true })
     }
   }

@@ -1,5 +1,5 @@
 import { AnnalsError } from '../../errors.js'
-import type { ExportPiece } from '../../lifecycle/transfer/export_piece.js'
+import type { ExportPiece } from '../../lifecycle/transfer/export_line.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { EXPORT_ENTRIES } from './export_session_queries.js'
 
