@@ -61,8 +61,8 @@ type RequestOf<
 /** Adds an operation to an application. */
 export type Operation = (app: AppServer, parts: AppParts) => void
 
-/** Describes operations that the API's description lists under a tag. */
-export function operationsOf(tag: string) {
+/** Describes operations that the API's description lists under a tag, with what else is the same of all of them. */
+export function operationsOf(tag: string, same: { security?: Record<string, string[]>[] } = {}) {
   return <P extends TSchema, Q extends TSchema, H extends TSchema, B extends TSchema>(
     operation: OperationParts<P, Q, H, B>,
   ): Operation => {
@@ -87,7 +87,7 @@ export function operationsOf(tag: string) {
     )
     const given = { params, querystring, headers, body, description }
     const takes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-    const schema = { operationId: id, summary, tags: [tag], ...takes, response }
+    const schema = { operationId: id, summary, tags: [tag], ...same, ...takes, response }
     return (app, parts) => {
       type Handler = (request: RequestOf<P, Q, H, B>, reply: FastifyReply) => Promise<unknown>
       const answerJson: Handler = async (request, reply) =>

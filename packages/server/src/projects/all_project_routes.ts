@@ -1,5 +1,6 @@
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
+import { allOf } from '../http/operation.js'
 import { adminRoutes } from './admin_routes.js'
 import { AuditEntry, auditRoutes } from './audit_routes.js'
 import { Project, Token } from './project_schema.js'
@@ -8,11 +9,7 @@ import { Usage } from './usage_schema.js'
 
 export const PROJECT_ROUTES: ModuleRoutes = {
   project: usageRoutes,
-  admin: (app, parts) => {
-    adminRoutes(app, parts)
-    adminUsageRoutes(app, parts)
-    auditRoutes(app, parts)
-  },
+  admin: allOf(adminRoutes, adminUsageRoutes, auditRoutes),
   schemas: [AuditEntry, Project, Token, Usage],
   links: {
     createProject: {

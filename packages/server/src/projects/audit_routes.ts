@@ -1,10 +1,7 @@
 import Type from '#typebox'
-import { responses } from '../contract/responses.js'
 import { JsonObject, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { answer } from '../http/answer/answer.js'
-import type { AppServer } from '../http/app_server.js'
+import { operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
-import type { AppParts } from '../http/service_context.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { readPosition, writePosition } from '../log/read/log_position.js'
 import { listActs } from './audit.js'
@@ -27,34 +24,27 @@ export const AuditEntry = Type.Object(
 const { limit, cursor } = pageQuery()
 
 /** What operators did. */
-export function auditRoutes(app: AppServer, parts: AppParts): void {
-  const database = parts.database.of('operator')
-  app.get(
-    '/audit',
-    {
-      schema: {
-        operationId: 'listAudit',
-        summary: 'List what operators did',
-        description:
-          'Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. The last page has a `next_cursor`, too, from which later acts follow.',
-        ...OPERATORS,
-        querystring: Strict({ limit, cursor }),
-        response: responses({
-          description: 'A page of acts.',
-          data: PageOf(Type.Ref('AuditEntry')),
-          errors: ['invalid_cursor', 'log_diverged'],
-        }),
-      },
-    },
-    async (request, reply) => {
-      const { limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
-      const cursors = new Cursors('audit')
-      const seen = readPosition(cursor === undefined ? '0' : cursors.read(cursor))
-      const acts = await listActs(database, seen, limit + 1)
-      const shown = acts.slice(0, limit)
-      const next = cursors.write(writePosition(shown.at(-1) ?? seen))
-      const items = shown.map(({ json }) => json).join(',')
-      return answer(reply, `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`)
-    },
-  )
-}
+export const auditRoutes = operationsOf(
+  'Administration',
+  OPERATORS,
+)({
+  call: 'GET /audit',
+  id: 'listAudit',
+  summary: 'List what operators did',
+  description:
+    'Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. The last page has a `next_cursor`, too, from which later acts follow.',
+  querystring: Strict({ limit, cursor }),
+  returns: 'A page of acts.',
+  data: PageOf(Type.Ref('AuditEntry')),
+  errors: ['invalid_cursor', 'log_diverged'],
+  json: async (request, _reply, { database }) => {
+    const { limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+    const cursors = new Cursors('audit')
+    const seen = readPosition(cursor === undefined ? '0' : cursors.read(cursor))
+    const acts = await listActs(database.of('operator'), seen, limit + 1)
+    const shown = acts.slice(0, limit)
+    const next = cursors.write(writePosition(shown.at(-1) ?? seen))
+    const items = shown.map(({ json }) => json).join(',')
+    return `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`
+  },
+})

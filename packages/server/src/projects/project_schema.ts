@@ -3,7 +3,7 @@ import { Name, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 
 /** Of operations that take the admin token. */
-export const OPERATORS = { tags: ['Administration'], security: [{ admin_token: [] }] }
+export const OPERATORS = { security: [{ admin_token: [] }] }
 
 export const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
   minItems: 1,
