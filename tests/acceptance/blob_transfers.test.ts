@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { runAnnals } from '../harness/annals_process.ts'
 import { CHUNK_BYTES, getBlob, newBytes, putBlob, sha256Of } from '../harness/blobs.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
 import { execute } from '../harness/sql.ts'
+import { verifyDatabase } from '../harness/verification.ts'
 
 const service = useService()
 const annals = useTransfers(service)
@@ -73,16 +73,7 @@ describe('an export', () => {
   })
 })
 
-interface Verified {
-  findings: Array<{ check: string; place: string }>
-}
-
-async function verify({ id }: Project): Promise<Verified> {
-  const { stdout } = await runAnnals(['verify', '--project', id, '--json'], {
-    DATABASE_URL: service.databaseUrl,
-  })
-  return JSON.parse(stdout) as Verified
-}
+const verify = ({ id }: Project) => verifyDatabase(service.databaseUrl, '--project', id)
 
 describe('annals verify', () => {
   it('finds a blob whose bytes are not those of its hash, and one that is kept for no entry', async () => {

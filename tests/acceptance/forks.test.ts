@@ -117,6 +117,7 @@ describe('a fork of a session', () => {
 
   it('made while others append is a prefix of the log', async () => {
     const log = await newSessionLog(api)
+    expectOk(await log.batch(mixedEntries(30)), 201)
     let enough = false
     const appending = Array.from({ length: 4 }, async (_, n) => {
       while (!enough) expectOk(await log.batch(mixedEntries(5, `w${n}`)), 201)

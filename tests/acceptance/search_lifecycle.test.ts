@@ -5,6 +5,7 @@ import { useTransfers } from '../harness/exports.ts'
 import { placesOf, switchSearch, untilIndexed } from '../harness/search.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { execute } from '../harness/sql.ts'
+import { verifyDatabase } from '../harness/verification.ts'
 
 /* What becomes of the index in an export, an import and a verification. */
 
@@ -25,10 +26,8 @@ beforeEach(async () => {
   await untilIndexed(api)
 })
 
-const found = async (): Promise<string[]> => {
-  const { stdout } = await transfers.run('verify', '--json', '--project', project.name)
-  return (JSON.parse(stdout) as { findings: Array<{ check: string }> }).findings.map(({ check }) => check)
-}
+const found = async () =>
+  (await verifyDatabase(service.databaseUrl, '--project', project.name)).findings.map(({ check }) => check)
 
 describe('the index of words', () => {
   it('is not exported, and an import is indexed where the project searches', async () => {

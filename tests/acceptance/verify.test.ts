@@ -8,34 +8,13 @@ import { DAMAGES } from '../harness/session_damages.ts'
 import { mixedEntries, newSessionLog } from '../harness/session_log.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
-
-interface Found {
-  project_id: string
-  check: string
-  session_id: string | null
-  place: string
-  detail: string
-  means: string
-  todo: string
-}
-
-interface Verified {
-  sound: boolean
-  findings_total: number
-  found: Record<string, number>
-  findings: Found[]
-  projects: Array<Record<string, string | number | null>>
-}
+import { type Verified, verifyDatabase } from '../harness/verification.ts'
 
 const service = useService()
 
 const annals = (...args: string[]) => runAnnals(['verify', ...args], { DATABASE_URL: service.databaseUrl })
 
-async function verify(...args: string[]): Promise<Verified & { code: number | null }> {
-  const { code, stdout, stderr } = await annals('--json', ...args)
-  expect(stdout, stderr).not.toBe('')
-  return { code, ...(JSON.parse(stdout) as Verified) }
-}
+const verify = (...args: string[]) => verifyDatabase(service.databaseUrl, ...args)
 
 /** A project with all that a project can have: users, sessions with logs, a copy, keys, patched meta, spaces. */
 async function projectInUse(): Promise<{ project: Project; api: ApiClient; sessionId: string }> {
@@ -156,7 +135,7 @@ describe.skipIf(reasonForNoOwnDatabase())('annals verify of a database that is n
 
   describe('names, of many projects,', () => {
     const damaged: Array<{ project: Project; sessionId: string }> = []
-    let verified: Awaited<ReturnType<typeof verify>>
+    let verified: Verified
     beforeAll(async () => {
       for (const [, , statement] of DAMAGES) {
         const { project, sessionId } = await projectInUse()

@@ -29,8 +29,7 @@ export function readStream(
 
 /**
  * A stream whose producer has died ends as interrupted: the reader says so in the log, behind the last entry that it has
- * seen. So either the producer or the reader has its way, and every reader is told the same. The tail ends with the
- * stream, whose session may stay for a while.
+ * seen. So either the producer or the reader has its way, and every reader is told the same.
  */
 async function* textsOf(
   signal: AbortSignal,
@@ -54,16 +53,16 @@ async function* textsOf(
   const left = chunkSkipper(skip_chunks)
   let end: StreamEnd | undefined
   try {
-    while (end === undefined) {
-      const { done, value: item } = await entries.next()
+    // Leaving the loop ends the tail: the session stays for a while.
+    for await (const item of entries) {
       clearTimeout(timer)
-      if (done) return
       seq = item.seq
       if (item.kind === 'event' && item.type === END_TYPE) end = item.data.status as StreamEnd
       const text =
         item.kind === 'event' && item.type === CHUNKS_TYPE ? String(unescapeJson(item.data).text) : ''
       const rest = left(text)
       if (rest !== '') yield rest
+      if (end !== undefined) break
       listen()
     }
   } catch (error) {
@@ -73,9 +72,8 @@ async function* textsOf(
   } finally {
     isOver = true
     clearTimeout(timer)
-    await entries.return()
   }
-  if (LAST_CHUNKS[end]) yield `data: ${JSON.stringify(LAST_CHUNKS[end])}\n\ndata: [DONE]\n\n`
+  if (end && LAST_CHUNKS[end]) yield `data: ${JSON.stringify(LAST_CHUNKS[end])}\n\ndata: [DONE]\n\n`
 }
 
 /** Leaves out the first chunks of texts that are cut anywhere. A chunk is an event with data; comments are none. */
