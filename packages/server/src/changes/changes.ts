@@ -8,6 +8,7 @@ import { FIND_MARKS } from './change_queries.js'
 import type { Consumer } from './consumer.js'
 import { FIND_SCANS, HAS_CONSUMERS } from './project_consumer_queries.js'
 import { retire, scanSome, useConsumer } from './project_consumers.js'
+import { repeat } from './repeat.js'
 
 /** Rounds at once, over all projects. */
 const ROUNDS_MAX = 2
@@ -77,7 +78,10 @@ export class Changes {
     this.byName = new Map(consumers.map((consumer) => [consumer.name, consumer]))
     const none = () => ({ waiting: 0, lag_s: 0, consumed: 0, failures: 0 })
     this.loads = new Map(consumers.map(({ name }) => [name, none()]))
-    this.polling = this.poll()
+    const { abort, logger, poll_ms = POLL_MS } = options
+    const onError = (error: unknown) =>
+      logger.warn({ err: describeError(error) }, 'changes could not be looked for; will try again')
+    this.polling = repeat(() => this.poll(), poll_ms, abort.signal, onError, 0)
   }
 
   /** Something in a project that has consumers may have changed. */
@@ -200,16 +204,7 @@ export class Changes {
 
   /** Finds what there is to do that nobody has told this node of. */
   private async poll(): Promise<void> {
-    const { database, abort, logger, poll_ms = POLL_MS } = this.options
-    for (let wait_ms = 0; ; wait_ms = poll_ms * (0.5 + Math.random())) {
-      try {
-        await sleep(wait_ms, undefined, { signal: abort.signal, ref: false })
-        if ((await database.query(HAS_CONSUMERS, [])).length > 0) await this.look()
-      } catch (error) {
-        if (abort.signal.aborted) return
-        logger.warn({ err: describeError(error) }, 'changes could not be looked for; will try again')
-      }
-    }
+    if ((await this.options.database.query(HAS_CONSUMERS, [])).length > 0) await this.look()
   }
 
   private async look(): Promise<void> {

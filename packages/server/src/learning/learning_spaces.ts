@@ -4,6 +4,7 @@ import { MERGED_BYTES_MAX } from '../limits.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
 import { type Created, createOnce } from '../log/create_once.js'
 import type { Database, Queryable, Tenant } from '../postgres/database.js'
+import { call } from '../postgres/stored_function.js'
 import { CREATE_LEARNING_SPACE, MERGE_META, READ_LEARNING_SPACE } from './learning_space_queries.js'
 
 /** A request to create a learning space. `body` is the JSON as sent; meta is taken from it. */
@@ -18,16 +19,9 @@ export interface LearningSpaceRequest {
 export function createLearningSpace(database: Queryable, request: LearningSpaceRequest): Promise<Created> {
   const { project_id, user, body, idempotency } = request
   return createOnce(database, project_id, idempotency, async () => {
-    const [row] = await database.query(CREATE_LEARNING_SPACE.statement, [
-      project_id,
-      newId(),
-      user ?? null,
-      newId(),
-      body,
-      idempotency?.key ?? null,
-      idempotency?.request_hash ?? null,
-    ])
-    return row!.answer ?? undefined
+    const { key = null, request_hash = null } = idempotency ?? {}
+    const space = [newId(), user ?? null, newId(), body, key, request_hash]
+    return (await call(database, CREATE_LEARNING_SPACE, project_id, ...space)) ?? undefined
   })
 }
 
@@ -47,8 +41,7 @@ export async function mergeMeta(
   id: string,
   body: string,
 ): Promise<string> {
-  const [row] = await database.query(MERGE_META.statement, [project_id, id, body, MERGED_BYTES_MAX])
-  const answer = row!.answer ?? null
+  const answer = await call(database, MERGE_META, project_id, id, body, MERGED_BYTES_MAX)
   if (answer === null) throw notFound('learning_space')
   if (answer === '') throw mergedTooLarge('meta')
   return answer

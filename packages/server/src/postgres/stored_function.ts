@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Parameter, Queryable } from './database.js'
 import type { Statement } from './statement.js'
 
 /**
@@ -58,4 +59,14 @@ $function$`
       writes: settings === undefined,
     },
   }
+}
+
+/** Calls a function; the first parameter is the project. Gives its answer. */
+export async function call(
+  database: Queryable,
+  { statement }: StoredFunction,
+  ...parameters: Parameter[]
+): Promise<string | null> {
+  const [row] = await database.query(statement, parameters)
+  return row?.answer ?? null
 }

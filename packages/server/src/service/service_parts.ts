@@ -22,7 +22,6 @@ import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS, requestSettings } from '../p
 import { PostgresBell, SILENT_BELL } from '../postgres/postgres_bell.js'
 import { SharedPool } from '../postgres/shared_pool.js'
 import { UNMARKED_MS } from '../projects/tokens/key_look_ups.js'
-import { forgetOldKeys } from '../sessions/erase/forget_old_keys.js'
 import { applyRetention } from '../sessions/erase/retention.js'
 import { findTracing } from '../tracing/find_tracing.js'
 import { Deliveries } from '../webhooks/deliveries.js'
@@ -198,8 +197,6 @@ export function startBackgroundWork(parts: {
   undo.push(() => changes.stop())
   watchChanges(metrics.registry, changes)
   const database = pools.requests.of('housekeeping')
-  const oldKeys = forgetOldKeys(database, logger)
-  undo.push(() => oldKeys.stop())
   const retention = applyRetention(database, erasure, logger, config.retention_ms, [collectBlobs])
   undo.push(() => retention.stop())
   return changes

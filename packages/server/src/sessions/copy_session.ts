@@ -4,6 +4,7 @@ import { newId } from '../ids.js'
 import { type Created, createOnce } from '../log/create_once.js'
 import { readLastSeq } from '../log/read/read_log.js'
 import type { Database } from '../postgres/database.js'
+import { call } from '../postgres/stored_function.js'
 import { readBytes, withinRoom } from '../projects/usage.js'
 import { COMPARE_COPY, COPY_SHORT_SESSION } from './copy_queries.js'
 import type { CopyRequest } from './copy_request.js'
@@ -41,11 +42,11 @@ export function copySession(
 
 async function copy(database: Database, longWork: FairSemaphore, request: CopyRequest): Promise<string> {
   const { project_id, session_id, use_uuid, up_to_seq, user, body, idempotency } = request
-  const [short] = await database.query(COPY_SHORT_SESSION.statement, [
-    ...[project_id, session_id, use_uuid ?? newId(), up_to_seq ?? null, user ?? null, newId(), body],
-    ...[idempotency?.key ?? null, idempotency?.request_hash ?? null, SLICE.entries, SLICE.bytes],
-  ])
-  if (short?.answer) return short.answer
+  const { key = null, request_hash = null } = idempotency ?? {}
+  const asked = [session_id, use_uuid ?? newId(), up_to_seq ?? null, user ?? null, newId(), body]
+  const bounds = [key, request_hash, SLICE.entries, SLICE.bytes]
+  const short = await call(database, COPY_SHORT_SESSION, project_id, ...asked, ...bounds)
+  if (short) return short
   const last_seq = await readLastSeq(database, project_id, session_id)
   if (up_to_seq !== undefined && up_to_seq > last_seq) throw beyond(up_to_seq, last_seq)
   return longWork.run(project_id, () => copyInSlices(database, request))

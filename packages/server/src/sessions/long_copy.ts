@@ -4,6 +4,7 @@ import { newId } from '../ids.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
 import { type Database, DatabaseAway, type Queryable, type Row } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import { call } from '../postgres/stored_function.js'
 import type { CopyRequest } from './copy_request.js'
 import { eraseRemains } from './erase/erase_sessions.js'
 import { BEGIN_COPY, COPY_SLICE, FINISH_COPY } from './long_copy_queries.js'
@@ -163,8 +164,7 @@ async function removeRemains(
 ): Promise<void> {
   // None: the copy was finished after all, although nobody could tell, or another process ended it and deletes the
   // rest.
-  const [ended] = await database.query(END_COPIES.own.statement, [project_id, [id]])
-  if (!ended?.answer) return
+  if (!(await call(database, END_COPIES.own, project_id, [id]))) return
   await eraseRemains(database, project_id, id, dependents, () => {
     if (!isServing()) throw brokenOff()
   })

@@ -4,6 +4,7 @@ import { MERGED_BYTES_MAX } from '../limits.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
 import { createOnce } from '../log/create_once.js'
 import type { Database, Queryable, Tenant } from '../postgres/database.js'
+import { call } from '../postgres/stored_function.js'
 import { type Room, withinRoom } from '../projects/usage.js'
 import { FIND_REMAINS_OF } from './erase/erasure_queries.js'
 import { SET_EXPIRY } from './expiry_queries.js'
@@ -44,18 +45,11 @@ export async function createSession(
     }
     if (use_uuid !== undefined) await refuseWhileReserved({ database, project_id }, use_uuid)
     return withinRoom(room, { sessions: 1 }, async () => {
-      const [row] = await database.query(CREATE_SESSION.statement, [
-        project_id,
-        use_uuid ?? newId(),
-        user ?? null,
-        newId(),
-        body,
-        idempotency?.key ?? null,
-        idempotency?.request_hash ?? null,
-      ])
-      if (row!.answer === '')
-        throw new AnnalsError('session_not_found', '/parent is no session of this project.')
-      return row!.answer ?? undefined
+      const session = [use_uuid ?? newId(), user ?? null, newId(), body]
+      const { key = null, request_hash = null } = idempotency ?? {}
+      const answer = await call(database, CREATE_SESSION, project_id, ...session, key, request_hash)
+      if (answer === '') throw new AnnalsError('session_not_found', '/parent is no session of this project.')
+      return answer ?? undefined
     })
   })
   return { ...created, existed }
@@ -66,12 +60,8 @@ async function findAgreeing(
   request: SessionRequest,
   use_uuid: string,
 ): Promise<string | undefined> {
-  const [row] = await database.query(COMPARE_SESSION, [
-    request.project_id,
-    use_uuid,
-    request.user ?? null,
-    request.body,
-  ])
+  const { project_id, user = null, body } = request
+  const [row] = await database.query(COMPARE_SESSION, [project_id, use_uuid, user, body])
   if (row && row.agrees !== 't') {
     throw new AnnalsError(
       'session_exists',
@@ -107,9 +97,9 @@ export async function setExpiry(
   session_id: string,
   body: string,
 ): Promise<string> {
-  const [row] = await database.query(SET_EXPIRY.statement, [project_id, session_id, body])
-  if (row!.answer === null) throw notFound('session')
-  return row!.answer!
+  const answer = await call(database, SET_EXPIRY, project_id, session_id, body)
+  if (answer === null) throw notFound('session')
+  return answer
 }
 
 /** Replaces a session's configs with those in the body. @throws AnnalsError session_not_found */
@@ -118,8 +108,8 @@ export async function replaceConfigs(
   session_id: string,
   body: string,
 ): Promise<void> {
-  const [row] = await database.query(REPLACE_CONFIGS.statement, [project_id, session_id, body])
-  if (row!.answer === null) throw notFound('session')
+  const answer = await call(database, REPLACE_CONFIGS, project_id, session_id, body)
+  if (answer === null) throw notFound('session')
 }
 
 /**
@@ -131,13 +121,7 @@ export async function mergeConfigs(
   session_id: string,
   body: string,
 ): Promise<string> {
-  const [row] = await database.query(MERGE_CONFIGS.statement, [
-    project_id,
-    session_id,
-    body,
-    MERGED_BYTES_MAX,
-  ])
-  const answer = row!.answer ?? null
+  const answer = await call(database, MERGE_CONFIGS, project_id, session_id, body, MERGED_BYTES_MAX)
   if (answer === null) throw notFound('session')
   if (answer === '') throw mergedTooLarge('configs')
   return answer

@@ -4,7 +4,7 @@ import { restoreUsers } from './restore_users.js'
 /** Users, who come to be with the first thing that is theirs. */
 export const USERS_MODULE: Module = {
   name: 'users',
-  routes: async () => (await import('./all_user_routes.js')).USER_ROUTES,
+  routes: async () => (await import('./user_routes.js')).USER_ROUTES,
   functions: [],
   tables: [
     {

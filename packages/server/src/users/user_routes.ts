@@ -1,10 +1,11 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
 import { answerList, answerWholeList, type PagePosition, readListCursor } from '../http/answer/page_answer.js'
+import type { ModuleRoutes } from '../http/module.js'
 import { allOf, type Operation, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { countedOfUser } from '../lifecycle/count_owned.js'
-import { ErasedUser, ListUsersQuery, notYet, ResourceCounts, UserParams } from './user_schema.js'
+import { ErasedUser, ListUsersQuery, notYet, ResourceCounts, User, UserParams } from './user_schema.js'
 import { countResources, findUsers } from './users.js'
 
 /** Bytes of a user as JSON, whose identifier may be all escapes. */
@@ -13,7 +14,7 @@ const USER_JSON_BYTES_MAX = 2_048
 const operation = operationsOf('Users')
 
 /** Users: list, count what they have, erase. */
-export const userRoutes: Operation = (app, parts) => {
+const userRoutes: Operation = (app, parts) => {
   const { longWork, erasure, registry } = parts
   const counted = countedOfUser(registry.tables)
   const names = counted.map(({ name }) => name)
@@ -75,3 +76,5 @@ export const userRoutes: Operation = (app, parts) => {
     }),
   )(app, parts)
 }
+
+export const USER_ROUTES: ModuleRoutes = { project: userRoutes, schemas: [User] }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Webhook } from 'standardwebhooks'
+import { repeat } from '../changes/repeat.js'
 import { FairSemaphore } from '../fairness/fair_semaphore.js'
 import { LogReader } from '../log/read/read_log.js'
 import type { Database, Row } from '../postgres/database.js'
@@ -71,7 +72,13 @@ export class Deliveries {
   })
 
   constructor(private readonly options: DeliveriesOptions) {
-    this.polling = this.poll()
+    const { signal, poll_ms = POLL_MS } = options
+    this.polling = repeat(
+      () => this.poll(),
+      poll_ms,
+      signal,
+      (error) => this.warn(error, {}),
+    )
   }
 
   /** Something may be due for webhooks of a project as soon as the transaction under way is committed. */
@@ -86,17 +93,8 @@ export class Deliveries {
   }
 
   private async poll(): Promise<void> {
-    const { database, signal, poll_ms = POLL_MS } = this.options
-    for (;;) {
-      try {
-        await sleep(poll_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
-        for (const { project_id, webhook_id } of await database.query(FIND_DUE_WEBHOOKS, []))
-          this.start({ project_id: project_id!, webhook_id: webhook_id! }, 0)
-      } catch (error) {
-        if (signal.aborted) return
-        this.warn(error, {})
-      }
-    }
+    for (const { project_id, webhook_id } of await this.options.database.query(FIND_DUE_WEBHOOKS, []))
+      this.start({ project_id: project_id!, webhook_id: webhook_id! }, 0)
   }
 
   private start(target: Target, wait_ms: number): void {

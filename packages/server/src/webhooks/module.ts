@@ -3,7 +3,7 @@ import type { Module } from '../http/module.js'
 /** Where projects are told of new entries. Exports have no webhooks: their secrets stay here. */
 export const WEBHOOKS_MODULE: Module = {
   name: 'webhooks',
-  routes: async () => (await import('./all_webhook_routes.js')).WEBHOOK_ROUTES,
+  routes: async () => (await import('./webhook_routes.js')).WEBHOOK_ROUTES,
   functions: [],
   tables: [
     {

@@ -1,15 +1,17 @@
 import Type from '#typebox'
 import { Empty } from '../contract/schema.js'
+import type { ModuleRoutes } from '../http/module.js'
+import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { takeWhole } from '../http/request/bodies.js'
 import { takeBody } from '../http/request/taken_body.js'
-import { CreateWebhookBody, NewWebhook, WebhookParams } from './webhook_schema.js'
+import { CreateWebhookBody, NewWebhook, Webhook, WebhookParams } from './webhook_schema.js'
 import { createWebhook, deleteWebhook, listWebhooks } from './webhooks.js'
 
 const operation = operationsOf('Webhooks')
 
 /** Webhooks: create, list, delete. */
-export const webhookRoutes = allOf(
+const webhookRoutes = allOf(
   operation({
     call: 'POST /webhooks',
     id: 'createWebhook',
@@ -53,3 +55,9 @@ export const webhookRoutes = allOf(
     },
   }),
 )
+
+export const WEBHOOK_ROUTES: ModuleRoutes = {
+  project: webhookRoutes,
+  schemas: [Webhook],
+  links: { createWebhook: { to: ['deleteWebhook'], parameters: { webhook_id: DATA_ID } } },
+}

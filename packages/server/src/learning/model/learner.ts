@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { repeat } from '../../changes/repeat.js'
 import { FairSemaphore } from '../../fairness/fair_semaphore.js'
 import type { Database } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
@@ -66,26 +66,19 @@ export class Learner {
   private readonly polling: Promise<void>
 
   constructor(private readonly options: LearnerOptions) {
-    this.polling = this.poll()
+    const { signal, poll_ms = POLL_MS } = options
+    this.polling = repeat(
+      () => this.look(),
+      poll_ms,
+      signal,
+      (error) => this.warn(error, {}),
+    )
   }
 
   /** Resolves when nothing is under way any more, which `signal` brings about. */
   async ended(): Promise<void> {
     await this.polling
     await Promise.all(this.running.values())
-  }
-
-  private async poll(): Promise<void> {
-    const { signal, poll_ms = POLL_MS } = this.options
-    for (;;) {
-      try {
-        await sleep(poll_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
-        await this.look()
-      } catch (error) {
-        if (signal.aborted) return
-        this.warn(error, {})
-      }
-    }
   }
 
   private async look(): Promise<void> {

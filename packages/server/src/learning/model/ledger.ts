@@ -3,6 +3,7 @@ import type { Prompt } from '@annals/learning'
 import { estimateTokens } from '@annals/messages'
 import { newId } from '../../ids.js'
 import type { Database } from '../../postgres/database.js'
+import { call } from '../../postgres/stored_function.js'
 import { BEGIN_CALL, DURABLE, END_CALL } from './call_queries.js'
 import { ANSWERS, type Answer, type Step } from './model_answers.js'
 import { type AskModel, type ModelAddress, type ModelAnswer, ModelFailure } from './model_port.js'
@@ -53,9 +54,8 @@ export async function askOnce<S extends Step>(
     .update(JSON.stringify([step, session_ids, prompt.system, prompt.user]))
     .digest('hex')
   const estimate = estimateTokens(prompt.system) + estimateTokens(prompt.user) + ANSWER_TOKENS
-  const call = [project_id, space_id, newId(), hash, step, address.name, session_ids, estimate]
-  const [row] = await database.query(BEGIN_CALL.statement, [...call, space_max, project_max])
-  const said = row!.answer ?? 'gone'
+  const asked = [space_id, newId(), hash, step, address.name, session_ids, estimate]
+  const said = (await call(database, BEGIN_CALL, project_id, ...asked, space_max, project_max)) ?? 'gone'
   const [word, call_id = '', ...rest] = said.split(' ')
   switch (word) {
     case 'send':

@@ -4,6 +4,7 @@ import type { LogEntry } from '@annals/messages/session'
 import type { Consumer } from '../../changes/consumer.js'
 import { newId } from '../../ids.js'
 import type { Queryable, Row } from '../../postgres/database.js'
+import { call } from '../../postgres/stored_function.js'
 import { LEARNING_CONSUMER } from '../sessions/space_session_queries.js'
 import { LEARN_BY_RULES, LOCK_LEARNING_SPACES, READ_ENTRIES_FOR_RULES } from './rule_queries.js'
 
@@ -78,17 +79,9 @@ async function learn(
     // With ids of each space's own.
     const findings = JSON.stringify(storedText(errors.map(findingOf)))
     const told = space.outcome === null ? outcome : { ...JSON.parse(space.outcome), ...outcome }
-    await connection.query(LEARN_BY_RULES.statement, [
-      project_id,
-      space.id,
-      session_id,
-      seq,
-      is_whole,
-      findings,
-      JSON.stringify(tools),
-      told === undefined ? null : JSON.stringify(outcomeOf(told)),
-      has_model,
-    ])
+    const told_json = told === undefined ? null : JSON.stringify(outcomeOf(told))
+    const learnt = [space.id, session_id, seq, is_whole, findings, JSON.stringify(tools), told_json]
+    await call(connection, LEARN_BY_RULES, project_id, ...learnt, has_model)
   }
   return is_whole
 }

@@ -2,6 +2,7 @@ import { useConsumer } from '../../changes/project_consumers.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { Database, Tenant } from '../../postgres/database.js'
+import { call } from '../../postgres/stored_function.js'
 import {
   ATTACH_SESSION,
   LEARNING_CONSUMER,
@@ -31,20 +32,10 @@ export async function attachSession(
   { session_id, now = false }: { session_id: string; now?: boolean },
 ): Promise<string> {
   await useConsumer(database, project_id, LEARNING_CONSUMER)
-  const [row] = await database.query(ATTACH_SESSION.statement, [
-    project_id,
-    space_id,
-    session_id,
-    newId(),
-    now,
-  ])
-  const answer = row!.answer!
-  throwIf(REFUSALS[answer])
-  return answer
-}
-
-function throwIf(refusal: (() => AnnalsError) | undefined): void {
+  const answer = await call(database, ATTACH_SESSION, project_id, space_id, session_id, newId(), now)
+  const refusal = REFUSALS[answer!]
   if (refusal) throw refusal()
+  return answer!
 }
 
 /** @throws AnnalsError learning_space_not_found, space_session_not_found */
@@ -92,6 +83,6 @@ export async function setPolicy(
   space_id: string,
   policy: string,
 ): Promise<void> {
-  const [row] = await database.query(SET_POLICY.statement, [project_id, space_id, policy])
-  if (row!.answer === null) throw notFound('learning_space')
+  const answer = await call(database, SET_POLICY, project_id, space_id, policy)
+  if (answer === null) throw notFound('learning_space')
 }

@@ -5,6 +5,7 @@ import type { ListPosition } from '../../lists/keyset_queries.js'
 import type { Listed } from '../../lists/listed.js'
 import { createOnce } from '../../log/create_once.js'
 import type { Tenant } from '../../postgres/database.js'
+import { call } from '../../postgres/stored_function.js'
 import { readPolicy } from '../sessions/space_sessions.js'
 import { renderLearntSkill } from '../statements/statements.js'
 import {
@@ -52,8 +53,7 @@ export async function createSkill(
     const known = await findBlobs(database, project_id, hashes)
     for (const file of files) if (!known.has(file.sha256)) await store(file)
     const skill = [newId(), user ?? null, newId(), name, description, meta, JSON.stringify(listed)]
-    const [row] = await database.query(CREATE_SKILL.statement, [project_id, ...skill])
-    return row!.answer ?? undefined
+    return (await call(database, CREATE_SKILL, project_id, ...skill)) ?? undefined
   })
   if (json === '')
     throw new AnnalsError(
@@ -169,11 +169,10 @@ export async function includeSkill(
   space_id: string,
   skill_id: string,
 ): Promise<Stored> {
-  const [row] = await database.query(INCLUDE_SKILL.statement, [project_id, space_id, skill_id, newId()])
-  const answer = row!.answer!
-  const refusal = REFUSALS[answer]
+  const answer = await call(database, INCLUDE_SKILL, project_id, space_id, skill_id, newId())
+  const refusal = REFUSALS[answer!]
   if (refusal) throw refusal()
-  return storedOf(answer)
+  return storedOf(answer!)
 }
 
 /** Takes a skill out of a space, if it is in it. @throws AnnalsError learning_space_not_found, skill_is_learnt */

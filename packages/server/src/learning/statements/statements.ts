@@ -4,6 +4,7 @@ import { newId } from '../../ids.js'
 import type { ListPosition } from '../../lists/keyset_queries.js'
 import type { Listed } from '../../lists/listed.js'
 import type { Database, Queryable, Row, Tenant } from '../../postgres/database.js'
+import { call } from '../../postgres/stored_function.js'
 import { readPolicy } from '../sessions/space_sessions.js'
 import {
   ADD_FEEDBACK,
@@ -57,11 +58,10 @@ export async function addStatement(
   { text, kind = 'fact', skill = SKILL_DEFAULT }: { text: string; kind?: StatementKind; skill?: string },
 ): Promise<string> {
   const description = `What was learnt about ${skill}. Use it for tasks of that kind.`
-  const statement = [project_id, space_id, newId(), newId(), skill, description, kind, text]
+  const statement = [space_id, newId(), newId(), skill, description, kind, text]
   const id = await database.transaction(async (connection) => {
-    const [row] = await connection.query(ADD_STATEMENT.statement, statement)
-    const answer = row!.answer ?? null
-    if (answer === statement[2]) await addVersion(connection, project_id, answer!, 'person', 'Added.')
+    const answer = await call(connection, ADD_STATEMENT, project_id, ...statement)
+    if (answer === statement[1]) await addVersion(connection, project_id, answer!, 'person', 'Added.')
     return answer
   })
   if (id === null) throw notFound('learning_space')
@@ -164,16 +164,15 @@ export async function addFeedback(
 ): Promise<void> {
   await readPolicy({ database, project_id }, space_id)
   const ids = [...new Set(statement_ids.map((id) => id.toLowerCase()))]
-  const feedback = [project_id, space_id, session_id, ids, helped]
-  const [row] = await database.query(ADD_FEEDBACK.statement, feedback)
-  if (row!.answer === null) throw notFound('session')
-  if (row!.answer === '0') throw notFound('statement')
+  const known = await call(database, ADD_FEEDBACK, project_id, space_id, session_id, ids, helped)
+  if (known === null) throw notFound('session')
+  if (known === '0') throw notFound('statement')
 }
 
 /** Erases some citations of sessions that go, with the statements and versions that rest on them. */
 export async function eraseCites(connection: Queryable, project_id: string, session_ids: string[]) {
-  const [row] = await connection.query(ERASE_CITES.statement, [project_id, session_ids, CITES_AT_ONCE_MAX])
-  const [cites, revoked] = row!.answer!.split(',').map(Number) as [number, number]
+  const answer = await call(connection, ERASE_CITES, project_id, session_ids, CITES_AT_ONCE_MAX)
+  const [cites, revoked] = answer!.split(',').map(Number) as [number, number]
   const counts = { statement_cites: cites, revoked_statements: revoked }
   return { counts, has_all: cites < CITES_AT_ONCE_MAX }
 }

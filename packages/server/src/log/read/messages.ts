@@ -1,6 +1,7 @@
 import { mergedTooLarge, notFound } from '../../errors.js'
 import { MERGED_BYTES_MAX } from '../../limits.js'
 import type { Queryable } from '../../postgres/database.js'
+import { call } from '../../postgres/stored_function.js'
 import { COUNT_TOKENS, MERGE_MESSAGE_META } from './message_queries.js'
 
 /**
@@ -14,14 +15,8 @@ export async function mergeMessageMeta(
   message_id: string,
   body: string,
 ): Promise<string> {
-  const [row] = await database.query(MERGE_MESSAGE_META.statement, [
-    project_id,
-    session_id,
-    message_id,
-    body,
-    MERGED_BYTES_MAX,
-  ])
-  const answer = row!.answer ?? null
+  const asked = [session_id, message_id, body, MERGED_BYTES_MAX]
+  const answer = await call(database, MERGE_MESSAGE_META, project_id, ...asked)
   if (answer === null) throw notFound('session')
   if (answer === 'no message') throw notFound('message')
   if (answer === 'too large') throw mergedTooLarge('meta')

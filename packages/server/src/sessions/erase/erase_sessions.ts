@@ -2,6 +2,7 @@ import { addCounts, ROWS_AT_ONCE_MAX } from '../../lifecycle/erase/dependents.js
 import type { Counts, Dependents, ErasedStep, EraseOptions } from '../../lifecycle/table.js'
 import { END_COPIES } from '../../log/unfinished_copy_queries.js'
 import type { Database, Queryable, Row } from '../../postgres/database.js'
+import { call } from '../../postgres/stored_function.js'
 import {
   ERASE_REMAINS,
   ERASE_SESSIONS,
@@ -70,8 +71,8 @@ export async function eraseSomeSessions(
     await connection.query(ERASE_SESSIONS.terms, [project_id, gone])
     await connection.query(ERASE_SESSIONS.sessions, [project_id, gone])
     // Deleted data must not survive in a copy that is being made of it.
-    const [ended] = await connection.query(END_COPIES.of_sources.statement, [project_id, gone])
-    copies.push(...(ended!.answer?.split(',') ?? []))
+    const ended = await call(connection, END_COPIES.of_sources, project_id, gone)
+    copies.push(...(ended?.split(',') ?? []))
   }
   const entries = [...short, ...long].reduce((sum, { last_seq }) => sum + last_seq, 0)
   addCounts(counts, { sessions: gone.length, entries })

@@ -1,11 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { repeat } from '../../changes/repeat.js'
 import type { Erasure } from '../../lifecycle/erase/erasure.js'
 import type { Database } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
 import { FIND_PROJECTS_WITH_RETENTION } from '../../projects/project_queries.js'
 import { findProjectsWithRemains } from './erase_sessions.js'
 import { eraseExpired } from './expiry.js'
+import { forgetOldKeys } from './forget_old_keys.js'
 import { prune, timeBefore } from './prune.js'
 import type { PrunePosition } from './prune_queries.js'
 
@@ -14,15 +15,17 @@ const SECONDS_A_DAY = 86_400
 const LOOKED_AT_A_ROUND_MAX = 20_000
 /** Sessions with an expiry of their own are gone within a minute after it. */
 const EXPIRY_MS = 30_000
+/** Between two looks for idempotency keys of all projects that nobody needs any longer. */
+const KEYS_MS = 60 * 60 * 1_000
 
 /** What else is deleted in each round. */
 export type Sweep = (database: Database, signal: AbortSignal) => Promise<void>
 
 /**
- * Periodically deletes sessions that have expired, by their project's retention or by their own `expires_in_s`, and what
- * killed processes left of deleted sessions. Every node does it, at its own pace; doing it twice is harmless. A round is
- * bounded; the next one continues where it stopped, and starts over after the last session. If there is nothing to do,
- * it costs two short statements, and one more every half minute.
+ * Periodically deletes sessions that have expired, by their project's retention or by their own `expires_in_s`, what
+ * killed processes left of deleted sessions, and old idempotency keys. Every node does it, at its own pace; doing it
+ * twice is harmless. A round is bounded; the next one continues where it stopped, and starts over after the last
+ * session. If there is nothing to do, it costs two short statements, and one more every half minute.
  */
 export function applyRetention(
   database: Database,
@@ -40,38 +43,22 @@ export function applyRetention(
     await applyOnce(database, erasure, positions, signal, onErased)
     for (const sweep of sweeps) await sweep(database, signal)
   }
+  const repeated = (work: () => Promise<void>, pause_ms: number, what: string) =>
+    repeat(work, pause_ms, signal, (error) =>
+      logger.warn({ err: describeError(error) }, `${what} could not be deleted; will retry`),
+    )
+  const expire = () => eraseExpired(database, erasure, signal, onErased)
+  const forget = () => forgetOldKeys(database, signal)
   const running = Promise.all([
-    repeat(applied, every_ms, logger, signal),
-    repeat(
-      () => eraseExpired(database, erasure, signal, onErased),
-      Math.min(every_ms, EXPIRY_MS),
-      logger,
-      signal,
-    ),
+    repeated(applied, every_ms, 'expired sessions'),
+    repeated(expire, Math.min(every_ms, EXPIRY_MS), 'expired sessions'),
+    repeated(forget, KEYS_MS, 'old idempotency keys'),
   ])
   return {
     stop: async () => {
       abort.abort()
       await running
     },
-  }
-}
-
-async function repeat(
-  work: () => Promise<void>,
-  every_ms: number,
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    try {
-      // Spreads the nodes over time, even those that were started together.
-      await sleep(every_ms * (0.5 + Math.random()), undefined, { signal, ref: false })
-      await work()
-    } catch (error) {
-      if (signal.aborted) return
-      logger.warn({ err: describeError(error) }, 'expired sessions could not be deleted; will retry')
-    }
   }
 }
 
