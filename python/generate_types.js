@@ -76,6 +76,10 @@ const NAMES = {
   'addFeedback.body': 'Feedback',
   'getSpaceHistory.query': 'SpaceHistoryQuery',
   'setSpacePolicy.body': 'NewSpacePolicy',
+  'getSpaceUsage.query': null,
+  'getSpaceUsage.data': 'SpaceUsage',
+  'getSpaceUsage.data.tokens': 'SpaceTokens',
+  'getSpaceUsage.data.days': 'SpaceUsageDay',
   'search.query': 'SearchQuery',
   'search.data': 'FoundPage',
 }

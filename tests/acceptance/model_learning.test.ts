@@ -69,6 +69,9 @@ describe('a model', () => {
       expect(`${status} ${error}`).toBe('queued The space’s budget of model tokens for 24 hours is used up.')
     }, 40_000)
     expect(model.asked).toEqual([])
+    const usage = async () =>
+      expectOk(await api.request('GET', `/api/v1/learning_spaces/${space}/usage?days=2`))
+    expect(await usage()).toEqual({ tokens: { used: 0, max: 10 }, days: [] })
     expectOk(
       await api.request('PUT', `/api/v1/learning_spaces/${space}/policy`, { body: { mode: 'suggest' } }),
     )
@@ -81,6 +84,12 @@ describe('a model', () => {
     expect(ledger).toEqual([
       { step: 'reflect', status: 'applied', answer: null, attempts: 1, counted: true, tokens_out: '50' },
     ])
+    const tokens_in = model.asked[0]!.tokens_in
+    const day = expect.stringMatching(/^\d{4}-\d\d-\d\d$/)
+    expect(await usage()).toEqual({
+      tokens: { used: tokens_in + 50, max: null },
+      days: [{ day, step: 'reflect', inputs: 1, calls: 1, failed: 0, tokens_in, tokens_out: 50 }],
+    })
   })
 
   it('leaves, once a user is erased, none of the user’s words in any table, be they applied or only answered', async () => {

@@ -118,6 +118,21 @@ describe.skipIf(!CHROMIUM)(`what a space learnt (${CHROMIUM ? 'in Chromium' : NO
     await page.getByRole('article', { name: 'Entry 2', exact: true }).waitFor()
   })
 
+  it('changes how the space learns, and says that no model was asked', async () => {
+    await open(`/spaces/${space}`)
+    const policy = region('How it learns')
+    await policy.getByText('No model was asked').waitFor()
+    await policy.getByRole('combobox').selectOption('auto')
+    await policy.getByRole('spinbutton').fill('5000')
+    await policy.getByRole('button', { name: 'Save' }).click()
+    await policy.getByText('becomes active once two users support it').waitFor()
+    const path = `/api/v1/learning_spaces/${space}/policy`
+    expect(expectOk(await api.request('GET', path))).toEqual({ mode: 'auto', max_tokens_per_day: 5_000 })
+    await policy.getByRole('spinbutton').fill('')
+    await policy.getByRole('button', { name: 'Save' }).click()
+    await expect.poll(async () => expectOk(await api.request('GET', path))).toEqual({ mode: 'auto' })
+  })
+
   it('says why a decision is refused, and shows what became of the statement', async () => {
     const { page } = tab
     await open(`/spaces/${space}`)

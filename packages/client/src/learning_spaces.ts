@@ -14,6 +14,7 @@ import type {
   SpacePolicy,
   SpaceSession,
   SpaceSkill,
+  SpaceUsage,
   Statement,
   StatementChange,
   StatementsQuery,
@@ -89,6 +90,14 @@ export class LearningSpaces {
 
   setPolicy(learning_space_id: string, policy: SpacePolicy, options?: CallOptions): Promise<SpacePolicy> {
     return this.#of('PUT', learning_space_id, ['policy'], { body: policy }, options)
+  }
+
+  /** What a space has used of a model: tokens of its budget, and calls by day. `days`: 30, to today. */
+  usage(
+    learning_space_id: string,
+    { days, ...options }: CallOptions & { days?: number } = {},
+  ): Promise<SpaceUsage> {
+    return this.#of('GET', learning_space_id, ['usage'], { query: { days } }, options)
   }
 
   /** Written skills that a space includes, and those that it has learnt. */

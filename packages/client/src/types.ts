@@ -48,6 +48,7 @@ type OneStatement = paths[`${Api}/statements/{statement_id}`]
 type SpaceContextOf = paths[`${SpacePath}/context`]
 type FeedbackOn = paths[`${SpacePath}/feedback`]
 type HistoryOf = paths[`${SpacePath}/history`]
+type SpaceUsageOf = paths[`${SpacePath}/usage`]
 type SkillsOf = paths[`${Api}/agent_skills`]
 type SkillFileOf = paths[`${Api}/agent_skills/{skill_id}/file`]
 type WebhooksOf = paths[`${Api}/webhooks`]
@@ -99,6 +100,7 @@ export type SkillsQuery = QueryOf<SkillsOf['get']>
 export type SkillFile = DataOf<SkillFileOf['get']>
 export type SpacePolicy = Input<BodyOf<PolicyOf['put']>>
 export type SpaceSession = DataOf<Learn['post']>
+export type SpaceUsage = DataOf<SpaceUsageOf['get']>
 export type Statement = DataOf<OneStatement['patch']>
 export type NewStatement = Input<BodyOf<Statements['post']>>
 /** What a person changes: `state: 'active'` approves, `'retired'` rejects. */

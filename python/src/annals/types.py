@@ -662,6 +662,38 @@ class SpaceSkill(TypedDict):
     """When it was included."""
 
 
+class SpaceTokens(TypedDict):
+    """Tokens of the model, as the budget counts them."""
+
+    used: int
+    """In the last 24 hours; a call under way counts with an estimate."""
+    max: int | None
+
+
+class SpaceUsage(TypedDict):
+    tokens: SpaceTokens
+    """Tokens of the model, as the budget counts them."""
+    days: list[SpaceUsageDay]
+    """Newest first; a day without a call is left out."""
+
+
+class SpaceUsageDay(TypedDict):
+    day: str
+    """In UTC: when the inputs were first sent."""
+    step: Literal["reflect", "curate"]
+    """What the model was asked to do."""
+    inputs: int
+    """Different inputs. One that was answered is never sent again."""
+    calls: int
+    """Calls of the model, with those that got no answer."""
+    failed: int
+    """Inputs without an answer of use."""
+    tokens_in: int
+    """Tokens sent."""
+    tokens_out: int
+    """Tokens answered."""
+
+
 class Statement(TypedDict):
     id: str
     """The statement."""

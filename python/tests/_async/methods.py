@@ -123,6 +123,7 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         {"mode": "off"},
         UNKEYED,
     ),
+    (f"GET /learning_spaces/{ID}/usage?days=7", lambda annals: annals.learning_spaces.usage(ID, days=7), None, UNKEYED),
     (f"GET /learning_spaces/{ID}/skills", lambda annals: annals.learning_spaces.skills(ID), None, UNKEYED),
     (
         f"POST /learning_spaces/{ID}/skills",

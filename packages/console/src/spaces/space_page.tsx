@@ -6,6 +6,7 @@ import { Link } from '../address/link.tsx'
 import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
 import { SpaceHistory } from '../learning/space_history.tsx'
+import { HowItLearns } from '../learning/space_policy.tsx'
 import { SpaceSkills } from '../learning/space_skills.tsx'
 import { Statements } from '../learning/statements.tsx'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
@@ -80,6 +81,7 @@ export function SpacePage({ id }: { id: string }) {
       <Statements space_id={id} />
       <SpaceSkills space_id={id} />
       <SpaceHistory space_id={id} />
+      <HowItLearns space_id={id} />
       <SpaceSessions id={id} />
       <section className="card is-json">
         <p className="card-head">

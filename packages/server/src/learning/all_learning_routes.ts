@@ -16,7 +16,14 @@ import { SkillVersion, Statement } from './statements/statement_schema.js'
 const OF_SPACE = ['getLearningSpace', 'mergeLearningSpaceMeta', 'deleteLearningSpace']
 // Not learnFromSession: it takes a session's id, too, which a new space does not say.
 const LEARNING = ['listSpaceSessions', 'getSpacePolicy', 'setSpacePolicy']
-const READING = ['listSpaceSkills', 'listStatements', 'addStatement', 'getSpaceContext', 'getSpaceHistory']
+const READING = [
+  'listSpaceSkills',
+  'listStatements',
+  'addStatement',
+  'getSpaceContext',
+  'getSpaceHistory',
+  'getSpaceUsage',
+]
 
 export const LEARNING_ROUTES: ModuleRoutes = {
   project: allOf(

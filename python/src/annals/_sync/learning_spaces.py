@@ -21,6 +21,7 @@ from ..types import (
     SpacePolicy,
     SpaceSession,
     SpaceSkill,
+    SpaceUsage,
     Statement,
     StatementChange,
     StatementsQuery,
@@ -74,6 +75,10 @@ class LearningSpaces:
 
     def set_policy(self, learning_space_id: str, **policy: Unpack[NewSpacePolicy]) -> SpacePolicy:
         return self._transport.call(Call("PUT", _path(learning_space_id, "policy"), body=policy))
+
+    def usage(self, learning_space_id: str, *, days: int | None = None) -> SpaceUsage:
+        """What a space has used of a model: tokens of its budget, and calls by day. `days`: 30, to today."""
+        return self._transport.call(Call("GET", _path(learning_space_id, "usage"), query={"days": days}))
 
     def skills(self, learning_space_id: str) -> builtins.list[Skill]:
         """Written skills that a space includes, and those that it has learnt."""

@@ -70,6 +70,25 @@ WHERE c.project_id = $1 AND c.id = ANY ($2::uuid[]) AND c.status = 'answered' RE
 )
 
 /**
+ * What a space has used of a model. Parameters: $1 project, $2 space, $3 days, today among them. Row: json, if there is
+ * such a space.
+ */
+export const READ_SPACE_USAGE = prepared(
+  'read_space_usage',
+  `SELECT json_build_object(
+    'tokens', json_build_object('used', (SELECT coalesce(sum(u.tokens_in + u.tokens_out), 0)::bigint FROM learning_calls u
+      WHERE u.project_id = $1 AND u.learning_space_id = $2 AND u.sent_at > now() - ${DAY}), 'max', p.policy -> 'max_tokens_per_day'),
+    'days', (SELECT coalesce(json_agg(d ORDER BY d.day DESC, d.step), '[]') FROM (
+      SELECT to_char(c.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, c.step, count(*) AS inputs, sum(c.attempts) AS calls,
+        count(*) FILTER (WHERE c.status = 'failed') AS failed, sum(c.tokens_in)::bigint AS tokens_in, sum(c.tokens_out)::bigint AS tokens_out
+      FROM learning_calls c WHERE c.project_id = $1 AND c.learning_space_id = $2
+        AND c.created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $3::int - 1)
+      GROUP BY 1, 2) d))::text AS json
+FROM learning_spaces l LEFT JOIN space_policies p ON p.project_id = $1 AND p.learning_space_id = $2
+WHERE l.project_id = $1 AND l.id = $2`,
+)
+
+/**
  * Takes from calls what they have of sessions that go: their answers, and digests of them. What they cost stays.
  * Parameters: $1 project, $2 sessions, $3 how many. Row: gone.
  */

@@ -4,12 +4,19 @@ import { allOf, operationsOf } from '../../http/operation.js'
 import { takeWhole } from '../../http/request/bodies.js'
 import { takeBody } from '../../http/request/taken_body.js'
 import { LearningSpaceParams } from '../learning_space_schema.js'
-import { LearnBody, SpacePolicy, SpaceSessionParams } from './space_session_schema.js'
+import {
+  LearnBody,
+  SpacePolicy,
+  SpaceSessionParams,
+  SpaceUsage,
+  SpaceUsageQuery,
+} from './space_session_schema.js'
 import {
   attachSession,
   listSpaceSessions,
   readPolicy,
   readSpaceSession,
+  readSpaceUsage,
   setPolicy,
 } from './space_sessions.js'
 
@@ -61,6 +68,19 @@ export const spaceSessionRoutes = allOf(
     errors: ['learning_space_not_found', 'space_session_not_found'],
     json: async (request) =>
       readSpaceSession(request, request.params.learning_space_id, request.params.session_id),
+  }),
+
+  operation({
+    call: 'GET /learning_spaces/:learning_space_id/usage',
+    id: 'getSpaceUsage',
+    summary: 'Read what a learning space has used of a model',
+    description: 'Calls and tokens, by day and by what the model was asked to do.',
+    params: LearningSpaceParams,
+    querystring: SpaceUsageQuery,
+    returns: 'The usage.',
+    data: SpaceUsage,
+    errors: ['learning_space_not_found'],
+    json: async (request) => readSpaceUsage(request, request.params.learning_space_id, request.query.days),
   }),
 
   operation({

@@ -73,3 +73,37 @@ export const SpacePolicy = Type.Object(
   { $id: 'SpacePolicy', additionalProperties: false },
 )
 export type SpacePolicy = Static<typeof SpacePolicy>
+
+const DAYS_MAX = 90
+
+export const SpaceUsageQuery = Strict({
+  days: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: DAYS_MAX, default: 30, description: 'How many days, to today.' }),
+  ),
+})
+
+const Count = (description: string) => Type.Integer({ minimum: 0, description })
+
+export const SpaceUsage = Type.Object({
+  tokens: Type.Object(
+    {
+      used: Count('In the last 24 hours; a call under way counts with an estimate.'),
+      max: Nullable(Count('`max_tokens_per_day` of the policy; null: none.')),
+    },
+    { description: 'Tokens of the model, as the budget counts them.' },
+  ),
+  days: Type.Array(
+    Type.Object({
+      day: Type.String({ format: 'date', description: 'In UTC: when the inputs were first sent.' }),
+      step: Type.Union([Type.Literal('reflect'), Type.Literal('curate')], {
+        description: 'What the model was asked to do.',
+      }),
+      inputs: Count('Different inputs. One that was answered is never sent again.'),
+      calls: Count('Calls of the model, with those that got no answer.'),
+      failed: Count('Inputs without an answer of use.'),
+      tokens_in: Count('Tokens sent.'),
+      tokens_out: Count('Tokens answered.'),
+    }),
+    { description: 'Newest first; a day without a call is left out.' },
+  ),
+})

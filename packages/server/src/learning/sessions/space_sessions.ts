@@ -3,6 +3,7 @@ import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { Database, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
+import { READ_SPACE_USAGE } from '../model/call_queries.js'
 import {
   ATTACH_SESSION,
   LEARNING_CONSUMER,
@@ -13,6 +14,7 @@ import {
 } from './space_session_queries.js'
 
 const ROWS_AT_ONCE = 500
+const USAGE_DAYS = 30
 
 /** Refusals of ATTACH_SESSION. */
 const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
@@ -73,6 +75,17 @@ export async function* listSpaceSessions(
 /** The policy of a space as JSON; the default one if none was set. @throws AnnalsError learning_space_not_found */
 export async function readPolicy({ database, project_id }: Tenant, space_id: string): Promise<string> {
   const [row] = await database.query(READ_POLICY, [project_id, space_id])
+  if (!row) throw notFound('learning_space')
+  return row.json!
+}
+
+/** What a space has used of a model in the last days, as JSON. @throws AnnalsError learning_space_not_found */
+export async function readSpaceUsage(
+  { database, project_id }: Tenant,
+  space_id: string,
+  days = USAGE_DAYS,
+): Promise<string> {
+  const [row] = await database.query(READ_SPACE_USAGE, [project_id, space_id, days])
   if (!row) throw notFound('learning_space')
   return row.json!
 }
