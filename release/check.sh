@@ -29,11 +29,11 @@ stop_service() {
 }
 trap 'stop_service; rm -rf "$WORK"' EXIT
 
-# As an ordinary user, with nothing of this environment but the way to Node and to the registry.
+# As an ordinary user, with nothing of this environment but the way to Node and to the registry, for a bounded time.
 stranger() {
   local as=()
   if [ "$(id -u)" = 0 ]; then as=(runuser -u nobody --); fi
-  (cd "${PROJECT:-$WORK/app}" && "${as[@]}" env -i PATH="$PATH" HOME="$WORK/home" LANG=C.UTF-8 \
+  (cd "${PROJECT:-$WORK/app}" && "${as[@]}" timeout --kill-after=10 "${SECONDS_MAX:-900}" env -i PATH="$PATH" HOME="$WORK/home" LANG=C.UTF-8 \
     ${npm_config_registry:+npm_config_registry="$npm_config_registry"} npm_config_cache="$WORK/cache" npm_config_globalconfig="$GLOBALCONFIG" \
     ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} "$@")
 }
@@ -75,7 +75,7 @@ has_no_development_tools() {
 }
 
 serve() {
-  stranger PORT=0 npx --no-install annals serve >"$WORK/service.log" 2>&1 &
+  SECONDS_MAX=0 stranger PORT=0 npx --no-install annals serve >"$WORK/service.log" 2>&1 &
   SERVICE=$!
   local started=$SECONDS
   # The log's lines and those for people are written apart: either may come first.
@@ -85,9 +85,11 @@ serve() {
   done
   URL=$(sed -n 's/^Annals is ready at //p' "$WORK/service.log")
   KEY=$(sed -n 's/^API key: //p' "$WORK/service.log")
-  # To the service itself: npx need not pass a signal on.
-  SERVICE=$(sed -nE 's/^\{.*"pid":([0-9]+).*Server listening.*/\1/p' "$WORK/service.log" | head -n 1)
-  [ -n "$URL" ] && [ -n "$KEY" ] && [ -n "$SERVICE" ]
+  # To the service itself, if it is known: npx need not pass a signal on.
+  local pid
+  pid=$(sed -nE 's/^\{.*"pid":([0-9]+).*Server listening.*/\1/p' "$WORK/service.log" | head -n 1)
+  SERVICE=${pid:-$SERVICE}
+  [ -n "$URL" ] && [ -n "$KEY" ] && [ -n "$pid" ]
 }
 
 demo() {

@@ -50,7 +50,7 @@ export async function embeddedProfile(
   return [name, profile]
 }
 
-function isOnThisMachine(url: string): boolean {
+export function isOnThisMachine(url: string): boolean {
   const hostname = URL.canParse(url) ? new URL(url).hostname : ''
   return isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }

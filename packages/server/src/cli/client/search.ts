@@ -6,9 +6,10 @@ import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
 import { parseCount, parseMoment, parseObject, parseUuid } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
+import { openConsole, type WebOption, withWeb } from './open_console.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 
-interface SearchOptions extends ListOptions, ConnectionOptions {
+interface SearchOptions extends ListOptions, ConnectionOptions, WebOption {
   user?: string
   configs?: Record<string, unknown>
   session?: string
@@ -36,7 +37,7 @@ export function searchCommand(): Command {
     .option('--to <time>', 'only what was stored until then', parseMoment)
     .option('--relevance', 'of the newest 200 that match, the best ones first')
     .option('--show <number>', 'show the session from this hit on, 1 for the first one', parseCount)
-  return withService(withLimit(command, { ordered: false }))
+  return withService(withWeb(withLimit(command, { ordered: false })))
     .addHelpText(
       'after',
       `
@@ -48,7 +49,9 @@ Examples:
   annals search 'refund -paid' --show 1`,
     )
     .action(async (query: string, options: SearchOptions) => {
-      const { annals, output } = await connect(options)
+      const connection = await connect(options)
+      const { annals, output } = connection
+      if (options.web) return openConsole(connection, '/search', { q: query })
       const list = annals.search(query, queryOf(options))
       if (options.show !== undefined) return showHit(list, options.show, options)
       let first: FoundEntry | undefined

@@ -5,6 +5,7 @@ import { tell } from '../terminal/output.js'
 import { parseObject, parseParent, parseSeconds, parseSession, parseUuid } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection, withService } from './connection.js'
 import { findSession } from './find_session.js'
+import { openConsole, type WebOption, withWeb } from './open_console.js'
 import { noneFits, type SessionChoice, withFilter } from './pick_session.js'
 import { isLong, type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 import { knownUsers, userNames } from './user_names.js'
@@ -18,7 +19,7 @@ export function sessionsCommand(): Command {
     .addCommand(deleteCommand())
 }
 
-interface Chosen extends SessionChoice {
+interface Chosen extends SessionChoice, WebOption {
   orderBy: 'created-at' | 'last-activity'
   parent?: string
 }
@@ -32,7 +33,7 @@ function listCommand(): Command {
       parseParent,
     )
     .addOption(order.choices(['created-at', 'last-activity']).default('created-at'))
-  return withService(withLimit(command))
+  return withService(withWeb(withLimit(command)))
     .addHelpText(
       'after',
       `
@@ -43,7 +44,10 @@ Examples:
     )
     .action(async (options: Chosen & ListOptions & ConnectionOptions) => {
       const { user, configs, orderBy, parent } = options
-      const { annals, output } = await connect(options)
+      const connection = await connect(options)
+      const { annals, output } = connection
+      if (options.web)
+        return openConsole(connection, '/sessions', { user, filter: configs && JSON.stringify(configs) })
       const list = annals.sessions.list({
         user,
         filter_by_configs: configs,

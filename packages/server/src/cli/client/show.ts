@@ -7,6 +7,7 @@ import { agoOf, clockOf, dayOf } from '../terminal/times.js'
 import { visible } from '../terminal/visible.js'
 import { parseCount } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
+import { openConsole, type WebOption, withWeb } from './open_console.js'
 import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
 import { userNames } from './user_names.js'
 
@@ -21,7 +22,7 @@ export interface ShowOptions {
   full?: boolean
 }
 
-type Options = ShowOptions & SessionChoice & ConnectionOptions
+type Options = ShowOptions & WebOption & SessionChoice & ConnectionOptions
 
 /** annals show */
 export function showCommand(): Command {
@@ -35,7 +36,7 @@ export function showCommand(): Command {
     .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')
     .option('--full', 'show everything, however long')
-  return withService(command)
+  return withService(withWeb(command))
     .addHelpText(
       'after',
       `
@@ -49,8 +50,11 @@ Examples:
 
 /** Prints a session, or what of it is asked for; `session_id` undefined: the newest that the options choose. */
 export async function showSession(session_id: string | undefined, options: Options): Promise<void> {
-  const { annals, output } = await connect(options)
+  const connection = await connect(options)
+  const { annals, output } = connection
   const session = await pickSession(annals, session_id, options)
+  if (options.web)
+    return openConsole(connection, `/sessions/${session.id}`, { seq: options.fromSeq?.toString() })
   const { printCalls, printEntries } = await import('../timeline/print_timeline.js')
   if (options.tools || options.tool !== undefined) {
     if (!output.json) await printHead(annals, session, options.user, output)

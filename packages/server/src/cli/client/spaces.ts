@@ -9,6 +9,7 @@ import { visible } from '../terminal/visible.js'
 import { parseObject, parseUuid } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection, withService } from './connection.js'
 import { learningCommands } from './learn.js'
+import { openConsole, type WebOption, withWeb } from './open_console.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 import { userNames } from './user_names.js'
 
@@ -68,10 +69,12 @@ function showCommand(): Command {
   const command = new Command('show')
     .description('Show a learning space and its meta.')
     .argument('<space>', "the learning space's id", parseUuid)
-  return withService(command)
+  return withService(withWeb(command))
     .addHelpText('after', '\nExample:\n  annals spaces show 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
-    .action(async (space_id: string, options: ConnectionOptions) => {
-      const { annals, output } = await connect(options)
+    .action(async (space_id: string, options: ConnectionOptions & WebOption) => {
+      const connection = await connect(options)
+      const { annals, output } = connection
+      if (options.web) return openConsole(connection, `/spaces/${space_id}`)
       const space = await annals.learningSpaces.get(space_id)
       if (output.json) return output.value(space)
       const nameOf = await userNames(annals)
