@@ -7,11 +7,14 @@ import sys
 import uuid
 from pathlib import Path
 
+import pytest
+
 from annals import Annals
 
 from .service import Service, new_name
 
-EXAMPLE = Path(__file__).parents[1] / "examples/resume.py"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLE = EXAMPLES / "resume.py"
 PLAN = ["find_flight", "choose_seat", "book_flight", "send_receipt"]
 EXPECTED = [(kind, name) for name in PLAN for kind in ("tool_call", "tool_result")]
 
@@ -54,3 +57,27 @@ def test_two_agents_on_one_run_do_not_mix_up_its_steps(service: Service) -> None
     agents = [start(service, name) for _ in range(2)]
     assert [agent.communicate() and agent.returncode for agent in agents] == [0, 0]
     assert log_of(service, name) == EXPECTED
+
+
+LANGGRAPH = """process 1: researches cathedrals
+process 1: was killed
+process 2: writes
+process 2: waits for a person: Publish "By hand: cathedrals were built by hand."?
+process 3: verdict yes
+"""
+OPENAI_AGENTS = """The first process was killed.
+Seat 14C is yours. (message, function_call, function_call_output, message)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"), [("langgraph_resume.py", LANGGRAPH), ("openai_agents_resume.py", OPENAI_AGENTS)]
+)
+def test_a_run_of_a_framework_that_is_killed_goes_on_in_another_process(
+    name: str, printed: str, service: Service
+) -> None:
+    environment = {**os.environ, "ANNALS_URL": service.url, "ANNALS_API_KEY": service.token}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert (done.stderr, done.stdout) == ("", printed)
