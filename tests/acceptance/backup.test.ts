@@ -19,7 +19,9 @@ const MANY = Number(process.env.TEST_BACKUP_ENTRIES ?? 20_000)
 async function filledProject(): Promise<{ project: Project; revoked: string; session_id: string }> {
   const project = await service.newProject()
   const admin = service.adminClient()
-  expectOk(await admin.request('PATCH', `/admin/v1/projects/${project.id}`, { body: { max_sessions: 77 } }))
+  const model = { url: 'http://127.0.0.1:9/v1', name: 'scripted', key: 'model-key-of-backup' }
+  const settings = { body: { max_sessions: 77, model } }
+  expectOk(await admin.request('PATCH', `/admin/v1/projects/${project.id}`, settings))
   const path = `/admin/v1/projects/${project.id}/tokens`
   const { id, token } = expectOk(
     await admin.request<{ id: string; token: string }>('POST', path, { body: { name: 'old' } }),
@@ -89,6 +91,9 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
         "SELECT * FROM audit WHERE project_id = $1 AND action <> 'project.restore' ORDER BY seq",
       ])
         expect(await of(DATABASE_URL, text)).toEqual(await of(service.databaseUrl, text))
+      expect(await of(DATABASE_URL, "SELECT model ->> 'key' AS key FROM projects WHERE id = $1")).toEqual([
+        { key: 'model-key-of-backup' },
+      ])
       expect(
         await of(DATABASE_URL, "SELECT 1 FROM audit WHERE project_id = $1 AND action = 'project.restore'"),
       ).toHaveLength(1)
