@@ -4,26 +4,11 @@ import type { Asked, ModelServer } from '../lab/model_server.ts'
 import { BenchFailure } from './failure.ts'
 import type { BenchContext } from './part.ts'
 import type { BenchDatabase } from './postgres.ts'
+import type { Run } from './recorded_runs.ts'
 import type { Service } from './service.ts'
 import { callApi } from './sessions.ts'
 
 const WAIT_MS_MAX = 300_000
-
-/** As it was recorded, in OpenAI's format. */
-interface Message {
-  role: string
-  name?: string
-  content?: string | null
-  tool_calls?: { function: { name: string } }[] | null
-}
-
-/** A recorded run. */
-export interface Run {
-  user: string
-  messages: Message[]
-  reward?: number
-  group?: string
-}
 
 export interface LearntStatement {
   kind: string

@@ -19,6 +19,7 @@ import { learning } from './parts/learning.ts'
 import { lists } from './parts/lists.ts'
 import { memory } from './parts/memory.ts'
 import { reads } from './parts/reads.ts'
+import { search } from './parts/search.ts'
 import { start } from './parts/start.ts'
 import { tail } from './parts/tail.ts'
 import { timeline } from './parts/timeline.ts'
@@ -44,6 +45,7 @@ const PARTS: Part[] = [
   indexes,
   foreignIds,
   learning,
+  search,
 ]
 
 const USAGE = `Measures Annals on real PostgreSQL, over real HTTP, and prints each figure beside its yardstick.

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hasOutcomeEvidence, LexicalIndex } from '@annals/learning'
 import { gullible, honest } from '../../lab/model_scripts.ts'
@@ -6,10 +5,10 @@ import { startModelServer } from '../../lab/model_server.ts'
 import { POISON } from '../../lab/poison.ts'
 import { seededRandom } from '../../lab/random.ts'
 import { BenchFailure } from '../failure.ts'
-import { expectedErrors, killWhileLearning, Learner, type Run, wordsOfUser } from '../learning_runs.ts'
+import { expectedErrors, killWhileLearning, Learner, wordsOfUser } from '../learning_runs.ts'
 import { runLoad } from '../load.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
-import { ROOT } from '../root.ts'
+import { type Run, recordedRuns } from '../recorded_runs.ts'
 import { interleave, ratios } from '../rounds.ts'
 import { appendsTo, callApi, createSessions } from '../sessions.ts'
 
@@ -116,19 +115,6 @@ async function eraseUser(ctx: BenchContext, learner: Learner, runs: readonly Run
   await callApi(learner.service, { method: 'DELETE', path: `/api/v1/user/${user}` })
   const name = `after erasing a user: rows of the database with one of ${words.length} words of the user`
   return none(name, await learner.occurrences(words))
-}
-
-function recordedRuns(): Run[] {
-  const path = process.env.AIRLINE_RUNS ?? `${ROOT}../shared/data/airline-runs.jsonl`
-  if (!existsSync(path))
-    throw new BenchFailure(`There are no recorded runs at ${path}: AIRLINE_RUNS names their file.`)
-  return readFileSync(path, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => {
-      const { user, configs, messages } = JSON.parse(line)
-      return { user, messages, reward: configs.reward, group: String(configs.task_id) }
-    })
 }
 
 /** The runs' rewards, permuted among those of each task. */

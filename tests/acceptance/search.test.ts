@@ -39,13 +39,15 @@ const on = () => switchSearch(admin(), project.id, true)
 const found = (q: string, query: Query = {}) => placesOf(api, q, query)
 const walk = (q: string, query: Query = {}) =>
   walkPages<Found>((cursor) => search(api, q, { ...query, cursor }))
-const indexRows = async () =>
+const indexedEntries = async () =>
   Number(
     (
-      await queryRows(service.databaseUrl, 'SELECT count(*) FROM search_entries WHERE project_id = $1', [
-        project.id,
-      ])
-    )[0]!.count,
+      await queryRows(
+        service.databaseUrl,
+        'SELECT coalesce(sum(last_seq - seq + 1), 0) AS entries FROM search_entries WHERE project_id = $1',
+        [project.id],
+      )
+    )[0]!.entries,
   )
 
 describe('search', () => {
@@ -188,7 +190,23 @@ describe('search', () => {
     expectOk(await api.request('DELETE', '/api/v1/user/ada'))
     expect(await found('refund')).toEqual([places[0]])
     // The log of `kept` has its retraction as well.
-    await vi.waitFor(async () => expect(await indexRows()).toBe(3), { timeout: 20_000 })
+    await vi.waitFor(async () => expect(await indexedEntries()).toBe(3), { timeout: 20_000 })
+  })
+
+  it('finds every entry of a session that grows bit by bit, the newest first between those of another', async () => {
+    await on()
+    const sessions = [await newSession(), await newSession()]
+    const places: string[] = []
+    for (let n = 0; n < 19; n++) places.unshift(await note(sessions[n % 7 === 0 ? 1 : 0]!, `refund n${n}`))
+    await untilIndexed(api)
+    for (let n = 19; n < 24; n++) {
+      places.unshift(await note(sessions[0]!, `refund n${n}`))
+      await untilIndexed(api)
+    }
+    expect(await found('refund')).toEqual(places)
+    expect((await walk('refund', { limit: 5 })).map(placeOf)).toEqual(places)
+    expect(await found('refund -n3 n2*')).toEqual([...places.slice(0, 4), places[21]])
+    expect(await indexedEntries()).toBe(24)
   })
 
   it('finds the entries of forks, and those of a log that is longer than one piece of work', async () => {
@@ -208,7 +226,7 @@ describe('search', () => {
     await untilIndexed(api)
     expect((await found('n7')).toSorted()).toEqual([`${session} 8`, `${fork} 8`].toSorted())
     expect(await found('n899')).toEqual([`${session} 900`])
-    expect(await indexRows()).toBe(910)
+    expect(await indexedEntries()).toBe(910)
   })
 
   it('switched off deletes the index, and switched on again finds everything', async () => {
@@ -220,7 +238,7 @@ describe('search', () => {
     expectError(await search(other, 'refund'), 409, 'search_off')
     await switchSearch(admin(), project.id, true)
     await switchSearch(admin(), project.id, null)
-    await vi.waitFor(async () => expect(await indexRows()).toBe(0), { timeout: 30_000, interval: 100 })
+    await vi.waitFor(async () => expect(await indexedEntries()).toBe(0), { timeout: 30_000, interval: 100 })
     await on()
     await untilIndexed(api)
     expect(await found('refund')).toEqual([place])

@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
@@ -41,10 +42,24 @@ describe('the index of words', () => {
     expect(await placesOf(other, 'refund')).toEqual([`${session} 1`])
   })
 
+  it('is made anew, without anybody asking, by a migration that changes what it is made of', async () => {
+    const migrations = new URL('../../packages/server/migrations/', import.meta.url)
+    const file = (await readdir(migrations)).find((name) => name.endsWith('search_index_of_runs.sql'))!
+    const sql = await readFile(new URL(file, migrations), 'utf8')
+    await execute(service.databaseUrl, 'TRUNCATE search_entries')
+    await execute(service.databaseUrl, sql.slice(sql.indexOf('DELETE FROM search_segments')))
+    await untilIndexed(api)
+    expect(await placesOf(api, 'refund -two')).toEqual([`${session} 1`])
+    expect(await found()).toEqual([])
+  })
+
   it.each([
-    ['session_unsearched', 'DELETE FROM search_entries WHERE project_id = $1 AND seq = 2'],
-    ['search_entry_stray', 'UPDATE search_entries SET seq = 9 WHERE project_id = $1 AND seq = 2'],
-    ['search_entry_misplaced', 'UPDATE search_entries SET segment = 7 WHERE project_id = $1 AND seq = 2'],
+    ['session_unsearched', 'DELETE FROM search_entries WHERE project_id = $1 AND last_seq = 3'],
+    ['search_entry_stray', 'UPDATE search_entries SET last_seq = 9 WHERE project_id = $1 AND last_seq = 3'],
+    [
+      'search_entry_misplaced',
+      'UPDATE search_entries SET segment = 7 WHERE project_id = $1 AND last_seq = 3',
+    ],
   ])('is verified: %s', async (check, damage) => {
     expect(await found()).toEqual([])
     await execute(service.databaseUrl, damage, [project.id])

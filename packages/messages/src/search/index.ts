@@ -1,5 +1,11 @@
 export { entryText, SEARCHED_LENGTH_MAX, type SearchedEntry } from './entry_text.js'
 export { type Match, matchTerms, placesOfTerms, SNIPPET_LENGTH_MAX, type Snippet } from './find_terms.js'
+export {
+  indexedLabel,
+  indexedWords,
+  isExact,
+  type SearchCondition,
+  searchCondition,
+} from './indexed_words.js'
 export { InvalidQuery, parseSearchQuery, QUERY_WORDS_MAX, type SearchTerm } from './search_query.js'
-export { isExact, searchCondition, searchVector } from './search_vector.js'
 export { type Word, wordsOf } from './words.js'

@@ -4,13 +4,14 @@ import { MESSAGE_FORMATS } from '../../src/index.js'
 import {
   entryText,
   InvalidQuery,
+  indexedLabel,
+  indexedWords,
   isExact,
   matchTerms,
   parseSearchQuery,
   SEARCHED_LENGTH_MAX,
   SNIPPET_LENGTH_MAX,
   searchCondition,
-  searchVector,
   wordsOf,
 } from '../../src/search/index.js'
 import { MESSAGES } from '../arbitrary_messages.js'
@@ -37,7 +38,11 @@ describe('a search query', () => {
 
   it('becomes a condition of PostgreSQL, and says whether that is all', () => {
     const terms = parseSearchQuery('refund -paid res* -"too late" get_user')
-    expect(searchCondition(terms)).toBe(`'refund' & !'paid' & 'res':* & 'get' & 'user'`)
+    expect(searchCondition(terms, ['@user'])).toEqual({
+      together: `'@user' & 'refund' & 'res':* & 'get' & 'user'`,
+      each: `'@user' & 'refund' & 'res':* & 'get' & 'user' & !'paid'`,
+      longest: 'refund',
+    })
     expect(isExact(terms)).toBe(false)
     expect(isExact(parseSearchQuery('refund -paid res*'))).toBe(true)
   })
@@ -70,13 +75,22 @@ describe('a text', () => {
     )
   })
 
-  it('has in its vector each of its words once, weighed by how often it occurs', () => {
-    expect(searchVector('a b b c c c c d d d d d d d d Ab')).toBe(`'a' 'b':1C 'c':1B 'd':1A 'ab'`)
+  it('is indexed by each of its words once, with spaces between them and nothing that a tsvector reads otherwise', () => {
+    expect(indexedWords('a b b c, Ab')).toBe('a b c ab')
     fc.assert(
       fc.property(anyText, (text) => {
-        const lexemes = searchVector(text).split(' ').filter(Boolean)
-        expect(lexemes.length).toBe(new Set(wordsOf(text).map((word) => word.text)).size)
-        for (const lexeme of lexemes) expect(lexeme).toMatch(/^'[\p{L}\p{N}\p{M}]+'(?::1[ABC])?$/u)
+        const words = indexedWords(text).split(' ').filter(Boolean)
+        expect(words).toEqual([...new Set(wordsOf(text).map((word) => word.text))])
+        for (const word of words) expect(word).toMatch(/^[\p{L}\p{N}\p{M}]+$/u)
+      }),
+    )
+  })
+
+  it('has a label of its type or role, which is like no word whatever they are', () => {
+    expect([indexedLabel('tool_call', null), indexedLabel(null, 'user')]).toEqual(['=tool_call', '@user'])
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (type) => {
+        expect(indexedLabel(type, null)).toMatch(/^=\w{0,64}$/)
       }),
     )
   })

@@ -63,5 +63,5 @@ export interface Consumer {
 /** Writes in the transaction that ends a piece of work. Gives the sessions that it has not read to their heads, if any. */
 export type Write = (connection: Queryable) => Promise<readonly string[] | undefined> | Promise<void>
 
-/** Gives the words of a project's entries, as PostgreSQL's tsvector. It may take the work elsewhere: entries are of any size. */
+/** Gives the words of a project's entries, each once, with spaces between them. It may take the work elsewhere: entries are of any size. */
 export type WordsOf = (project_id: string, entries: SearchedEntry[]) => Promise<string[]>

@@ -1,4 +1,10 @@
-import { type Match, type SearchedEntry, type SearchTerm, searchCondition } from '@annals/messages/search'
+import {
+  indexedLabel,
+  type Match,
+  type SearchedEntry,
+  type SearchTerm,
+  searchCondition,
+} from '@annals/messages/search'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import { directionOf, listParameters } from '../lists/keyset_queries.js'
 import { termsStatement } from '../lists/term_queries.js'
@@ -70,15 +76,13 @@ const PIECE_BYTES = 1024 * 1024
 /** What narrows a search inside the index; undefined if nothing can match. */
 async function scopesOf(
   database: Queryable,
-  { project_id, user, configs, session_id, type, role }: Search,
+  { project_id, user, configs, session_id }: Search,
   { user_id }: SearchState,
 ): Promise<{ scopes: string; sessions: string | null; configs: string | null } | undefined> {
   if (user !== undefined && user_id === null) return undefined
   const scopes = [
     ...(session_id === undefined ? [] : [`s${session_id.toLowerCase()}`]),
     ...(user_id === null ? [] : [`u${user_id}`]),
-    ...(type === undefined ? [] : [`t${type}`]),
-    ...(role === undefined ? [] : [`r${role}`]),
   ]
   const narrowed = { scopes: textArray(scopes), sessions: null, configs: configs ?? null }
   if (configs === undefined || session_id !== undefined) return narrowed
@@ -109,13 +113,23 @@ export async function* findCandidates(
   const narrowed = await scopesOf(database, search, state)
   if (!narrowed) return
   let place = after ?? { created_at: search.to ?? 'infinity', session_id: null, seq: null }
+  const { terms, kind = null, type = null, role = null } = search
+  const labels = [
+    ...(type === null ? [] : [indexedLabel(type, null)]),
+    ...(role === null ? [] : [indexedLabel(null, role)]),
+  ]
+  const { together, each, longest } = searchCondition(terms, labels)
   for (;;) {
     const [row] = await database.query(FIND_ENTRIES.statement, [
       search.project_id,
-      searchCondition(search.terms),
+      together,
+      each,
+      longest,
       narrowed.scopes,
       narrowed.sessions,
-      search.kind ?? null,
+      kind,
+      type,
+      role,
       narrowed.configs,
       search.from ?? '-infinity',
       place.created_at,
@@ -134,7 +148,8 @@ export async function* findCandidates(
       created_at,
       bytes,
     }))
-    const next = at ? { created_at: at[0], session_id: at[1], seq: at[2] } : undefined
+    const rest = at ? { created_at: at[0], session_id: at[1], seq: at[2] } : undefined
+    const next = candidates.length === limit ? candidates.at(-1) : rest
     yield { candidates, next }
     if (!next) return
     place = next

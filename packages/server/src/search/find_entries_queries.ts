@@ -3,48 +3,66 @@ import type { StoredFunction } from '../postgres/stored_function.js'
 import { storedFunction } from '../postgres/stored_function.js'
 
 /** What narrows a search inside the index: must be what the index is made of, to the letter. */
-const SCOPES = `ARRAY[c.project_id::text || ' ' || c.segment::text, 's' || c.session_id::text, 'u' || c.user_id::text, 't' || c.type, 'r' || c.role]`
+const SCOPES = `ARRAY[c.project_id::text || ' ' || c.segment::text, 's' || c.session_id::text, 'u' || c.user_id::text]`
 
 /** Segments that are searched at once, at most: where nothing was found yet, the more the further it goes. */
 const SEGMENTS_MAX = 8
-/** Entries that are taken up at once first, and at most. */
-const TAKEN = { first: 64, most: 4_096 }
+
+/** What ends it; the place before which everything was looked at is that of the variables. */
+const ANSWER = `RETURN (
+  SELECT json_build_object(
+    'hits', coalesce(json_agg(json_build_array(h.session_id, h.seq, ${timestampText('h.at')}, h.bytes)
+      ORDER BY h.at DESC, h.session_id DESC, h.seq DESC), '[]'),
+    'at', CASE WHEN rest_at > '-infinity' THEN json_build_array(${timestampText('rest_at')}, rest_session, rest_seq) END)
+  FROM (
+    SELECT * FROM unnest(found_at, found_sessions, found_seqs, found_bytes) AS f (at, session_id, seq, bytes)
+    WHERE (f.at, f.session_id) >= (rest_at, rest_session)
+    ORDER BY f.at DESC, f.session_id DESC, f.seq DESC LIMIT p_limit
+  ) h);`
 
 /**
  * Finds entries by their words, the newest first, from a position on that is part of it if p_seq is null. The words come
- * from an index in no order, so it goes from segment to segment and sorts what each has; and looks at the log whether
- * the entry is still there to be found.
+ * from an index of runs of entries, in no order, so it goes from segment to segment and through the runs of each, those
+ * that end last first, until none is left that has anything newer than what fills the page; and looks at the log whether
+ * an entry is still there to be found.
  *
- * It ends after about p_ms, wherever it is. Answer, as JSON: `hits`, [session_id, seq, created_at, bytes] of each;
- * `at`, the position that it came to, null where there is nothing more.
+ * It ends after about p_ms, wherever it is. Answer, as JSON: `hits`, [session_id, seq, created_at, bytes] of p_limit at
+ * most; `at`, where fewer are given though there may be more: the position that it came to.
  *
- * p_scopes: those that an entry must have all of. p_sessions: of which it must have one. p_kind: event, message or null.
+ * p_together: what a run must have, p_each: what an entry must have, p_longest: the longest word in it. p_scopes: those
+ * that a run must have all of, p_sessions: of which it must have one. The other filters may be null.
  */
 export const FIND_ENTRIES: StoredFunction = storedFunction(
   'find_entries',
-  `p_project uuid, p_words tsquery, p_scopes text[], p_sessions text[], p_kind text, p_configs jsonb,
-  p_from timestamptz, p_at timestamptz, p_session uuid, p_seq bigint, p_limit int, p_ms int`,
+  `p_project uuid, p_together tsquery, p_each tsquery, p_longest text, p_scopes text[], p_sessions text[], p_kind text,
+  p_type text, p_role text, p_configs jsonb, p_from timestamptz, p_at timestamptz, p_session uuid, p_seq bigint,
+  p_limit int, p_ms int`,
   `DECLARE
-  began timestamptz := clock_timestamp();
-  at_time timestamptz := p_at;
+  until timestamptz := clock_timestamp() + make_interval(secs => p_ms / 1000.0);
   at_session uuid := coalesce(p_session, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-  at_seq bigint := coalesce(p_seq, 9223372036854775807);
-  hits json[] := '{}';
+  at_seq bigint := coalesce(p_seq, 9007199254740991);
+  found_at timestamptz[] := '{}';
+  found_sessions uuid[] := '{}';
+  found_seqs bigint[] := '{}';
+  found_bytes bigint[] := '{}';
+  full_at timestamptz := '-infinity';
+  rest_at timestamptz := '-infinity';
+  rest_session uuid := '00000000-0000-0000-0000-000000000000';
+  rest_seq bigint := 0;
   segments text[];
   segments_max int := 1;
   last_segment int := 2147483647;
   begins timestamptz;
-  taken int;
-  n int;
+  run_words text;
   c record;
-  size bigint;
-  looked_at int := 0;
+  l record;
+  e record;
 BEGIN
   LOOP
     segments := '{}';
     FOR c IN
       SELECT s.segment, s.begins_at FROM search_segments s
-      WHERE s.project_id = p_project AND s.segment < last_segment AND s.begins_at <= at_time
+      WHERE s.project_id = p_project AND s.segment < last_segment AND s.begins_at <= p_at
       ORDER BY s.segment DESC LIMIT segments_max
     LOOP
       segments := array_append(segments, p_project::text || ' ' || c.segment::text);
@@ -52,53 +70,58 @@ BEGIN
       begins := c.begins_at;
     END LOOP;
     EXIT WHEN segments = '{}';
-    taken := ${TAKEN.first};
+    FOR c IN
+      SELECT c.session_id, c.seq, c.last_at FROM search_entries c
+      WHERE c.project_id = p_project AND ${SCOPES} && segments AND ${SCOPES} @> p_scopes
+        AND (${SCOPES} && coalesce(p_sessions, segments)) AND c.words::tsvector @@ p_together
+        AND c.last_at >= p_from AND c.first_at <= p_at
+      ORDER BY c.last_at DESC, c.session_id DESC, c.seq DESC
     LOOP
-      n := 0;
-      FOR c IN
-        SELECT c.session_id, c.seq, c.created_at, c.type FROM search_entries c
-        WHERE c.project_id = p_project AND ${SCOPES} && segments AND ${SCOPES} @> p_scopes
-          AND (${SCOPES} && coalesce(p_sessions, segments)) AND c.words @@ p_words
-          AND c.created_at >= p_from AND (c.created_at, c.session_id, c.seq) < (at_time, at_session, at_seq)
-        ORDER BY c.created_at DESC, c.session_id DESC, c.seq DESC LIMIT taken
+      EXIT WHEN c.last_at < full_at;
+      -- Not without any progress: all runs that reach beyond the position were looked at.
+      IF c.last_at < p_at AND clock_timestamp() > until THEN
+        rest_at := c.last_at;
+        rest_session := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+        rest_seq := 9007199254740991;
+        ${ANSWER}
+      END IF;
+      PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = c.session_id;
+      CONTINUE WHEN NOT FOUND;
+      IF p_configs IS NOT NULL THEN
+        PERFORM FROM sessions s WHERE s.project_id = p_project AND s.id = c.session_id AND s.configs @> p_configs;
+        CONTINUE WHEN NOT FOUND;
+      END IF;
+      SELECT r.words INTO run_words FROM search_entries r
+      WHERE r.project_id = p_project AND r.session_id = c.session_id AND r.seq = c.seq;
+      FOR l IN
+        SELECT c.seq + x.place - 1 AS seq FROM string_to_table(run_words, E'\\n') WITH ORDINALITY AS x (line, place)
+        WHERE CASE WHEN strpos(x.line, p_longest) > 0 THEN x.line::tsvector @@ p_each END
       LOOP
-        n := n + 1;
-        looked_at := looked_at + 1;
-        IF looked_at % 64 = 0 AND clock_timestamp() > began + make_interval(secs => p_ms / 1000.0) THEN
-          RETURN ${answer('true')};
-        END IF;
-        at_time := c.created_at;
-        at_session := c.session_id;
-        at_seq := c.seq;
-        CONTINUE WHEN p_kind = CASE WHEN c.type IS NULL THEN 'event' ELSE 'message' END;
-        PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = c.session_id;
+        SELECT e.created_at, e.bytes INTO e FROM entries e
+        WHERE e.project_id = p_project AND e.session_id = c.session_id AND e.seq = l.seq AND e.retracted_by IS NULL
+          AND e.kind = coalesce(p_kind, e.kind) AND (p_type IS NULL OR e.type = p_type) AND (p_role IS NULL OR e.role = p_role)
+          AND e.created_at >= p_from AND (e.created_at, e.session_id, e.seq) < (p_at, at_session, at_seq);
         CONTINUE WHEN NOT FOUND;
-        IF p_configs IS NOT NULL THEN
-          PERFORM FROM sessions s WHERE s.project_id = p_project AND s.id = c.session_id AND s.configs @> p_configs;
-          CONTINUE WHEN NOT FOUND;
-        END IF;
-        SELECT e.bytes INTO size FROM entries e
-        WHERE e.project_id = p_project AND e.session_id = c.session_id AND e.seq = c.seq AND e.retracted_by IS NULL;
-        CONTINUE WHEN NOT FOUND;
-        hits := array_append(hits, json_build_array(c.session_id, c.seq, ${timestampText('c.created_at')}, size));
-        IF cardinality(hits) >= p_limit THEN
-          RETURN ${answer('true')};
-        END IF;
+        found_at := array_append(found_at, e.created_at);
+        found_sessions := array_append(found_sessions, c.session_id);
+        found_seqs := array_append(found_seqs, l.seq);
+        found_bytes := array_append(found_bytes, e.bytes::bigint);
+        full_at := NULL;
       END LOOP;
-      EXIT WHEN n < taken;
-      taken := least(taken * 8, ${TAKEN.most});
+      IF full_at IS NULL THEN
+        SELECT CASE WHEN count(*) = p_limit THEN min(f.at) ELSE '-infinity' END INTO full_at
+        FROM (SELECT x.at FROM unnest(found_at) AS x (at) ORDER BY x.at DESC LIMIT p_limit) f;
+      END IF;
     END LOOP;
-    EXIT WHEN begins <= p_from;
-    IF clock_timestamp() > began + make_interval(secs => p_ms / 1000.0) THEN
+    EXIT WHEN cardinality(found_at) >= p_limit OR begins <= p_from;
+    IF begins < p_at AND clock_timestamp() > until THEN
       -- All of these segments were searched: it goes on right before them.
-      at_time := least(at_time, begins);
-      at_session := '00000000-0000-0000-0000-000000000000';
-      at_seq := 0;
-      RETURN ${answer('true')};
+      rest_at := begins;
+      ${ANSWER}
     END IF;
     segments_max := least(segments_max * 2, ${SEGMENTS_MAX});
   END LOOP;
-  RETURN ${answer('false')};
+  ${ANSWER}
 END`,
   {
     // The index of words gives bitmaps; all else is looked up by complete keys.
@@ -110,7 +133,3 @@ END`,
     plan_cache_mode: 'auto',
   },
 )
-
-function answer(isMore: string): string {
-  return `json_build_object('hits', array_to_json(hits), 'at', CASE WHEN ${isMore} THEN json_build_array(${timestampText('at_time')}, at_session, at_seq) END)`
-}

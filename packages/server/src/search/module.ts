@@ -24,17 +24,23 @@ export const SEARCH_MODULE: Module = {
           session: 't.session_id',
           place: "'search_entries, seq ' || t.seq",
           where: `NOT EXISTS (SELECT FROM entries e
-            WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.created_at = t.created_at OFFSET 0)`,
-          detail: "'the log has no such entry'",
-          means: 'the index of words has an entry that the log does not have',
+            WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.created_at = t.first_at OFFSET 0)
+            OR NOT EXISTS (SELECT FROM entries e
+              WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.last_seq AND e.created_at = t.last_at OFFSET 0)`,
+          detail: "'the log does not have its entries up to seq ' || t.last_seq",
+          means: 'the index of words has entries that the log does not have',
           todo: ORPHAN,
         },
         search_entry_misplaced: {
           session: 't.session_id',
           place: "'search_entries, seq ' || t.seq",
-          where: `t.segment IS DISTINCT FROM (SELECT s.segment FROM search_segments s
-            WHERE s.project_id = $1 AND s.begins_at <= t.created_at ORDER BY s.segment DESC LIMIT 1)`,
-          detail: "'segment ' || t.segment || ' is not that of ' || t.created_at",
+          where: ['first_at', 'last_at']
+            .map(
+              (at) => `t.segment IS DISTINCT FROM (SELECT s.segment FROM search_segments s
+            WHERE s.project_id = $1 AND s.begins_at <= t.${at} ORDER BY s.segment DESC LIMIT 1)`,
+            )
+            .join(' OR '),
+          detail: "'segment ' || t.segment || ' is not that of ' || t.first_at || ' to ' || t.last_at",
           means: 'searches may show an entry at a wrong place, or twice',
           todo: ODD,
         },

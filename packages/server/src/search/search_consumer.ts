@@ -1,7 +1,8 @@
-import type { SearchedEntry } from '@annals/messages/search'
+import { indexedLabel, type SearchedEntry } from '@annals/messages/search'
 import type { ChangedEntry, ChangedSessions, Consumer, WordsOf } from '../changes/consumer.js'
 import { plainArray, textArray } from '../postgres/array_literal.js'
 import type { Queryable } from '../postgres/database.js'
+import { joinRuns, type Run, rebuiltFrom } from './runs.js'
 import { ERASE_INDEX, INDEX_ENTRIES } from './search_queries.js'
 
 /** Keeps the index of words. `wordsOf` may take the work elsewhere: a log has entries of any size. */
@@ -12,21 +13,17 @@ export function searchConsumer(wordsOf: WordsOf): Consumer {
     readsEntries: true,
     erase: ERASE_INDEX,
     consume: async (work) => {
-      const entries = work.sessions.flatMap((session) => session.entries.map((entry) => ({ session, entry })))
-      if (entries.length === 0) return undefined
-      const words = await wordsOf(
-        work.project_id,
-        entries.map(({ entry }) => searchedEntry(entry)),
+      const entries = work.sessions.flatMap(({ session_id, entries }) =>
+        entries.map((entry) => ({ ...entry, session_id })),
       )
-      const columns = [
-        plainArray(entries.map(({ session }) => session.session_id)),
-        plainArray(entries.map(({ entry }) => entry.seq)),
-        plainArray(entries.map(({ entry }) => entry.created_at)),
-        textArray(entries.map(({ entry }) => entry.type)),
-        textArray(entries.map(({ entry }) => entry.role)),
-        textArray(words),
-      ]
-      return (connection) => indexEntries(connection, work, columns)
+      if (entries.length === 0) return undefined
+      const words = await wordsOf(work.project_id, entries.map(searchedEntry))
+      const runs = entries.map(({ session_id, seq, created_at, type, role }, index) => {
+        const line = `${indexedLabel(type, role)} ${words[index]}`
+        const [first_at, last_at] = [created_at, created_at]
+        return { session_id, seq, last_seq: seq, segment: 0, first_at, last_at, words: line }
+      })
+      return (connection) => indexRuns(connection, work, runs)
     },
   }
 }
@@ -35,18 +32,65 @@ function searchedEntry({ type, format, data }: ChangedEntry): SearchedEntry {
   return { type, format: format as SearchedEntry['format'], data }
 }
 
-async function indexEntries(
-  connection: Queryable,
-  { project_id }: ChangedSessions,
-  columns: string[],
-): Promise<void> {
+/** Writes entries, each given as a run of its own. Their segments are found here. */
+async function indexRuns(connection: Queryable, work: ChangedSessions, entries: Run[]): Promise<void> {
+  const { project_id } = work
   if ((await connection.query(INDEX_ENTRIES.lock, [project_id])).length === 0) {
     await connection.query(INDEX_ENTRIES.first_segments, [project_id])
     await connection.query(INDEX_ENTRIES.lock, [project_id])
   }
-  const added = await connection.query(INDEX_ENTRIES.rows, [project_id, ...columns])
-  for (const { segment, entries, last_at } of added) {
-    const [row] = await connection.query(INDEX_ENTRIES.count, [project_id, segment!, entries!, last_at!])
-    if (row?.is_full === 't') await connection.query(INDEX_ENTRIES.next_segment, [project_id, segment!])
+  const times = plainArray(entries.map(({ first_at }) => first_at))
+  const segments = await connection.query(INDEX_ENTRIES.segments, [project_id, times])
+  for (const [index, entry] of entries.entries()) entry.segment = Number(segments[index]!.segment)
+  await writeRuns(connection, project_id, joinRuns([...(await takeOut(connection, work)), ...entries]))
+  for (const [segment, { count, last_at }] of countBySegment(entries)) {
+    const [row] = await connection.query(INDEX_ENTRIES.count, [project_id, segment, count, last_at])
+    if (row?.is_full === 't') await connection.query(INDEX_ENTRIES.next_segment, [project_id, segment])
   }
+}
+
+/** Takes out the runs that what is new is put together with. */
+async function takeOut(connection: Queryable, { project_id, sessions }: ChangedSessions): Promise<Run[]> {
+  const rebuilt = sessions
+    .map(({ session_id, after_seq, last_seq }) => ({
+      session_id,
+      after_seq,
+      seq: rebuiltFrom(after_seq, last_seq),
+    }))
+    .filter(({ after_seq, seq }) => seq <= after_seq)
+  if (rebuilt.length === 0) return []
+  const rows = await connection.query(INDEX_ENTRIES.take_out, [
+    project_id,
+    plainArray(rebuilt.map(({ session_id }) => session_id)),
+    plainArray(rebuilt.map(({ seq }) => seq)),
+  ])
+  return rows.map((row) => ({
+    ...(row as unknown as Run),
+    seq: Number(row.seq),
+    last_seq: Number(row.last_seq),
+    segment: Number(row.segment),
+  }))
+}
+
+async function writeRuns(connection: Queryable, project_id: string, runs: Run[]): Promise<void> {
+  await connection.query(INDEX_ENTRIES.runs, [
+    project_id,
+    plainArray(runs.map(({ session_id }) => session_id)),
+    plainArray(runs.map(({ seq }) => seq)),
+    plainArray(runs.map(({ last_seq }) => last_seq)),
+    plainArray(runs.map(({ segment }) => segment)),
+    plainArray(runs.map(({ first_at }) => first_at)),
+    plainArray(runs.map(({ last_at }) => last_at)),
+    textArray(runs.map(({ words }) => words)),
+  ])
+}
+
+function countBySegment(entries: readonly Run[]): Map<number, { count: number; last_at: string }> {
+  const counts = new Map<number, { count: number; last_at: string }>()
+  for (const { segment, last_at } of entries) {
+    const before = counts.get(segment)
+    const isLater = !before || last_at > before.last_at
+    counts.set(segment, { count: (before?.count ?? 0) + 1, last_at: isLater ? last_at : before.last_at })
+  }
+  return counts
 }

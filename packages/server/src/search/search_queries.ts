@@ -2,7 +2,7 @@ import { beside } from '../lists/keyset_queries.js'
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 
-/** The tables of words: see migrations/0019_search.sql. */
+/** The tables of words: see migrations/0019_search.sql and 0024_search_index_of_runs.sql. */
 
 /** Entries of a segment, about. */
 const SEGMENT_ENTRIES = 16_384
@@ -43,21 +43,32 @@ FROM (
 ) g
 ON CONFLICT (project_id, segment) DO NOTHING`,
   ),
-  /** $2 sessions, $3 seqs, $4 times, $5 types or null, $6 roles or null, $7 words. Rows: segment, entries, last_at. */
-  rows: prepared(
-    'index_entries',
+  /** The segments of times. $2 times, in any number. Rows: segment, in their order. */
+  segments: prepared(
+    'find_segments',
     `
-WITH added AS (
-  INSERT INTO search_entries AS n (project_id, session_id, seq, created_at, segment, user_id, type, role, words)
-  SELECT $1, r.session_id, r.seq, r.created_at, g.segment, s.user_id, r.type, r.role, r.words
-  FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[], $7::tsvector[])
-    AS r (session_id, seq, created_at, type, role, words)
-  ${beside('s', 'SELECT o.user_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}
-  ${beside('g', 'SELECT o.segment FROM search_segments o WHERE o.project_id = $1 AND o.begins_at <= r.created_at ORDER BY o.segment DESC LIMIT 1')}
-  ON CONFLICT (project_id, session_id, seq) DO NOTHING
-  RETURNING n.segment, n.created_at
-)
-SELECT a.segment, count(*) AS entries, max(a.created_at)::text AS last_at FROM added a GROUP BY a.segment ORDER BY a.segment`,
+SELECT g.segment FROM unnest($2::timestamptz[]) WITH ORDINALITY AS r (at, place)
+${beside('g', 'SELECT o.segment FROM search_segments o WHERE o.project_id = $1 AND o.begins_at <= r.at ORDER BY o.segment DESC LIMIT 1')}
+ORDER BY r.place`,
+  ),
+  /** Takes out the runs of sessions, $2, that begin at seqs, $3, or behind them. */
+  take_out: prepared(
+    'take_out_runs',
+    `
+DELETE FROM search_entries AS t WHERE t.project_id = $1 AND t.ctid = ANY (ARRAY(
+  SELECT o.ctid FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, seq)
+  ${beside('o', 'SELECT i.ctid FROM search_entries i WHERE i.project_id = $1 AND i.session_id = r.session_id AND i.seq >= r.seq')}))
+RETURNING t.session_id, t.seq, t.last_seq, t.segment, ${timestampText('t.first_at')} AS first_at, ${timestampText('t.last_at')} AS last_at, t.words`,
+  ),
+  /** $2 sessions, $3 first and $4 last seqs, $5 segments, $6 first and $7 last times, $8 words. */
+  runs: prepared(
+    'index_runs',
+    `
+INSERT INTO search_entries AS n (project_id, session_id, seq, last_seq, segment, first_at, last_at, user_id, words)
+SELECT $1, r.session_id, r.seq, r.last_seq, r.segment, r.first_at, r.last_at, s.user_id, r.words
+FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::int[], $6::timestamptz[], $7::timestamptz[], $8::text[])
+  AS r (session_id, seq, last_seq, segment, first_at, last_at, words)
+${beside('s', 'SELECT o.user_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}`,
   ),
   /** Counts what came to a segment, $2, by $3, the last of it at $4. Row: is_full, if it is the newest one. */
   count: prepared(

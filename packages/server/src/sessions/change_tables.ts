@@ -101,6 +101,6 @@ export const SEARCH_CHECK = {
   place: "'search_entries'",
   where: `w.id IS NOT NULL AND w.has_head
       AND (SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.session_id = w.id AND u.consumer = 'search')
-        > (SELECT count(*) FROM search_entries i WHERE i.project_id = $1 AND i.session_id = w.id)`,
+        > (SELECT coalesce(sum(i.last_seq - i.seq + 1), 0) FROM search_entries i WHERE i.project_id = $1 AND i.session_id = w.id)`,
   detail: "'the index has fewer entries of it than were read'",
 }

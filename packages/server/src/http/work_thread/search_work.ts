@@ -7,7 +7,7 @@ const lengthOf = ({ data }: SearchedEntry) => data.length
 /** Gives the words of entries. */
 export function wordsOnThread(thread: WorkThread) {
   return (project_id: string, entries: SearchedEntry[]): Promise<string[]> =>
-    workInOrders(thread, project_id, 'searchVectors', entries, lengthOf)
+    workInOrders(thread, project_id, 'indexedWords', entries, lengthOf)
 }
 
 /** Says how entries match. */

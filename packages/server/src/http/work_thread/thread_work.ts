@@ -3,11 +3,11 @@ import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/mes
 import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
 import {
   entryText,
+  indexedWords,
   type Match,
   matchTerms,
   type SearchedEntry,
   type SearchTerm,
-  searchVector,
 } from '@annals/messages/search'
 import { takeOutBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
@@ -96,9 +96,9 @@ export class ThreadWork {
     return messages.map(contextMessage)
   }
 
-  /** The words of entries, as PostgreSQL's tsvector. */
-  searchVectors(entries: SearchedEntry[]): string[] {
-    return entries.map((entry) => searchVector(entryText(entry)))
+  /** The words of entries, each once. */
+  indexedWords(entries: SearchedEntry[]): string[] {
+    return entries.map((entry) => indexedWords(entryText(entry)))
   }
 
   /** How entries match a query; null for those that do not. */

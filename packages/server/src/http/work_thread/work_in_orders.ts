@@ -7,7 +7,7 @@ const INLINE_LENGTH_MAX = 32 * 1024
 const ORDER_LENGTH_MAX = 512 * 1024
 
 /** Work on items one by one, of which each has a result. */
-type ItemWork = 'contextMessages' | 'searchVectors' | 'searchMatches'
+type ItemWork = 'contextMessages' | 'indexedWords' | 'searchMatches'
 type Item<Name extends ItemWork> = Parameters<ThreadWork[Name]>[0][number]
 type Further<Name extends ItemWork> =
   Parameters<ThreadWork[Name]> extends [unknown, ...infer More] ? More : []
