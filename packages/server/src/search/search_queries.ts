@@ -2,7 +2,7 @@ import { beside } from '../lists/keyset_queries.js'
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 
-/** The tables of words: see migrations/0019_search.sql and 0024_search_index_of_runs.sql. */
+/** The tables of words: see migrations/0019_search.sql and 0025_search_index_of_runs.sql. */
 
 /** Entries of a segment, about. */
 const SEGMENT_ENTRIES = 16_384
