@@ -1,4 +1,4 @@
--- The index of words, in a third of the room: it is made anew, by what makes it where search is switched on.
+-- The index of words, in less than half the room: it is made anew, by what makes it where search is switched on.
 --
 -- A row of search_entries stands for a run: entries of a session that follow each other and lie in one segment, up to
 --   16. words: of each entry a line, with its label and each of its words once. What is indexed is the line's words as a
