@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { type MemoryBudget, MemoryShare, NO_PROJECT, outOfMemory } from '../../fairness/memory_budget.js'
+import { type MemoryBudget, MemoryShare, NO_PROJECT } from '../../fairness/memory_budget.js'
 import { MERGED_BYTES_MAX } from '../../limits.js'
 import { PIECE_BYTES_MAX } from '../../log/read/read_log.js'
 import type { AppServer } from '../app_server.js'
@@ -48,7 +48,7 @@ export function listReadBytes(rows: number, row_bytes_max = MERGED_BYTES_MAX): n
   return READ_FACTOR * row_bytes_max * rows
 }
 
-/** Counts connections, requests sent ahead on them, and answers; gives requests their share. */
+/** Counts connections and requests sent ahead on them; gives requests their share, from which answers are held. */
 export function countMemory(app: AppServer, budget: MemoryBudget): void {
   countConnections(app.server, budget)
   app.decorateRequest('memoryShare', null)
@@ -57,10 +57,6 @@ export function countMemory(app: AppServer, budget: MemoryBudget): void {
       this.memoryShare ??= openShare(budget, this.raw.socket, this.project_id || NO_PROJECT)
       return this.memoryShare
     },
-  })
-  app.addHook<unknown>('onSend', (request, _reply, payload, done) => {
-    if (typeof payload !== 'string' || holdAnswer(request, payload)) done()
-    else done(outOfMemory())
   })
   app.addHook('onResponse', (request, _reply, done) => {
     if (request.memoryShare) closeShare(request.memoryShare, request.raw.socket)
@@ -72,7 +68,7 @@ export function countMemory(app: AppServer, budget: MemoryBudget): void {
  * Reserves memory for a complete answer. Returns false if there is none; an answer that is already written is sent
  * anyway.
  */
-function holdAnswer(request: FastifyRequest, payload: string): boolean {
+export function holdAnswer(request: FastifyRequest, payload: string): boolean {
   const bytes = payload.length > SMALL_BYTES ? TEXT_FACTOR * payload.length : 0
   if (bytes === 0 && !request.memoryShare) return true
   const isRead = request.method === 'GET' || request.method === 'HEAD'

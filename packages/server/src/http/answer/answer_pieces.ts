@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
+import { outOfMemory } from '../../fairness/memory_budget.js'
+import { holdAnswer } from '../admission/request_memory.js'
 import type { AppServer } from '../app_server.js'
 
 /** Characters written at once. A slow client's progress shows in pieces of this size. */
@@ -11,11 +13,15 @@ export const PIECE_LENGTH_MAX = 65_536
  */
 const PIECES_A_TURN = 4
 
-/** Sends every answer longer than a piece in pieces, each when the client has taken the previous one. */
+/**
+ * Reserves memory for each complete answer, and sends those longer than a piece in pieces, each when the client has
+ * taken the previous one.
+ */
 export function sendInPieces(app: AppServer): void {
   app.addHook<unknown>('onSend', (request, reply, payload, done) => {
-    if (typeof payload !== 'string' || payload.length <= PIECE_LENGTH_MAX || request.method === 'HEAD')
-      return done()
+    if (typeof payload !== 'string') return done()
+    if (!holdAnswer(request, payload)) return done(outOfMemory())
+    if (payload.length <= PIECE_LENGTH_MAX || request.method === 'HEAD') return done()
     reply.header('content-length', Buffer.byteLength(payload))
     done(null, piecesStream(request, [payload]))
   })

@@ -25,7 +25,7 @@ import {
   UpdateSessionBody,
 } from '../../sessions/session_schema.js'
 import { CreateWebhookBody } from '../../webhooks/webhook_schema.js'
-import { atomicAppends, batchEntries, eventEntry, messageMembers } from '../answer/appended_entries.js'
+import { atomicAppends, batchEntries, eventEntry, messageToStore } from '../answer/appended_entries.js'
 import { checkObjectBytes } from './json_parameters.js'
 
 /**
@@ -47,18 +47,9 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
   const id = newId()
   const members = memberTexts(text)
   const blob = members.get('blob')!
-  const { role, parts, tokens, references } = messageEntry(format as MessageFormat, blob, id, '/blob')
-  const entry = {
-    ...messageMembers(format, members),
-    key,
-    id,
-    id_given: false,
-    bytes,
-    tokens,
-    role,
-    references,
-  }
-  return { entry, parts: partsJson(parts, blob) }
+  const message = messageEntry(format as MessageFormat, blob, id, '/blob')
+  const entry = messageToStore(message, members, { id, id_given: false, format, key, bytes })
+  return { entry, parts: partsJson(message.parts, blob) }
 }
 
 export const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries
