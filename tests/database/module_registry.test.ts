@@ -138,7 +138,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('a module of its own', (
   it('is verified: rows without their session, and what the module itself looks for', async () => {
     const project = await newProject(3)
     const verify = async () => {
-      const options = { registry, project: project.id, onMeasured: () => {}, onProgress: () => {} }
+      const options = { registry, only: project, onMeasured: () => {}, onProgress: () => {} }
       return (await verifyDatabase(database, options)).found
     }
     expect(await verify()).toEqual({})

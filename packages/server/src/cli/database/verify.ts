@@ -46,6 +46,7 @@ export interface VerifyOptions {
 export async function runVerify(database: Database, options: VerifyOptions): Promise<void> {
   const { registryOf } = await import('../../lifecycle/registry.js')
   const { allChecks, verifyDatabase } = await import('../../lifecycle/verify/verify_database.js')
+  const { findNamedProject } = await import('../../projects/projects.js')
   const { MODULES } = await import('../../service/modules.js')
   const { showProgress } = await import('../terminal/progress.js')
   const registry = registryOf(MODULES)
@@ -56,7 +57,7 @@ export async function runVerify(database: Database, options: VerifyOptions): Pro
   try {
     verification = await verifyDatabase(database, {
       registry,
-      project: options.project,
+      only: options.project === undefined ? undefined : await findNamedProject(database, options.project),
       onMeasured: (rows) => {
         progress = showProgress('Verifying', 'rows', rows)
       },

@@ -1,4 +1,3 @@
-import { AnnalsError } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
 import { addCounts } from '../erase/dependents.js'
 import type { TableRegistry } from '../registry.js'
@@ -6,10 +5,10 @@ import type { Counts } from '../table.js'
 import type { Check, Finding, PieceFindings } from './check.js'
 import { ORPHAN } from './meaning.js'
 import {
-  FIND_PROJECT_NAME,
   LIST_PROJECT_NAMES,
   measureStatements,
   nextProjectStatements,
+  PROJECT_IS_KNOWN,
   TOKENS_WITHOUT_PROJECT,
 } from './verify_queries.js'
 import { rowChecks } from './verify_row_queries.js'
@@ -43,19 +42,16 @@ export interface Verification {
 
 export interface VerifyOptions {
   registry: TableRegistry
-  /** Name or id of the only project to check; undefined: all. */
-  project: string | undefined
+  /** The only project to check; undefined: all. */
+  only: Project | undefined
   /** Called with the approximate number of rows before the first is read. */
   onMeasured: (rows: number) => void
   onProgress: (rows: number) => void
 }
 
-/**
- * Checks that a database holds what Annals promises, or reports what is wrong. Only reads.
- * @throws AnnalsError project_not_found
- */
+/** Checks that a database holds what Annals promises, or reports what is wrong. Only reads. */
 export async function verifyDatabase(database: Database, options: VerifyOptions): Promise<Verification> {
-  const only = options.project === undefined ? undefined : await findProject(database, options.project)
+  const { only } = options
   options.onMeasured(await measure(database, options.registry, only?.id))
   const known = only ? [only] : await listProjects(database)
   const result: Verification = { projects: [], findings: [], found: {} }
@@ -150,7 +146,7 @@ async function verifyTheRest(
 ): Promise<void> {
   for await (const id of projectsWithRows(database, registry)) {
     // A project may have been created since the list was read.
-    if (known.has(id) || (await database.query(FIND_PROJECT_NAME, [id])).length > 0) continue
+    if (known.has(id) || (await database.query(PROJECT_IS_KNOWN, [id])).length > 0) continue
     reporter(result, { id, name: null }).add(single('project_missing', `project ${id}`, 'not in projects'))
     await verify({ id, name: null })
   }
@@ -179,12 +175,6 @@ async function* projectsWithRows(database: Database, { all_tables }: TableRegist
 async function listProjects(database: Database): Promise<Project[]> {
   const rows = await database.query(LIST_PROJECT_NAMES, [])
   return rows.map((row) => ({ id: row.id!, name: row.name! }))
-}
-
-async function findProject(database: Database, name_or_id: string): Promise<Project> {
-  const [row] = await database.query(FIND_PROJECT_NAME, [name_or_id])
-  if (!row) throw new AnnalsError('project_not_found', `There is no project ${JSON.stringify(name_or_id)}.`)
-  return { id: row.id!, name: row.name! }
 }
 
 /** What each check looks for and what to do about it, by its name. */

@@ -42,8 +42,5 @@ export const LIST_PROJECT_NAMES = planned(
   'SELECT p.id, p.name FROM projects p ORDER BY p.created_at, p.id',
 )
 
-/** A project by its id (as text) or its name. Parameters: $1 either. */
-export const FIND_PROJECT_NAME = planned(
-  'verify_project',
-  'SELECT p.id, p.name FROM projects p WHERE p.id::text = lower($1) OR p.name = $1 ORDER BY (p.name = $1) DESC LIMIT 1',
-)
+/** A row if there is such a project. Parameters: $1 id. */
+export const PROJECT_IS_KNOWN = planned('verify_project', 'SELECT p.id FROM projects p WHERE p.id = $1')
