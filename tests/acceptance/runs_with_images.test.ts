@@ -7,9 +7,10 @@ import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
 import { queryRows } from '../harness/sql.ts'
+import { IS_THOROUGH } from '../harness/thorough.ts'
 
 /** The runs that are sent: the gate's thorough run takes more. */
-const RUNS = process.env.TEST_THOROUGH ? 150 : 4
+const RUNS = IS_THOROUGH ? 40 : 4
 const FORMATS = ['anthropic', 'gemini', 'responses', 'acontext']
 const service = useSharedService()
 let api: ApiClient
