@@ -7,14 +7,14 @@ import { operatorName, printResources, withDatabase } from './with_database.js'
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
 const COLUMNS = ['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search']
 
-/** A project's settings, as the options give them. */
+/** A project's settings, as the options give them: a word stands for none. */
 interface SettingOptions {
-  retentionDays?: number | null
-  rateLimit?: number | null
-  maxSessions?: number | null
-  maxBytes?: number | null
-  maxBlobBytes?: number | null
-  maxTails?: number | null
+  retentionDays?: number | string
+  rateLimit?: number | string
+  maxSessions?: number | string
+  maxBytes?: number | string
+  maxBlobBytes?: number | string
+  maxTails?: number | string
   search?: 'on' | 'off'
   json?: boolean
 }
@@ -123,14 +123,17 @@ function settingsOf(options: SettingOptions): ProjectSettings {
     max_blob_bytes: maxBlobBytes,
     max_tails: maxTails,
   }
-  const settings = Object.entries(given).filter(([, value]) => value !== undefined)
+  const settings = Object.entries(given).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, typeof value === 'number' ? value : null]],
+  )
   return { ...Object.fromEntries(settings), ...(search !== undefined && { search: search === 'on' }) }
 }
 
 /** Reads a whole number in a range, or one of the words that stand for a number or for none (null). */
 function numberFrom(min: number, max: number, words: Record<string, number | null>, takes: string) {
-  return (text: string): number | null => {
-    if (Object.hasOwn(words, text)) return words[text]!
+  return (text: string): number | string => {
+    // Not null: of that, the library for commands makes an empty string.
+    if (Object.hasOwn(words, text)) return words[text] ?? text
     const number = /^\d{1,16}$/.test(text) ? Number(text) : -1
     if (number < min || number > max) throw new InvalidArgumentError(`It must be ${takes}.`)
     return number
