@@ -12,6 +12,7 @@ const ASKS_EVERY_PROJECT = [
   'find_due_spaces',
   'find_due_webhooks',
   'find_marks',
+  'find_projects_with_discarded_objects',
   'find_projects_with_old_blobs',
   'find_projects_with_remains',
   'find_scans',

@@ -26,7 +26,7 @@ export interface Exported {
 }
 
 /** Registers the hooks that make and remove the directory. */
-export function useTransfers(service: Service): Transfers {
+export function useTransfers(service: Service, env: Record<string, string> = {}): Transfers {
   let directory: string
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'annals-transfer-'))
@@ -34,7 +34,7 @@ export function useTransfers(service: Service): Transfers {
   afterAll(() => rm(directory, { recursive: true, force: true }))
   const transfers: Transfers = {
     newPath: () => join(directory, `${randomBytes(6).toString('hex')}.ndjson`),
-    run: (...args) => runAnnals(args, { DATABASE_URL: service.databaseUrl }),
+    run: (...args) => runAnnals(args, { DATABASE_URL: service.databaseUrl, ...env }),
     export: async (project, ...args) => {
       const path = transfers.newPath()
       const result = await transfers.run('export', '--project', project, '--output', path, ...args)

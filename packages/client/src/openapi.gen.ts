@@ -11436,6 +11436,10 @@ export interface operations {
                                 learning_spaces: number;
                                 blobs: number;
                             };
+                            /** @description What the store of attachments has not confirmed yet. It is deleted as soon as it can be. */
+                            pending?: {
+                                objects: number;
+                            };
                         };
                     };
                 };

@@ -104,6 +104,8 @@ class DownloadAssetQuery(TypedDict):
 
 class ErasedUser(TypedDict):
     deleted: ErasedUserDeleted
+    pending: NotRequired[ErasedUserPending]
+    """What the store of attachments has not confirmed yet. It is deleted as soon as it can be."""
 
 
 class ErasedUserDeleted(TypedDict):
@@ -115,6 +117,12 @@ class ErasedUserDeleted(TypedDict):
     skills: int
     learning_spaces: int
     blobs: int
+
+
+class ErasedUserPending(TypedDict):
+    """What the store of attachments has not confirmed yet. It is deleted as soon as it can be."""
+
+    objects: int
 
 
 class EventsQuery(TypedDict):

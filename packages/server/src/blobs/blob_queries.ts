@@ -37,7 +37,9 @@ END`,
 export const FINISH_BLOB = storedFunction(
   'finish_blob',
   'p_project uuid, p_id uuid, p_n int, p_data bytea, p_sha256 text, p_bytes bigint',
-  `BEGIN
+  `DECLARE
+  is_object boolean;
+BEGIN
   BEGIN${ADD_CHUNK}
     UPDATE blobs AS b SET sha256 = p_sha256, bytes = p_bytes WHERE b.project_id = p_project AND b.id = p_id;
     IF FOUND THEN
@@ -45,7 +47,10 @@ export const FINISH_BLOB = storedFunction(
     END IF;
     RETURN NULL;
   EXCEPTION WHEN unique_violation THEN
-    DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = p_id;
+    DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = p_id RETURNING b.in_object_store INTO is_object;
+    IF is_object THEN
+      INSERT INTO discarded_objects AS d (project_id, id, discarded_at) VALUES (p_project, p_id, now());
+    END IF;
     UPDATE blobs AS b SET unreferenced_since = now() WHERE b.project_id = p_project AND b.sha256 = p_sha256 AND b.unreferenced_since IS NOT NULL;
     PERFORM FROM blobs b WHERE b.project_id = p_project AND b.sha256 = p_sha256 FOR KEY SHARE;
     IF NOT FOUND THEN
@@ -69,23 +74,62 @@ BEGIN
 END`,
 )
 
-/** Parameters: $1 project, $2 id of an upload. Its chunks go with it. */
-export const DISCARD_UPLOAD = prepared(
-  'discard_upload',
-  'DELETE FROM blobs AS b WHERE b.project_id = $1 AND b.id = $2 AND b.sha256 IS NULL',
+/** Begins an upload whose bytes go to the object store. Parameters: $1 project, $2 id. */
+export const BEGIN_OBJECT = prepared(
+  'begin_object',
+  'INSERT INTO blobs AS b (project_id, id, bytes, created_at, in_object_store) VALUES ($1, $2, 0, now(), true)',
 )
 
-/** Rows: sha256, id, bytes, of those that exist. Parameters: $1 project, $2 hashes. */
+/** Its chunks go with it; its object is noted. */
+export const DISCARD_UPLOAD = storedFunction(
+  'discard_upload',
+  'p_project uuid, p_id uuid',
+  `DECLARE
+  is_object boolean;
+BEGIN
+  DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = p_id AND b.sha256 IS NULL RETURNING b.in_object_store INTO is_object;
+  IF is_object THEN
+    INSERT INTO discarded_objects AS d (project_id, id, discarded_at) VALUES (p_project, p_id, now());
+  END IF;
+  RETURN NULL;
+END`,
+)
+
+/** Objects of a project's blobs that are gone. Rows: project_id, id. Parameters: $1 project, $2 how many. */
+export const FIND_DISCARDED_OBJECTS = prepared(
+  'find_discarded_objects',
+  'SELECT d.project_id, d.id FROM discarded_objects d WHERE d.project_id = $1 ORDER BY d.id LIMIT $2',
+)
+
+/** Rows: project_id. On a cluster it asks all machines. */
+export const FIND_PROJECTS_WITH_DISCARDED_OBJECTS = prepared(
+  'find_projects_with_discarded_objects',
+  'SELECT d.project_id FROM discarded_objects d GROUP BY d.project_id ORDER BY d.project_id',
+)
+
+/** Parameters: $1 project, $2 id. */
+export const FORGET_OBJECT = prepared(
+  'forget_object',
+  'DELETE FROM discarded_objects AS d WHERE d.project_id = $1 AND d.id = $2',
+)
+
+/** Parameters: $1 project, $2 ids of blobs. */
+export const NOTE_OBJECTS = planned(
+  'note_objects',
+  'INSERT INTO discarded_objects AS d (project_id, id, discarded_at) SELECT $1, u.id, now() FROM unnest($2::uuid[]) AS u (id)',
+)
+
+/** Rows: sha256, id, bytes, in_object_store, of those that exist. Parameters: $1 project, $2 hashes. */
 export const FIND_BLOBS = prepared(
   'find_blobs',
-  'SELECT b.sha256, b.id, b.bytes FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
+  'SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
 )
 
 /** The same of one blob that an entry of a session refers to. Parameters: $1 project, $2 session, $3 hash. */
 export const FIND_BLOB_OF_SESSION = prepared(
   'find_blob_of_session',
   `
-SELECT b.sha256, b.id, b.bytes FROM blobs b
+SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b
 WHERE b.project_id = $1 AND b.sha256 = $3
 AND EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = $2)
 AND EXISTS (
@@ -106,6 +150,12 @@ SELECT encode(c.data, 'hex') AS data FROM blob_chunks c
 WHERE c.project_id = $1 AND c.blob_id = $2 AND c.n BETWEEN $3 AND $4 ORDER BY c.n`,
 )
 
+/** Notes some objects, each by a statement that one machine of a cluster carries out. */
+const NOTE_EACH = `
+  FOREACH object IN ARRAY coalesce(objects, '{}') LOOP
+    INSERT INTO discarded_objects AS d (project_id, id, discarded_at) VALUES (p_project, object, now());
+  END LOOP;`
+
 /** Deletes those of some blobs, in `hashes`, that nothing refers to any longer. Their rows are locked by hash. */
 const DELETE_UNREFERENCED = `
   SELECT array_agg(l.id) INTO locked FROM (
@@ -114,9 +164,9 @@ const DELETE_UNREFERENCED = `
   WITH gone AS (
     DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = ANY (locked) AND NOT EXISTS (
       SELECT FROM blob_references r WHERE r.project_id = p_project AND r.sha256 = b.sha256)
-    RETURNING 1 AS one
+    RETURNING b.id, b.in_object_store
   )
-  SELECT count(*) INTO deleted FROM gone;`
+  SELECT count(*), array_agg(g.id) FILTER (WHERE g.in_object_store) INTO deleted, objects FROM gone g;${NOTE_EACH}`
 
 /**
  * Deletes references of some owners, and in the same transaction the blobs that nothing else refers to. Answer: how many
@@ -130,6 +180,8 @@ export const RELEASE_BLOBS = storedFunction(
   locked uuid[];
   released bigint;
   deleted bigint;
+  objects uuid[];
+  object uuid;
 BEGIN
   WITH gone AS (
     DELETE FROM blob_references AS r WHERE r.project_id = p_project AND r.ctid = ANY (ARRAY(
@@ -154,6 +206,8 @@ export const COLLECT_BLOBS = storedFunction(
   'p_project uuid, p_blobs_max int',
   `DECLARE
   old uuid[];
+  objects uuid[];
+  object uuid;
 BEGIN
   SELECT array_agg(l.id) INTO old FROM (
     SELECT b.id FROM blobs b
@@ -165,7 +219,11 @@ BEGIN
   END IF;
   UPDATE blobs AS b SET unreferenced_since = NULL WHERE b.project_id = p_project AND b.id = ANY (old) AND EXISTS (
     SELECT FROM blob_references r WHERE r.project_id = p_project AND r.sha256 = b.sha256);
-  DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = ANY (old) AND b.unreferenced_since IS NOT NULL;
+  WITH gone AS (
+    DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = ANY (old) AND b.unreferenced_since IS NOT NULL
+    RETURNING b.id, b.in_object_store
+  )
+  SELECT array_agg(g.id) INTO objects FROM gone g WHERE g.in_object_store;${NOTE_EACH}
   RETURN cardinality(old);
 END`,
 )
@@ -176,7 +234,7 @@ export const FIND_PROJECTS_WITH_OLD_BLOBS = prepared(
   `SELECT b.project_id FROM blobs b WHERE b.unreferenced_since < now() - ${KEPT} GROUP BY b.project_id ORDER BY b.project_id`,
 )
 
-/** Deletes some of a project's blobs, with which it is being erased. Rows: id. Parameters: $1 project, $2 ids, $3 bytes. */
+/** Deletes some of a project's blobs, with which it is being erased. Rows: id, in_object_store. Parameters: $1 project, $2 ids, $3 bytes. */
 export const ERASE_BLOBS = prepared(
   'erase_blobs',
   `
@@ -186,5 +244,5 @@ WITH erased AS (
     FROM blobs t WHERE t.project_id = $1 AND t.id = ANY ($2::uuid[])
   ) b WHERE b.bytes_before < $3
 )
-DELETE FROM blobs AS d WHERE d.project_id = $1 AND d.id IN (SELECT s.id FROM erased s) RETURNING d.id`,
+DELETE FROM blobs AS d WHERE d.project_id = $1 AND d.id IN (SELECT s.id FROM erased s) RETURNING d.id, d.in_object_store`,
 )

@@ -22,6 +22,7 @@ import {
   STORE_BYTES,
   touchBlob,
 } from './blob_store.js'
+import { keyOf, objectsOf } from './discard_objects.js'
 
 const operation = operationsOf('Attachments')
 
@@ -47,7 +48,14 @@ const putBlob = operation({
     if (length !== undefined && length > blob_bytes_max) throw blobTooLarge(blob_bytes_max)
     await request.memory.hold(STORE_BYTES)
     const bytes_max = length ?? blob_bytes_max
-    const { bytes, known: isKnown } = await storeBlobWithinQuota(usage, request, sha256, source, bytes_max)
+    const { bytes, known: isKnown } = await storeBlobWithinQuota(
+      usage,
+      request,
+      sha256,
+      source,
+      bytes_max,
+      length,
+    )
     return answer(reply, JSON.stringify({ sha256, bytes }), isKnown ? 200 : 201)
   },
 })
@@ -103,7 +111,9 @@ export function assetUrlRoute(app: AppServer, { assets, database }: AppParts): v
       project_id,
       database: database.of(project_id),
     } satisfies Partial<FastifyRequest>)
-    return sendBlob(reply, await findBlobOfSession(request.database, project_id, session_id, sha256))
+    const blob = await findBlobOfSession(request.database, project_id, session_id, sha256)
+    if (!blob.in_object_store || request.method === 'HEAD') return sendBlob(reply, blob)
+    return reply.redirect(await objectsOf(request.database).sign(keyOf(project_id, blob.id), sha256))
   })
 }
 

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
-import type { Queryable } from '../postgres/database.js'
+import type { Queryable, Row } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
 import {
   ADD_BLOB_CHUNK,
+  BEGIN_OBJECT,
   DISCARD_UPLOAD,
   FIND_BLOB_OF_SESSION,
   FIND_BLOBS,
@@ -12,6 +13,7 @@ import {
   READ_BLOB_CHUNKS,
   TOUCH_BLOB,
 } from './blob_queries.js'
+import { discardObjects, keyOf, objectsOf } from './discard_objects.js'
 
 /** Bytes of a chunk; the last one of a blob may have fewer. */
 export const CHUNK_BYTES = 256 * 1024
@@ -28,6 +30,7 @@ export interface Blob {
   id: string
   sha256: string
   bytes: number
+  in_object_store: boolean
 }
 
 /** How much was stored. `known`: the project has had the blob before, and its bytes were not read to the end. */
@@ -50,7 +53,8 @@ export async function touchBlob(
  * Stores bytes under their hash, a chunk at a time, so that no more than a chunk is in memory. Nobody sees them before the
  * last one is stored and the hash is right. Two at once may store the same blob; one of them keeps it.
  *
- * Inside a transaction, all of it becomes visible with the commit.
+ * Inside a transaction, all of it becomes visible with the commit. Where the database has an object store, the bytes go
+ * there, if their length is known.
  * @throws AnnalsError invalid_request if the bytes have another hash, payload_too_large, request_timeout
  */
 export async function storeBlob(
@@ -59,7 +63,9 @@ export async function storeBlob(
   sha256: string,
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
   bytes_max = Number.POSITIVE_INFINITY,
+  length?: number,
 ): Promise<StoredBlob> {
+  if (database.objects && length) return storeObject(database, project_id, sha256, source, length)
   const upload = { id: newId(), chunks: 0, bytes: 0, hash: createHash('sha256') }
   try {
     let last: Buffer = NOTHING
@@ -81,9 +87,64 @@ export async function storeBlob(
     return { bytes: upload.bytes, known: row.answer === 'known' }
   } catch (error) {
     // What cannot be deleted now is deleted by housekeeping.
-    if (upload.chunks > 0) await database.query(DISCARD_UPLOAD, [project_id, upload.id]).catch(() => {})
+    if (upload.chunks > 0)
+      await database.query(DISCARD_UPLOAD.statement, [project_id, upload.id]).catch(() => {})
     throw isForeignKeyViolation(error) ? givenUp() : error
   }
+}
+
+/**
+ * Stores bytes in the object store. The row of the upload is there before the object, so that housekeeping finds whatever
+ * is left of an upload that ends in between.
+ */
+async function storeObject(
+  database: Queryable,
+  project_id: string,
+  sha256: string,
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  length: number,
+): Promise<StoredBlob> {
+  const objects = objectsOf(database)
+  const id = newId()
+  const key = keyOf(project_id, id)
+  let answer: string | null | undefined
+  try {
+    await database.query(BEGIN_OBJECT, [project_id, id])
+    await objects.put(key, checked(source, sha256, length), length, sha256)
+    const [row] = await database.query(FINISH_BLOB.statement, [project_id, id, 1, NOTHING, sha256, length])
+    answer = row!.answer
+    if (answer) return { bytes: length, known: answer === 'known' }
+    // Its row has gone, and was taken for all that there was.
+    await objects.delete(key)
+    throw givenUp()
+  } catch (error) {
+    // Unless it is a blob by now: the answer may have been lost.
+    await database.query(DISCARD_UPLOAD.statement, [project_id, id]).catch(() => {})
+    throw isForeignKeyViolation(error) ? givenUp() : error
+  } finally {
+    if (answer !== 'stored') await discardObjects(database, project_id).catch(() => {})
+  }
+}
+
+/** The pieces of a source, the last of them once all have the hash: nobody gets other bytes as a whole. */
+async function* checked(
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  sha256: string,
+  length: number,
+): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  let last: Buffer = NOTHING
+  for await (const piece of source) {
+    bytes += piece.length
+    if (bytes > length) throw blobTooLarge(length)
+    if (last.length > 0) yield last
+    hash.update(piece)
+    last = piece
+  }
+  const found = hash.digest('hex')
+  if (found !== sha256) throw wrongHash(sha256, found)
+  yield last
 }
 
 /** A blob that an entry of a session refers to. @throws AnnalsError blob_not_found */
@@ -95,7 +156,7 @@ export async function findBlobOfSession(
 ): Promise<Blob> {
   const [row] = await database.query(FIND_BLOB_OF_SESSION, [project_id, session_id, sha256])
   if (!row) throw notFound('blob')
-  return { id: row.id!, sha256, bytes: Number(row.bytes) }
+  return blobOf(row)
 }
 
 /** Those of some blobs that the project has, by their hashes. */
@@ -105,9 +166,11 @@ export async function findBlobs(
   hashes: readonly string[],
 ): Promise<Map<string, Blob>> {
   const rows = await database.query(FIND_BLOBS, [project_id, [...new Set(hashes)]])
-  return new Map(
-    rows.map((row) => [row.sha256!, { id: row.id!, sha256: row.sha256!, bytes: Number(row.bytes) }]),
-  )
+  return new Map(rows.map((row) => [row.sha256!, blobOf(row)]))
+}
+
+function blobOf({ id, sha256, bytes, in_object_store }: Row): Blob {
+  return { id: id!, sha256: sha256!, bytes: Number(bytes), in_object_store: in_object_store === 't' }
 }
 
 /** @throws AnnalsError blob_not_found */
@@ -128,6 +191,10 @@ export async function* readBlob(
   from = 0,
   to = blob.bytes,
 ): AsyncGenerator<Buffer> {
+  if (blob.in_object_store) {
+    if (to > from) yield* objectsOf(database).get(keyOf(project_id, blob.id), from, to)
+    return
+  }
   const last = Math.ceil(to / CHUNK_BYTES) - 1
   for (let n = Math.floor(from / CHUNK_BYTES); n <= last; n += READ_AT_ONCE) {
     const wanted = Math.min(READ_AT_ONCE, last - n + 1)
@@ -144,7 +211,7 @@ export async function* readBlob(
  * Cuts a stream into chunks of the same size; the last one may be shorter. A chunk is overwritten by the next but one: two
  * buffers serve for all, however long the stream is.
  */
-async function* chunksOf(source: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* chunksOf(source: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
   let chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   let other = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   let length = 0

@@ -1,7 +1,15 @@
 import type { Module } from '../http/module.js'
 import { BLOBS_OF_ENTRY, missing } from '../lifecycle/verify/check.js'
 import { LOST, ORPHAN } from '../lifecycle/verify/meaning.js'
-import { ADD_BLOB_CHUNK, COLLECT_BLOBS, FINISH_BLOB, RELEASE_BLOBS, TOUCH_BLOB } from './blob_queries.js'
+import {
+  ADD_BLOB_CHUNK,
+  COLLECT_BLOBS,
+  DISCARD_UPLOAD,
+  FINISH_BLOB,
+  RELEASE_BLOBS,
+  TOUCH_BLOB,
+} from './blob_queries.js'
+import { discardObjects } from './discard_objects.js'
 import { eraseSomeBlobs, releaseSome } from './erase_blobs.js'
 import { exportBlobs } from './transfer/export_blobs.js'
 import { BLOB_LINES, restoreBlobs, restoreReferences } from './transfer/restore_blobs.js'
@@ -10,7 +18,7 @@ import { BLOB_LINES, restoreBlobs, restoreReferences } from './transfer/restore_
 export const BLOBS_MODULE: Module = {
   name: 'blobs',
   routes: async () => (await import('./all_blob_routes.js')).BLOB_ROUTES,
-  functions: [ADD_BLOB_CHUNK, COLLECT_BLOBS, FINISH_BLOB, RELEASE_BLOBS, TOUCH_BLOB],
+  functions: [ADD_BLOB_CHUNK, COLLECT_BLOBS, DISCARD_UPLOAD, FINISH_BLOB, RELEASE_BLOBS, TOUCH_BLOB],
   tables: [
     {
       name: 'blobs',
@@ -24,7 +32,7 @@ export const BLOBS_MODULE: Module = {
       checks: {
         blob_bytes: {
           place: "'blob ' || t.id",
-          where: `t.sha256 IS NOT NULL AND NOT EXISTS (
+          where: `t.sha256 IS NOT NULL AND NOT t.in_object_store AND NOT EXISTS (
             SELECT FROM (
               SELECT coalesce(sum(octet_length(c.data)), 0) AS bytes,
                 encode(sha256(coalesce(string_agg(c.data, ''::bytea ORDER BY c.n), ''::bytea)), 'hex') AS sha256
@@ -40,9 +48,14 @@ export const BLOBS_MODULE: Module = {
         exportBehind: exportBlobs,
         further_lines: BLOB_LINES,
         restore: restoreBlobs,
+        settle: discardObjects,
       },
     },
     { name: 'blob_chunks', handled: 'With their blob in all respects; they go with it by a foreign key.' },
+    {
+      name: 'discarded_objects',
+      handled: 'Written with the deletion of a blob, until its object has gone; it may outlive its project.',
+    },
     {
       name: 'asset_url_secrets',
       is_reference: true,

@@ -23,6 +23,11 @@ export function variableOf(name: string): string {
 type Accepted = Required<Pick<Setting, 'pattern' | 'takes'>>
 
 const POSTGRES_URL = { pattern: /^postgres(ql)?:\/\//, takes: 'a URL that begins with postgresql://' }
+const HTTP_URL = {
+  pattern: /^https?:\/\/[^@]+$/,
+  takes: 'a URL that begins with http:// or https://, without a user name',
+}
+const VISIBLE = { pattern: /^[\x21-\x7e]{1,1000}$/, takes: '1 to 1000 visible ASCII characters' }
 const SECRET = { pattern: /^[\x21-\x7e]{32,256}$/, takes: '32 to 256 visible ASCII characters' }
 
 function text(value: string, meaning: string, accepted?: Accepted) {
@@ -189,22 +194,27 @@ export const SETTINGS = {
     [100, 60_000],
     'how often live tails poll the database, in case a notification is lost',
   ),
+  s3_bucket: optional(
+    'bucket of Amazon S3, or of a service with its interface, that keeps the bytes of attachments; unset: the database keeps them',
+    { pattern: /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, takes: "a bucket's name" },
+  ),
+  s3_endpoint: optional("URL of that service; unset: Amazon's own", HTTP_URL),
+  s3_region: text('us-east-1', 'region of the bucket', VISIBLE),
+  s3_access_key_id: optional(
+    "access key of that service; unset: what Amazon's SDK finds, such as AWS_ACCESS_KEY_ID or the machine's role",
+    VISIBLE,
+  ),
+  s3_secret_access_key: optional('secret of that access key', VISIBLE),
   webhooks_to_private: flag('true: webhooks may go to loopback, link-local and private addresses as well'),
   model_url: optional(
     'base URL of an OpenAI-compatible API with a model for learning, such as https://api.openai.com/v1; unset: spaces learn by rules alone',
-    {
-      pattern: /^https?:\/\/[^@]+$/,
-      takes: 'a URL that begins with http:// or https://, without a user name',
-    },
+    HTTP_URL,
   ),
   model: optional('name of that model; set together with ANNALS_MODEL_URL', {
     pattern: /^[\x21-\x7e]{1,200}$/,
     takes: '1 to 200 visible ASCII characters',
   }),
-  model_key: optional('API key for the model', {
-    pattern: /^[\x21-\x7e]{1,1000}$/,
-    takes: '1 to 1000 visible ASCII characters',
-  }),
+  model_key: optional('API key for the model', VISIBLE),
   model_ms_max: ms(60_000, [100, 600_000], 'longest time that the model may take for an answer'),
   model_tokens_per_day_max: count(
     1_000_000,

@@ -29,8 +29,23 @@ export async function checkDatabase(
     ...(await attempt('connections', () => checkConnections(database, config, workers))),
     ...(await attempt('vacuum', () => checkVacuum(database))),
     ...(await attempt('transactions', () => checkHolders(database))),
+    ...(await checkObjectStore(database)),
     ...(await attempt('cluster', () => checkCluster(database))),
   ]
+}
+
+/** The store of attachments, if there is one beside the database. */
+async function checkObjectStore({ objects }: Database): Promise<Diagnosis[]> {
+  const check = 'attachments'
+  if (!objects) return []
+  try {
+    await objects.check()
+    return [well(check, 'the bucket can be reached')]
+  } catch (error) {
+    const found = `the bucket cannot be reached (${(error as Error).name})`
+    const todo = 'Check the ANNALS_S3_ settings, that the bucket exists, and what these credentials may do.'
+    return [wrong(check, 'failure', found, todo)]
+  }
 }
 
 async function checkLatency(database: Database): Promise<Diagnosis> {

@@ -139,6 +139,8 @@ export interface OwnFunctions {
     dependents: Dependents,
     signal?: AbortSignal,
   ): Promise<void>
+  /** Deletes outside of the database what transactions have given up. Gives how much is left, for housekeeping. */
+  settle?(database: Queryable, project_id: string): Promise<number>
   /** SQL of a page of an export: the line, further columns, and what is joined to the row `t`; $1 is the project. */
   exported?: { line: string; columns: string; join: string }
   /** The lines of such a page, and of what belongs to its rows. */

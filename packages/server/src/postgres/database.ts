@@ -4,10 +4,12 @@ import { orCancelled } from './cancel_statement.js'
 import type { ConnectionTarget } from './connection_address.js'
 import { DatabaseAway } from './database_away.js'
 import { DatabaseSilent, isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
+import type { WithObjects } from './object_store.js'
 import { startupOptions, statementBounds } from './pool_settings.js'
 import { isRead, type Statement } from './statement.js'
 import { brokeConnection, outcomeOf, outcomeOfCommit } from './transaction_outcome.js'
 
+export type { ConnectionTarget }
 export { DatabaseAway }
 
 /** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
@@ -16,7 +18,7 @@ export type Row = Record<string, string | null>
 export type Parameter = string | number | boolean | null | Buffer | ReadonlyArray<string | number | null>
 
 /** Runs statements: the pool, or one connection inside a transaction. */
-export interface Queryable {
+export interface Queryable extends WithObjects {
   /**
    * Runs one statement and returns its rows. `onSending` is called when a connection is there and the statement is
    * about to be sent: nothing can have happened before, and if it throws, nothing is sent.
@@ -46,9 +48,7 @@ export interface DatabasePool extends Database {
   usage(): { total: number; idle: number; waiting: number }
 }
 
-export type { ConnectionTarget }
-
-export interface DatabaseOptions {
+export interface DatabaseOptions extends WithObjects {
   target: ConnectionTarget
   connections_max: number
   /** Longest wait for a connection, in ms. */
@@ -96,10 +96,9 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   // two statements, would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
-  const { probe, signal, target } = options
+  const { probe, signal, target, objects, onFailure } = options
   const distributed = 'distributed' in target && target.distributed === true
-  const connections = { pool, pooled, probe, signal, target, distributed }
-  const { onFailure } = options
+  const connections = { pool, pooled, probe, signal, target, distributed, objects }
   const watched = <T>(work: Promise<T>): Promise<T> =>
     onFailure === undefined
       ? work
@@ -112,12 +111,13 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
       watched(runOnPool(connections, statement, parameters, onSending)),
     transaction: (work) => watched(transaction(connections, work)),
     close: () => pool.end(),
+    objects,
     distributed,
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }
 }
 
-interface Connections {
+interface Connections extends WithObjects {
   pool: pg.Pool
   pooled: boolean
   probe: AvailabilityProbe | undefined
@@ -229,6 +229,7 @@ async function transactionOnce<T>(
   try {
     await run(client, BEGIN, [], connections)
     const result = await work({
+      objects: connections.objects,
       query: (statement, parameters) => run(client, statement, parameters, connections),
     })
     committing = true

@@ -43,6 +43,10 @@ class Share implements Database {
     private readonly owner: string,
   ) {}
 
+  get objects() {
+    return this.pool.objects
+  }
+
   query(statement: Statement, parameters: readonly Parameter[], onSending?: () => void): Promise<Row[]> {
     return this.shares.run(this.owner, () => this.pool.query(statement, parameters, onSending))
   }

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
 import { collectBlobs } from '../blobs/collect_blobs.js'
+import { discardAllObjects } from '../blobs/discard_objects.js'
+import { objectStoreOf } from '../blobs/s3_store.js'
 import { Changes } from '../changes/changes.js'
 import type { Config } from '../configuration/config.js'
 import { AnnalsError } from '../errors.js'
@@ -79,6 +81,7 @@ export function openPools(
   undo.push(() => probe.close())
   const shared = {
     target,
+    objects: objectStoreOf(config),
     probe,
     wait_ms_max,
     statement_ms_max,
@@ -197,7 +200,10 @@ export function startBackgroundWork(parts: {
   undo.push(() => changes.stop())
   watchChanges(metrics.registry, changes)
   const database = pools.requests.of('housekeeping')
-  const retention = applyRetention(database, erasure, logger, config.retention_ms, [collectBlobs])
+  const retention = applyRetention(database, erasure, logger, config.retention_ms, [
+    collectBlobs,
+    discardAllObjects,
+  ])
   undo.push(() => retention.stop())
   return changes
 }

@@ -1,3 +1,4 @@
+import { objectStoreOf } from '../blobs/s3_store.js'
 import type { Config } from '../configuration/config.js'
 import { Appender } from '../log/append/appender.js'
 import { locateDatabase } from '../postgres/connection_target.js'
@@ -31,7 +32,12 @@ export async function workOnDatabase<T>(
     else if (schema === 'check') await checkSchema(location.target)
     const { database_wait_ms_max, statement_ms_max } = config
     const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }
-    const database = openDatabase({ target: location.target, connections_max: 2, ...bounds })
+    const database = openDatabase({
+      target: location.target,
+      objects: objectStoreOf(config),
+      connections_max: 2,
+      ...bounds,
+    })
     const appender = new Appender({
       ...config,
       ...bounds,

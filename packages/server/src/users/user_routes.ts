@@ -71,7 +71,8 @@ const userRoutes: Operation = (app, parts) => {
         const deleted = await longWork.run(project_id, () =>
           erasure.eraseUser(request.database, project_id, params.identifier),
         )
-        return JSON.stringify({ deleted })
+        const objects = await erasure.settle(request.database, project_id)
+        return JSON.stringify({ deleted, ...(objects > 0 && { pending: { objects } }) })
       },
     }),
   )(app, parts)

@@ -51,5 +51,16 @@ export function notYet(names: readonly string[]): string[] {
 
 /** How much went of what has these names. */
 export function ErasedUser(names: readonly string[]) {
-  return Type.Object({ deleted: Type.Object(Object.fromEntries(names.map((name) => [name, Count]))) })
+  return Type.Object({
+    deleted: Type.Object(Object.fromEntries(names.map((name) => [name, Count]))),
+    pending: Type.Optional(
+      Type.Object(
+        { objects: Count },
+        {
+          description:
+            'What the store of attachments has not confirmed yet. It is deleted as soon as it can be.',
+        },
+      ),
+    ),
+  })
 }

@@ -12,13 +12,13 @@ const isOf = (owners: string) =>
 const IN_SCOPE = `($3::uuid IS NULL OR r.owner_id = $3::uuid) AND ($2::text IS NULL OR ${isOf('sessions')} OR ${isOf('skills')})`
 
 /**
- * The next blob of an export. Row: id, chunks, line. Parameters: $1 project, $2 user's identifier or null, $3 session or
+ * The next blob of an export. Row: id, sha256, bytes, in_object_store, chunks, line. Parameters: $1 project, $2 user's identifier or null, $3 session or
  * null, $4 the id to begin behind, or null.
  */
 export const EXPORT_BLOB = planned(
   'export_blob',
   `
-SELECT b.id, (SELECT count(*) FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = b.id) AS chunks,
+SELECT b.id, b.sha256, b.bytes, b.in_object_store, (SELECT count(*) FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = b.id) AS chunks,
   ${jsonLine({ kind: `'"blob"'`, id: text('b.id'), sha256: text('b.sha256'), bytes: 'b.bytes', created_at: text(timestampText('b.created_at')) })} AS line
 FROM blobs b
 WHERE b.project_id = $1 AND b.sha256 IS NOT NULL AND ($4::uuid IS NULL OR b.id > $4::uuid)

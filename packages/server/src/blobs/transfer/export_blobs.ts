@@ -1,5 +1,6 @@
 import type { ExportPiece } from '../../lifecycle/transfer/export_line.js'
 import type { Queryable, Row } from '../../postgres/database.js'
+import { chunksOf, readBlob } from '../blob_store.js'
 import { EXPORT_BLOB, EXPORT_CHUNK, EXPORT_REFERENCES } from './blob_transfer_queries.js'
 
 const REFERENCES_AT_ONCE_MAX = 1_000
@@ -18,6 +19,7 @@ export async function* exportBlobs(
     const [blob]: Row[] = await database.query(EXPORT_BLOB, [...scope, after])
     if (!blob) break
     after = blob.id!
+    if (blob.in_object_store === 't') yield* chunksOfObject(database, project_id, blob)
     for (let n = 0; n < Number(blob.chunks); n++) {
       const [chunk] = await database.query(EXPORT_CHUNK, [project_id, blob.id!, n])
       // The blob was erased meanwhile.
@@ -33,5 +35,20 @@ export async function* exportBlobs(
     const { owner_id = null, seq = null, sha256 = null } = rows.at(-1) ?? {}
     after = [owner_id, seq, sha256]
     found = rows.length
+  }
+}
+
+/** The bytes of an object, in lines as those of chunks in the database. */
+async function* chunksOfObject(
+  database: Queryable,
+  project_id: string,
+  { id, sha256, bytes }: Row,
+): AsyncGenerator<ExportPiece> {
+  const blob = { id: id!, sha256: sha256!, bytes: Number(bytes), in_object_store: true }
+  let n = 0
+  for await (const chunk of chunksOf(readBlob(database, project_id, blob))) {
+    const line = { kind: 'blob_chunk', blob_id: blob.id, n, data: chunk.toString('base64') }
+    yield { lines: [JSON.stringify(line)], counts: {} }
+    n += 1
   }
 }

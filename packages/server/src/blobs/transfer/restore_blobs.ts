@@ -35,7 +35,7 @@ async function restoreBlob(
 ): Promise<void> {
   const { id, sha256, bytes, created_at } = record as Record<string, string>
   if (known.has(sha256)) {
-    await connection.query(DISCARD_UPLOAD, [project_id, id!])
+    await connection.query(DISCARD_UPLOAD.statement, [project_id, id!])
     return
   }
   if (Number(bytes) === 0) await connection.query(RESTORE_BLOBS.empty, [project_id, id!])

@@ -51,7 +51,7 @@ async function storeAttachments(usage: UsageDirectory, request: FastifyRequest):
   for (const { sha256, bytes } of attachments ?? []) {
     if ((await touchBlob(database, project_id, sha256)) !== undefined) continue
     const source = [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)]
-    await storeBlobWithinQuota(usage, request, sha256, source, bytes.length)
+    await storeBlobWithinQuota(usage, request, sha256, source, bytes.length, bytes.length)
   }
 }
 
@@ -62,12 +62,13 @@ export async function storeBlobWithinQuota(
   sha256: string,
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
   bytes_max: number,
+  length?: number,
 ): Promise<StoredBlob> {
   const max = grant!.quotas.max_blob_bytes
   const room = max === undefined ? undefined : await usage.reserve(project_id, 'blob_bytes', bytes_max, max)
   let used = 0
   try {
-    const stored = await storeBlob(database, project_id, sha256, source, bytes_max)
+    const stored = await storeBlob(database, project_id, sha256, source, bytes_max, length)
     if (!stored.known) used = stored.bytes
     return stored
   } finally {

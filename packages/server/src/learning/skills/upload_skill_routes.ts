@@ -43,7 +43,7 @@ const postSkill = operationsOf('Skills')({
     const files = await readSkillZip(zip, (bytes) => memory.hold(zip.length + 2 * bytes + STORE_BYTES))
     const head = await readHead(thread, project_id, files)
     const store = ({ sha256, bytes }: SkillFile) =>
-      storeBlobWithinQuota(usage, request, sha256, [bytes], bytes.length)
+      storeBlobWithinQuota(usage, request, sha256, [bytes], bytes.length, bytes.length)
     const { json, known } = await createSkill({ database, project_id }, { user, meta, files, ...head }, store)
     return answer(reply, mayRead(request) ? json : withFields(json, { user_id: 'null' }), known ? 200 : 201)
   },

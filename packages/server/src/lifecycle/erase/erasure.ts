@@ -87,7 +87,15 @@ export class Erasure {
       for (const id of step.remains) add(await this.eraseRemains(database, project_id, owner, id, options))
       rest = [...step.left, ...rest.slice(some.length)]
     }
+    await this.settle(database, project_id)
     return erased
+  }
+
+  /** Deletes outside of the database what erasures have given up. Gives how much is left, for housekeeping. */
+  async settle(database: Database, project_id: string): Promise<number> {
+    let left = 0
+    for (const { own } of this.tables) left += (await own?.settle?.(database, project_id)) ?? 0
+    return left
   }
 
   /** Erases what killed processes left of what they erased in a project. */
@@ -131,6 +139,7 @@ export class Erasure {
           if (!this.owners.has(table.kind))
             await eraseRowsOfProject(database, project_id, eraseRows(table).of_project)
         if ((await database.query(ERASE.project, [project_id])).length === 0) throw notFound('project')
+        await this.settle(database, project_id)
         return
       } catch (error) {
         if (!isForeignKeyViolation(error) || attempt >= ATTEMPTS_MAX) throw error

@@ -1,0 +1,126 @@
+import { Readable } from 'node:stream'
+import type { S3Client } from '@aws-sdk/client-s3'
+import type { Config } from '../configuration/config.js'
+import { AnnalsError } from '../errors.js'
+import type { ObjectStore } from '../postgres/object_store.js'
+
+const SIGNED_S = 60
+const CONNECT_MS_MAX = 3_000
+/** Of a connection on which nothing is sent either way. */
+const IDLE_MS_MAX = 30_000
+const MEDIA_TYPE = 'application/octet-stream'
+
+/** The object store that the settings name, if any. Nothing of it is loaded before it is used. */
+export function objectStoreOf(config: Config): ObjectStore | undefined {
+  return config.s3_bucket === undefined ? undefined : new S3Store(config, config.s3_bucket)
+}
+
+/** A bucket of Amazon S3, or of a service with its interface. */
+class S3Store implements ObjectStore {
+  private connected: ReturnType<typeof connect> | undefined
+
+  constructor(
+    private readonly config: Config,
+    private readonly Bucket: string,
+  ) {}
+
+  async put(Key: string, source: AsyncIterable<Buffer>, length: number, sha256: string): Promise<void> {
+    const { sdk, client } = await this.connect()
+    const body = Readable.from(source)
+    const abort = new AbortController()
+    let failure: Error | undefined
+    body.on('error', (error) => {
+      failure = error
+      abort.abort()
+    })
+    const object = { Bucket: this.Bucket, Key, Body: body, ContentLength: length, ContentType: MEDIA_TYPE }
+    const command = new sdk.PutObjectCommand(object)
+    // Part of the signature: the store refuses other bytes, and nobody has to read them twice.
+    command.middlewareStack.add(
+      (next) => (args) => {
+        Object.assign((args.request as { headers: object }).headers, { 'x-amz-content-sha256': sha256 })
+        return next(args)
+      },
+      { step: 'build' },
+    )
+    try {
+      await client.send(command, { abortSignal: abort.signal })
+    } catch (error) {
+      throw failure ?? away(error)
+    } finally {
+      body.destroy()
+    }
+  }
+
+  async *get(Key: string, from: number, to: number): AsyncGenerator<Buffer> {
+    const { sdk, client } = await this.connect()
+    const asked = { Bucket: this.Bucket, Key, Range: `bytes=${from}-${to - 1}` }
+    const { Body } = await client.send(new sdk.GetObjectCommand(asked)).catch((error) => {
+      throw away(error)
+    })
+    yield* Body as Readable
+  }
+
+  async delete(Key: string): Promise<void> {
+    const { sdk, client } = await this.connect()
+    const object = { Bucket: this.Bucket, Key }
+    try {
+      await client.send(new sdk.DeleteObjectCommand(object))
+      await client.send(new sdk.HeadObjectCommand(object))
+    } catch (error) {
+      if (error instanceof sdk.NotFound) return
+      throw away(error)
+    }
+    throw away(new Error('an object is still there after it was deleted'))
+  }
+
+  async sign(Key: string, filename: string): Promise<string> {
+    const [{ sdk, client }, { getSignedUrl }] = await Promise.all([
+      this.connect(),
+      import('@aws-sdk/s3-request-presigner'),
+    ])
+    const command = new sdk.GetObjectCommand({
+      Bucket: this.Bucket,
+      Key,
+      ResponseContentType: MEDIA_TYPE,
+      ResponseContentDisposition: `attachment; filename="${filename}"`,
+    })
+    return getSignedUrl(client, command, { expiresIn: SIGNED_S })
+  }
+
+  async check(): Promise<void> {
+    const { sdk, client } = await this.connect()
+    await client.send(new sdk.HeadBucketCommand({ Bucket: this.Bucket }))
+  }
+
+  private connect() {
+    this.connected ??= connect(this.config)
+    return this.connected
+  }
+}
+
+async function connect(
+  config: Config,
+): Promise<{ sdk: typeof import('@aws-sdk/client-s3'); client: S3Client }> {
+  const sdk = await import('@aws-sdk/client-s3')
+  const { s3_endpoint: endpoint, s3_region: region, s3_access_key_id, s3_secret_access_key } = config
+  const client = new sdk.S3Client({
+    region,
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+    ...(s3_access_key_id !== undefined &&
+      s3_secret_access_key !== undefined && {
+        credentials: { accessKeyId: s3_access_key_id, secretAccessKey: s3_secret_access_key },
+      }),
+    // Others than Amazon do not know the newer checksums; the bytes are checked by their SHA-256.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: 2,
+    requestHandler: { connectionTimeout: CONNECT_MS_MAX, socketTimeout: IDLE_MS_MAX },
+  })
+  return { sdk, client }
+}
+
+function away(cause: unknown): AnnalsError {
+  const sentence = 'The store of attachments cannot be reached at the moment. Retry shortly.'
+  return new AnnalsError('unavailable', sentence, { cause })
+}

@@ -1,0 +1,19 @@
+/** Keeps bytes beside the database, by keys. What it cannot do throws AnnalsError unavailable. */
+export interface ObjectStore {
+  /** Stores exactly so many bytes with this SHA-256; an error of the source is thrown, and nothing is stored. */
+  put(key: string, source: AsyncIterable<Buffer>, length: number, sha256: string): Promise<void>
+  /** The bytes from a position to before another, which are at least one. */
+  get(key: string, from: number, to: number): AsyncGenerator<Buffer>
+  /** Deletes an object, if there is one, and makes sure that it has gone. */
+  delete(key: string): Promise<void>
+  /** A URL that gives the object as a file to save, for a minute. */
+  sign(key: string, filename: string): Promise<string>
+  /** @throws unless the bucket is there and may be used */
+  check(): Promise<void>
+}
+
+/** What knows a database. */
+export interface WithObjects {
+  /** Where bytes of its blobs are kept, if not in itself. */
+  readonly objects?: ObjectStore | undefined
+}
