@@ -74,6 +74,14 @@ has_no_development_tools() {
   done
 }
 
+# What few need is not downloaded by all; who needs it is told what to install.
+names_packages_of_s3() {
+  local said
+  said=$(stranger ANNALS_S3_BUCKET=any npx --no-install annals serve 2>&1) && return 1
+  printf '%s\n' "$said"
+  [[ $said == *'npm install @aws-sdk/client-s3 @aws-sdk/s3-request-presigner'* ]]
+}
+
 serve() {
   SECONDS_MAX=0 stranger PORT=0 npx --no-install annals serve >"$WORK/service.log" 2>&1 &
   SERVICE=$!
@@ -160,6 +168,7 @@ PACKS=$WORK/packs
 check 'the packages install into an empty folder' install_packages
 check 'the download is small' downloads_little
 check 'no development tools come along' has_no_development_tools
+check 'a bucket without its packages is refused' names_packages_of_s3
 check 'npx annals serve' serve
 if [ -n "${KEY:-}" ]; then
   check 'npx annals demo' demo

@@ -1,7 +1,8 @@
+import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { Config } from '../configuration/config.js'
-import { AnnalsError } from '../errors.js'
+import { AnnalsError, StartError } from '../errors.js'
 import type { ObjectStore } from '../postgres/object_store.js'
 
 const SIGNED_S = 60
@@ -10,9 +11,24 @@ const CONNECT_MS_MAX = 3_000
 const IDLE_MS_MAX = 30_000
 const MEDIA_TYPE = 'application/octet-stream'
 
-/** The object store that the settings name, if any. Nothing of it is loaded before it is used. */
+/** Packages that only those need who have a bucket: a sixth of what an installation by name would download. */
+const PACKAGES = ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner']
+
+/**
+ * The object store that the settings name, if any. Nothing of it is loaded before it is used.
+ * @throws StartError if its packages are not installed
+ */
 export function objectStoreOf(config: Config): ObjectStore | undefined {
-  return config.s3_bucket === undefined ? undefined : new S3Store(config, config.s3_bucket)
+  if (config.s3_bucket === undefined) return undefined
+  const { resolve } = createRequire(import.meta.url)
+  try {
+    for (const name of PACKAGES) resolve(name)
+  } catch {
+    throw new StartError(
+      `ANNALS_S3_BUCKET needs two packages more. Install them beside annals: npm install ${PACKAGES.join(' ')}`,
+    )
+  }
+  return new S3Store(config, config.s3_bucket)
 }
 
 /** A bucket of Amazon S3, or of a service with its interface. */

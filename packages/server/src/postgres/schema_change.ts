@@ -10,16 +10,18 @@ export async function onSchemaConnection<T>(
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   let is_connected = false
-  const client = singleConnection(target, 'annals migrate')
-  return onSingleConnection(client, () => {
-    is_connected = true
-    return work(client)
-  }).catch((error: Error & { code?: string }) => {
+  try {
+    return await onSingleConnection(singleConnection(target, 'annals migrate'), (client) => {
+      is_connected = true
+      return work(client)
+    })
+  } catch (error) {
     if (is_connected) throw error
+    const { message, code } = error as Error & { code?: string }
     throw new StartError(
-      `The database cannot be reached (${error.message || error.code}). Check DATABASE_URL and that the server runs.`,
+      `The database cannot be reached (${message || code}). Check DATABASE_URL and that the server runs.`,
     )
-  })
+  }
 }
 
 /**

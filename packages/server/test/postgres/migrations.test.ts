@@ -17,7 +17,7 @@ it('leaves nothing of a migration out, and makes one command of each statement',
     expect(`${statements.join(';\n\n')};`.replace(/\s+/g, ' ')).toBe(sql.trim().replace(/\s+/g, ' '))
     for (const statement of statements)
       expect(statement.replace(/^(--.*\n|\s)+/, '')).toMatch(
-        /^(CREATE|ALTER|DROP|INSERT|UPDATE|SET LOCAL|DO) /,
+        /^(CREATE|ALTER|DROP|INSERT|UPDATE|DELETE|TRUNCATE|SET LOCAL|DO) /,
       )
   }
 })
