@@ -59,6 +59,17 @@ describe('a model', () => {
     expect(statement).toMatchObject({ state: 'conflict', text: fact, supports: 3, contradicts: 2 })
   })
 
+  it('is not asked again about a session that is given once more, as by a retry, and that is complete again', async () => {
+    const { newSpace, addRun, reflected, post, model } = await newModelProject(honest)
+    const space = await newSpace('suggest')
+    const session = await reflected(space, await addRun(space, 'ada', [user('Hello?')], { reward: 1 }))
+    const asked = model.asked.length
+    const given = { session_id: session, now: true }
+    expectOk(await post(`/learning_spaces/${space}/learn`, given), 201)
+    await reflected(space, session)
+    expect(model.asked).toHaveLength(asked)
+  })
+
   it('is not asked beyond the budget, which the session says, and goes on when there is one', async () => {
     const { newSpace, addRun, reflected, api, model, project } = await newModelProject(honest)
     const space = await newSpace('suggest', {}, { max_tokens_per_day: 10 })

@@ -106,7 +106,8 @@ BEGIN
     tools = CASE WHEN x.learnt_seq < p_seq THEN coalesce(tools_so_far, x.tools) ELSE x.tools END,
     outcome = CASE WHEN p_outcome IS NULL THEN x.outcome ELSE coalesce(x.outcome, '{}') || p_outcome END,
     status = CASE WHEN NOT p_is_whole THEN x.status WHEN NOT p_has_model THEN 'completed'
-      WHEN x.status IN ('pending', 'completed') AND p_seq > x.reflected_seq THEN 'queued' ELSE x.status END,
+      WHEN x.status NOT IN ('pending', 'completed') THEN x.status
+      WHEN p_seq > x.reflected_seq THEN 'queued' ELSE 'completed' END,
     due_at = CASE WHEN p_is_whole AND p_has_model AND p_seq > x.reflected_seq AND x.status IN ('pending', 'queued', 'completed')
       THEN CASE WHEN x.asked OR coalesce(p_outcome, x.outcome) ? 'reward'
           AND (x.reflected_seq = 0 OR coalesce(x.outcome, '{}') || p_outcome IS DISTINCT FROM x.outcome)
