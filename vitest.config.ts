@@ -11,7 +11,7 @@ const SHARED_PROCESS = { isolate: false, setupFiles: ['tests/harness/leaves_noth
 export default defineConfig({
   test: {
     // Tests wait for processes and clocks most of their time.
-    maxWorkers: 2 * availableParallelism() + 1,
+    maxWorkers: 2 * availableParallelism(),
     teardownTimeout: 30_000,
     projects: [
       {

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { proxyDatabase } from '../harness/database_proxy.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { whileSessionIsHeld } from '../harness/held_session.ts'
+import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
 
 const TRACED = { NODE_OPTIONS: `--import=${new URL('../harness/trace_setup.mjs', import.meta.url).href}` }
@@ -31,12 +32,14 @@ let folder: string
 let file: string
 let api: ApiClient
 let log: SessionLog
+let project: Project
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'annals-spans-'))
   file = join(folder, 'spans')
   const node = await service.startNode({ ...TRACED, SPANS_FILE: file })
-  api = await service.newClient({ node })
+  project = await service.newProject()
+  api = await service.newClient({ node, token: project.token })
   log = await newSessionLog(api, { user: 'alice-the-user' })
 })
 
@@ -98,8 +101,16 @@ describe("traces by the user's own OpenTelemetry", () => {
 
   it('links a commit to each of the requests that it served, and each wait to its commit', async () => {
     const traces = Array.from({ length: 40 }, () => newTrace())
-    const answers = traces.map(({ headers }) => log.batch([entry()], { headers }))
-    for (const answer of await Promise.all(answers)) expectOk(answer, 201)
+    await whileSessionIsHeld(service.databaseUrl, project.id, log.id, async ({ release }) => {
+      const answers = traces.map(({ headers }) => log.batch([entry()], { headers }))
+      // Most wait for a commit while those in flight wait for the session.
+      await vi.waitFor(async () => {
+        const { text } = await api.request('GET', '/metrics')
+        expect(Number(/^annals_append_queue_requests (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(20)
+      }, 10_000)
+      await release()
+      for (const answer of await Promise.all(answers)) expectOk(answer, 201)
+    })
     const requests: Span[] = []
     const waits: Span[] = []
     for (const { trace_id } of traces) {
