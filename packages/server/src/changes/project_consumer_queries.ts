@@ -18,14 +18,17 @@ ON CONFLICT (project_id, consumer) DO NOTHING`,
   ),
 } as const
 
-/** Says that a consumer is wanted from now on and for good, or no longer. Parameters: $1 project, $2 consumer. */
+/**
+ * Says that a consumer is wanted from now on and for good, so that all sessions are looked through, or no longer.
+ * Parameters: $1 project, $2 consumer.
+ */
 export const SWITCH = {
   on: prepared(
     'switch_on_for_good',
     `
 INSERT INTO project_consumers AS c (project_id, consumer, used_at, scan_at, sessions_scanned)
 SELECT $1::uuid, $2::text, 'infinity', now(), 0
-ON CONFLICT (project_id, consumer) DO UPDATE SET used_at = excluded.used_at`,
+ON CONFLICT (project_id, consumer) DO UPDATE SET used_at = excluded.used_at, scan_at = excluded.scan_at, scanned_to = NULL`,
   ),
   off: prepared(
     'switch_off',
@@ -33,12 +36,12 @@ ON CONFLICT (project_id, consumer) DO UPDATE SET used_at = excluded.used_at`,
   ),
 } as const
 
-/** How far a consumer is with a project. Parameters: $1 project, $2 consumer. Row: is_ready, is_old_use, sessions_scanned. */
+/** How far a consumer is with a project. Parameters: $1 project, $2 consumer. Row: is_ready, is_old_use, is_for_good, sessions_scanned. */
 export const READ_PROJECT_CONSUMER = prepared(
   'read_project_consumer',
   `
 SELECT c.scanned_at IS NOT NULL AND c.retired_at IS NULL AS is_ready, c.used_at < now() - interval '1 day' AS is_old_use,
-  c.sessions_scanned
+  c.used_at = 'infinity' AS is_for_good, c.sessions_scanned
 FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = $2`,
 )
 

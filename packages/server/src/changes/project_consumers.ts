@@ -100,6 +100,13 @@ export async function switchConsumer(
   await connection.query(isOn ? SWITCH.on : SWITCH.off, owned)
 }
 
+/** Switches a consumer on for good, unless it is. */
+export async function keepConsumer(database: Database, project_id: string, consumer: string): Promise<void> {
+  const [row] = await database.query(READ_PROJECT_CONSUMER, [project_id, consumer])
+  if (row?.is_for_good === 't') return
+  await database.transaction((connection) => switchConsumer(connection, project_id, consumer, true))
+}
+
 /** Takes apart what consumers that nobody wants any more keep of a project. */
 export async function retire(
   database: Database,

@@ -2,6 +2,7 @@ import type { Table } from '../lifecycle/table.js'
 import { missing, notErased } from '../lifecycle/verify/check.js'
 import { LOST, ODD, ORPHAN } from '../lifecycle/verify/meaning.js'
 import { eraseCalls } from './model/erase_calls.js'
+import { learnFromImported } from './sessions/space_sessions.js'
 import { eraseCites } from './statements/statements.js'
 
 const OF_SPACE = { erased_with: 'learning_space', counted: false, exported: true } as const
@@ -37,6 +38,7 @@ export const LEARNING_TABLES: readonly Table[] = [
   {
     ...OF_SPACE_AND_SESSION,
     name: 'space_sessions',
+    restored: learnFromImported,
     kind: 'space_session',
     key: ['session_id', 'learning_space_id'],
     columns: {

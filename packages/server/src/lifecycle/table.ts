@@ -48,6 +48,8 @@ export interface Table {
   readonly unchanging?: readonly string[]
   /** The order in which an index lists the rows of one owner; by default the rest of the key. */
   readonly order?: readonly string[]
+  /** Called in the transaction in which an import stored rows. */
+  readonly restored?: (context: RestoreContext) => Promise<void>
   /** The column that lists are filtered by, where `list_terms` has terms of it. */
   readonly document?: string
   /** Rows that a verification reads at once, where each is much to read. */

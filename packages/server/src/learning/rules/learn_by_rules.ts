@@ -29,7 +29,7 @@ export function learnByRules(has_model: boolean): Consumer {
     sessions_max: 20,
     readsEntries: false,
     isBehind: `EXISTS (SELECT FROM space_sessions x
-      WHERE x.project_id = $1 AND x.session_id = h.session_id AND (x.learnt_seq < h.last_seq OR x.status = 'pending'))`,
+      WHERE x.project_id = $1 AND x.session_id = h.session_id AND (x.learnt_seq < h.last_seq OR x.due_at IS NULL AND x.status NOT IN ('completed', 'failed')))`,
     erase: [],
     consume: async ({ project_id, sessions, signal }) => {
       const ids = sessions.map(({ session_id }) => session_id)

@@ -106,9 +106,9 @@ BEGIN
     tools = CASE WHEN x.learnt_seq < p_seq THEN coalesce(tools_so_far, x.tools) ELSE x.tools END,
     outcome = CASE WHEN p_outcome IS NULL THEN x.outcome ELSE coalesce(x.outcome, '{}') || p_outcome END,
     status = CASE WHEN NOT p_is_whole THEN x.status WHEN NOT p_has_model THEN 'completed'
-      WHEN x.status NOT IN ('pending', 'completed') THEN x.status
+      WHEN x.status = 'failed' OR x.due_at IS NOT NULL THEN x.status
       WHEN p_seq > x.reflected_seq THEN 'queued' ELSE 'completed' END,
-    due_at = CASE WHEN p_is_whole AND p_has_model AND p_seq > x.reflected_seq AND x.status IN ('pending', 'queued', 'completed')
+    due_at = CASE WHEN p_is_whole AND p_has_model AND p_seq > x.reflected_seq AND (x.status = 'queued' OR x.due_at IS NULL AND x.status <> 'failed')
       THEN CASE WHEN x.asked OR coalesce(p_outcome, x.outcome) ? 'reward'
           AND (x.reflected_seq = 0 OR coalesce(x.outcome, '{}') || p_outcome IS DISTINCT FROM x.outcome)
         THEN soon ELSE quiet END ELSE x.due_at END,

@@ -1,6 +1,7 @@
-import { useConsumer } from '../../changes/project_consumers.js'
+import { keepConsumer, switchConsumer } from '../../changes/project_consumers.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
+import type { RestoreContext } from '../../lifecycle/transfer/restore_context.js'
 import type { Database, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import { READ_SPACE_USAGE } from '../model/call_queries.js'
@@ -33,11 +34,16 @@ export async function attachSession(
   space_id: string,
   { session_id, now = false }: { session_id: string; now?: boolean },
 ): Promise<string> {
-  await useConsumer(database, project_id, LEARNING_CONSUMER)
+  await keepConsumer(database, project_id, LEARNING_CONSUMER)
   const answer = await call(database, ATTACH_SESSION, project_id, space_id, session_id, newId(), now)
   const refusal = REFUSALS[answer!]
   if (refusal) throw refusal()
   return answer!
+}
+
+/** Has the sessions read that an import has given to spaces. */
+export function learnFromImported({ connection, project_id }: RestoreContext): Promise<void> {
+  return switchConsumer(connection, project_id, LEARNING_CONSUMER, true)
 }
 
 /** @throws AnnalsError learning_space_not_found, space_session_not_found */

@@ -160,8 +160,10 @@ class Restoring {
       )
       if (own.length === 0) continue
       const owner = this.options.tables.find((other) => other.kind === table.erased_with && isOwner(other))
-      const restored = table.own?.restore?.(context, own) ?? restoreRows(context, table, own, owner)
-      Object.assign(tallies, await restored)
+      const restored = await (table.own?.restore?.(context, own) ?? restoreRows(context, table, own, owner))
+      Object.assign(tallies, restored)
+      if (table.restored && !context.dry_run && restored[table.name]!.stored > 0)
+        await table.restored(context)
     }
     return { tallies, conflicts: context.conflicts }
   }

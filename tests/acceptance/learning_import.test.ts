@@ -1,0 +1,66 @@
+import { expect, it, vi } from 'vitest'
+import type { ApiClient, Page } from '../harness/api_client.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useTransfers } from '../harness/exports.ts'
+import { calls, result } from '../harness/model_project.ts'
+import { useSharedService } from '../harness/service.ts'
+import { execute, queryRows } from '../harness/sql.ts'
+
+const service = useSharedService()
+const transfers = useTransfers(service)
+
+const post = (api: ApiClient, path: string, body: unknown) => api.request('POST', `/api/v1${path}`, { body })
+
+async function callFailing(api: ApiClient, session: string, tool: string) {
+  const entries = [calls(tool, {}, tool), result(`Error: ${tool} is closed`, tool)]
+  const body = { entries: entries.map((blob) => ({ kind: 'message', blob })) }
+  expectOk(await post(api, `/session/${session}/entries`, body), 201)
+}
+
+async function learnt(api: ApiClient, space: string, session: string, seq: number) {
+  await vi.waitFor(async () => {
+    const path = `/api/v1/learning_spaces/${space}/sessions/${session}`
+    expect(expectOk(await api.request('GET', path))).toMatchObject({ status: 'completed', learnt_seq: seq })
+  }, 25_000)
+}
+
+it('a project that was imported goes on learning, from what was being read as from what is appended', async () => {
+  const [project, copy] = [await service.newProject(), await service.newProject()]
+  const api = await service.newClient({ token: project.token })
+  const space = expectOk(await api.createLearningSpace({}), 201).id
+  const session = expectOk(await api.createSession({}), 201).id
+  await callFailing(api, session, 'book_flight')
+  expectOk(await post(api, `/learning_spaces/${space}/learn`, { session_id: session }), 201)
+  await learnt(api, space, session, 2)
+  await execute(
+    service.databaseUrl,
+    "UPDATE space_sessions SET status = 'distilling', due_at = now() + interval '1 day' WHERE project_id = $1",
+    [project.id],
+  )
+  const { path } = await transfers.export(project.name)
+  await transfers.import(path, copy.name)
+  const target = await service.newClient({ token: copy.token })
+  await learnt(target, space, session, 2)
+  await callFailing(target, session, 'cancel_flight')
+  await learnt(target, space, session, 4)
+  const statements = expectOk(
+    await target.request<Page<{ text: string }>>('GET', `/api/v1/learning_spaces/${space}/statements`),
+  )
+  expect(statements.items.map(({ text }) => text).join()).toMatch(
+    /book_flight.*cancel_flight|cancel_flight.*book_flight/,
+  )
+})
+
+it('goes on learning from a session for as long as there is the space, whenever somebody last gave it one', async () => {
+  const project = await service.newProject()
+  const api = await service.newClient({ token: project.token })
+  const space = expectOk(await api.createLearningSpace({}), 201).id
+  const session = expectOk(await api.createSession({}), 201).id
+  expectOk(await post(api, `/learning_spaces/${space}/learn`, { session_id: session }), 201)
+  const wanted = await queryRows(
+    service.databaseUrl,
+    "SELECT consumer, used_at = 'infinity' AS for_good FROM project_consumers WHERE project_id = $1",
+    [project.id],
+  )
+  expect(wanted).toEqual([{ consumer: 'learning', for_good: true }])
+})
