@@ -105,6 +105,7 @@ export class Service {
     this.sampling = setInterval(() => {
       this.rss_max_mb = Math.max(this.rss_max_mb, residentMegabytes(this.pid))
     }, RSS_SAMPLE_MS)
+    await this.turn()
     // Loading its modules alone makes it stand: a watch that noted nothing would find no fault later either.
     if (this.takeStood().length === 0) throw new LabFailure('The watch within the service notes nothing.')
   }
@@ -117,6 +118,15 @@ export class Service {
   takeStood(): Stood[] {
     this.read()
     return [...this.stood.splice(0), ...this.standing()]
+  }
+
+  /** Waits until its loop has turned: what a start costs may be noted only after the line that says it is up. */
+  private async turn(): Promise<void> {
+    const began_at = Date.now()
+    while (this.isUp && (this.turned?.at ?? 0) < began_at && Date.now() - began_at < STOP_MS_MAX) {
+      await sleep(TURNS_MS / 10)
+      this.read()
+    }
   }
 
   /** What it has logged as errors since the last look, how often each. */
