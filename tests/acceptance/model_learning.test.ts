@@ -36,7 +36,9 @@ describe('a model', () => {
     expect(model.asked.map(({ step }) => step)).toEqual(['reflect', 'reflect'])
   })
 
-  it('activates by itself, in auto, what sessions of two users support, and a contradiction by two opens a conflict', async () => {
+  it('activates by itself, in auto, what sessions of two users support, and a contradiction by two opens a conflict', {
+    timeout: 90_000,
+  }, async () => {
     const { newSpace, addRun, reflected, statementsOf } = await newModelProject(gullible)
     const space = await newSpace('auto')
     const say = (text: string, name: string) => {

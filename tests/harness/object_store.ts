@@ -1,5 +1,5 @@
 import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,6 +35,7 @@ export async function startObjectStore(): Promise<TestObjectStore> {
       allowMismatchedSignatures: true,
       configureBuckets: [{ name: BUCKET, configs: [] }],
     })
+    showWholeObjectsOnly(server)
     port = ((await server.run()) as AddressInfo).port
   }
   await start()
@@ -63,5 +64,17 @@ export async function startObjectStore(): Promise<TestObjectStore> {
       await server.close().catch(() => {})
       await rm(directory, { recursive: true, force: true })
     },
+  }
+}
+
+/** The server shows an object before its last byte is there, and keeps what a broken upload sent. S3 does neither. */
+function showWholeObjectsOnly({ store }: S3rver): void {
+  const putContent = store.putContent.bind(store)
+  store.putContent = async (path, content) => {
+    if (Buffer.isBuffer(content)) return putContent(path, content)
+    const unfinished = `${path}.unfinished`
+    const size_and_hash = await putContent(unfinished, content)
+    await rename(unfinished, path)
+    return size_and_hash
   }
 }

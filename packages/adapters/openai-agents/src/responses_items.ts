@@ -61,7 +61,7 @@ function rename({ callId, output, ...item }: Json): Json {
 }
 
 function renameOutput(output: unknown): Json {
-  if (output === undefined || typeof output === 'string') return { output }
+  if (typeof output !== 'object' || output === null) return { output }
   if (Array.isArray(output)) return { output: output.map(renameBlock) }
   const { type, text, ...more } = output as Json
   if (type === 'text' && typeof text === 'string' && Object.keys(more).length === 0)

@@ -139,6 +139,7 @@ describe('items of the SDK', () => {
         const clean = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
         expect(withPlainZeros(back)).toEqual(withPlainZeros(clean))
       }),
+      { examples: [[{ type: 'function_call_result', output: null } as { type: string }]] },
     )
   })
 })
