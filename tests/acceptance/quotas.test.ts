@@ -55,8 +55,10 @@ describe('GET /usage', () => {
       bytes: { used: 3 * BYTES, max: 5_000 },
       blobs: { used: 0 },
       blob_bytes: { used: 0, max: null },
+      ...{ statements: { used: 0 }, model_tokens: { used: 0, max: 1_000_000 } },
       tails: { used: 0, max: null },
       requests_per_second: { max: null },
+      days: [expect.objectContaining({ sessions: 2, entries: 3, bytes: 3 * BYTES })],
     }
     await vi.waitFor(async () => expect(await usageOf(api)).toEqual(expected), SOON)
     const path = `/admin/v1/projects/${project.id}/usage`
@@ -97,8 +99,8 @@ describe('GET /usage', () => {
   })
 
   it('of a project that does not exist is 404 for the operator', async () => {
-    const path = `/admin/v1/projects/${NOBODYS_ID}/usage`
-    expectError(await service.adminClient().request('GET', path), 404, 'project_not_found')
+    const answer = await service.adminClient().request('GET', `/admin/v1/projects/${NOBODYS_ID}/usage`)
+    expectError(answer, 404, 'project_not_found')
   })
 })
 

@@ -31,7 +31,7 @@ async function truthOf(project_id: string) {
   const { sessions, entries, bytes } = row!
   return {
     ...{ sessions: Number(sessions), entries: Number(entries), bytes: Number(bytes) },
-    ...{ blobs: 0, blob_bytes: 0 },
+    ...{ blobs: 0, blob_bytes: 0, statements: 0 },
   }
 }
 

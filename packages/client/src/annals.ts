@@ -48,8 +48,8 @@ export class Annals {
     )
   }
 
-  /** The project's usage, beside its quotas. */
-  usage(options?: CallOptions): Promise<Usage> {
-    return this.#transport.call({ method: 'GET', path: ['usage'] }, options)
+  /** The project's usage, beside its quotas, and what it stored by day. `days`: 30, to today. */
+  usage({ days, ...options }: CallOptions & { days?: number } = {}): Promise<Usage> {
+    return this.#transport.call({ method: 'GET', path: ['usage'], query: { days } }, options)
   }
 }

@@ -937,7 +937,7 @@ export interface paths {
         };
         /**
          * Read the project's usage and quotas
-         * @description Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers.
+         * @description Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers. Figures by day lack what other nodes stored within the last 15 seconds.
          */
         get: operations["getUsage"];
         put?: never;
@@ -1037,7 +1037,7 @@ export interface paths {
         };
         /**
          * Read a project's usage and quotas
-         * @description Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers.
+         * @description Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers. Figures by day lack what other nodes stored within the last 15 seconds.
          */
         get: operations["getProjectUsage"];
         put?: never;
@@ -1928,6 +1928,15 @@ export interface components {
                 used: number;
                 max: number | null;
             };
+            statements: {
+                /** @description Of all learning spaces, in every state. */
+                used: number;
+            };
+            model_tokens: {
+                /** @description Of models, today, in UTC; a call under way counts with an estimate. */
+                used: number;
+                max: number | null;
+            };
             tails: {
                 /** @description Live tails open at the node that answers; the quota applies to each node. */
                 used: number;
@@ -1936,6 +1945,21 @@ export interface components {
             requests_per_second: {
                 max: number | null;
             };
+            /** @description What was stored and used on each day, whether or not it was deleted since; of statements, those that still exist. Newest first; a day without use is left out. */
+            days: {
+                /**
+                 * Format: date
+                 * @description In UTC.
+                 */
+                day: string;
+                sessions: number;
+                entries: number;
+                bytes: number;
+                blobs: number;
+                blob_bytes: number;
+                statements: number;
+                model_tokens: number;
+            }[];
         };
         Error: {
             /** @description The HTTP status. */
@@ -11537,7 +11561,10 @@ export interface operations {
     };
     getUsage: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many days, to today. */
+                days?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -12688,7 +12715,10 @@ export interface operations {
     };
     getProjectUsage: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many days, to today. */
+                days?: number;
+            };
             header?: never;
             path: {
                 /**

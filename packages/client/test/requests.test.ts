@@ -20,6 +20,7 @@ describe('what a method sends', () => {
   it.each<[string, (annals: Annals) => Promise<unknown>, unknown, boolean]>([
     ['GET /ping', (annals) => annals.ping(), undefined, false],
     ['GET /usage', (annals) => annals.usage(), undefined, false],
+    ['GET /usage?days=7', (annals) => annals.usage({ days: 7 }), undefined, false],
     ['GET /session', (annals) => annals.sessions.list().page(), undefined, false],
     ['POST /session', (annals) => annals.sessions.create(), {}, true],
     ['POST /session', (annals) => annals.sessions.create({ user: 'ada' }), { user: 'ada' }, true],

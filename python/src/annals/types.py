@@ -190,6 +190,11 @@ class FoundPageIndexing(TypedDict):
     sessions: int
 
 
+class GetUsageQuery(TypedDict):
+    days: NotRequired[int | None]
+    """How many days, to today."""
+
+
 class LatestQuery(TypedDict):
     key: NotRequired[str | None]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
@@ -852,8 +857,12 @@ class Usage(TypedDict):
     bytes: UsageBytes
     blobs: UsageBlobs
     blob_bytes: UsageBlobBytes
+    statements: UsageStatements
+    model_tokens: UsageModelTokens
     tails: UsageTails
     requests_per_second: UsageRequestsPerSecond
+    days: list[UsageDays]
+    """What was stored and used on each day, whether or not it was deleted since; of statements, those that still exist. Newest first; a day without use is left out."""
 
 
 class UsageBlobBytes(TypedDict):
@@ -873,9 +882,27 @@ class UsageBytes(TypedDict):
     max: int | None
 
 
+class UsageDays(TypedDict):
+    day: str
+    """In UTC."""
+    sessions: int
+    entries: int
+    bytes: int
+    blobs: int
+    blob_bytes: int
+    statements: int
+    model_tokens: int
+
+
 class UsageEntries(TypedDict):
     used: int
     """Messages and events in the logs of all sessions."""
+    max: int | None
+
+
+class UsageModelTokens(TypedDict):
+    used: int
+    """Of models, today, in UTC; a call under way counts with an estimate."""
     max: int | None
 
 
@@ -887,6 +914,11 @@ class UsageSessions(TypedDict):
     used: int
     """How many there are."""
     max: int | None
+
+
+class UsageStatements(TypedDict):
+    used: int
+    """Of all learning spaces, in every state."""
 
 
 class UsageTails(TypedDict):

@@ -172,8 +172,10 @@ async def test_users_of_any_name_are_counted_listed_and_erased(annals: AsyncAnna
 
 async def test_ping_checks_the_token_and_usage_returns_counts(annals: AsyncAnnals, service: Service) -> None:
     assert await annals.ping() is None
+    await annals.sessions.create()
     usage = await annals.usage()
     assert (usage["sessions"]["used"] >= 0, usage["sessions"]["max"]) == (True, None)
+    assert usage["days"][0]["sessions"] > 0
     async with AsyncAnnals(url=service.url, token="sk-nobodys") as stranger:
         with pytest.raises(AnnalsError) as caught:
             await stranger.ping()

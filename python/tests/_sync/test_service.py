@@ -172,8 +172,10 @@ def test_users_of_any_name_are_counted_listed_and_erased(annals: Annals) -> None
 
 def test_ping_checks_the_token_and_usage_returns_counts(annals: Annals, service: Service) -> None:
     assert annals.ping() is None
+    annals.sessions.create()
     usage = annals.usage()
     assert (usage["sessions"]["used"] >= 0, usage["sessions"]["max"]) == (True, None)
+    assert usage["days"][0]["sessions"] > 0
     with Annals(url=service.url, token="sk-nobodys") as stranger:
         with pytest.raises(AnnalsError) as caught:
             stranger.ping()

@@ -219,7 +219,7 @@ export const SETTINGS = {
   model_tokens_per_day_max: count(
     1_000_000,
     [0, 1_000_000_000_000],
-    'most tokens of the model for each project in 24 hours; a project may have its own limit',
+    'most tokens of the model for each project in a day, in UTC; a project may have its own limit',
   ),
   retention_ms: ms(
     600_000,

@@ -55,6 +55,14 @@ const TYPES = {
     write: (column) => quoted(timestampText(column)),
     read: asText('timestamptz'),
   },
+  date: {
+    check: {
+      takes: 'a day such as 2026-11-21',
+      fits: (value) => typeof value === 'string' && isTime(`${value}T00:00:00.000000Z`),
+    },
+    write: (column) => quoted(`${column}::text`),
+    read: asText('date'),
+  },
   object: {
     check: { takes: 'an object', fits: isJsonObject },
     write: plain,

@@ -7,6 +7,17 @@ export const PROJECTS_MODULE: Module = {
   functions: [],
   tables: [
     {
+      name: 'usage_days',
+      kind: 'usage_day',
+      key: ['day'],
+      columns: { day: 'date' },
+      erased_with: 'project',
+      counted: false,
+      exported: false,
+      is_derived: true,
+      checks: {},
+    },
+    {
       name: 'projects',
       is_reference: true,
       backed_up: { key: 'id', type: 'uuid', project: 'id', without: ['consumers'] },

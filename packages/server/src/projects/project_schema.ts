@@ -65,7 +65,7 @@ const ModelTokens = Nullable(
     minimum: 0,
     maximum: QUOTA_MAX,
     description:
-      'Most tokens of a model for its learning spaces in 24 hours; 0: none is asked; null: as the service is configured.',
+      'Most tokens of a model for its learning spaces in a day, in UTC; 0: none is asked; null: as the service is configured.',
   }),
 )
 

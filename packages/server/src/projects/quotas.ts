@@ -1,3 +1,4 @@
+import { AnnalsError } from '../errors.js'
 import type { Row } from '../postgres/database.js'
 
 /** A project's quotas; undefined: no limit. */
@@ -24,4 +25,22 @@ export function quotasOf(row: Row): Quotas {
 /** A nullable number of a row. */
 export function numberOf(value: string | null | undefined): number | undefined {
   return value == null ? undefined : Number(value)
+}
+
+const MEANING: Record<QuotaName, string> = {
+  max_sessions: 'sessions. Nothing was stored: delete sessions',
+  max_bytes: 'bytes of entries. Nothing was stored: delete sessions',
+  max_blob_bytes: 'bytes of blobs. Nothing was stored: delete sessions that refer to blobs',
+  max_tails: 'open tails at this node. Close tails',
+  max_model_tokens_per_day: 'tokens of a model a day, in UTC. Nothing was done: retry tomorrow',
+}
+
+type QuotaName = keyof Quotas | 'max_model_tokens_per_day'
+
+/** The error for exceeding a quota. */
+export function quotaExceeded(quota: QuotaName, max: number): AnnalsError {
+  return new AnnalsError(
+    'quota_exceeded',
+    `The quota ${quota} allows this project ${max} ${MEANING[quota]}, or ask the operator for a higher quota.`,
+  )
 }

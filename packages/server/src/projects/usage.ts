@@ -1,11 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import { AnnalsError } from '../errors.js'
-import type { AppendOutcome, AppendRequest } from '../log/append/append_request.js'
+import { type AppendOutcome, type AppendRequest, storedOf } from '../log/append/append_request.js'
 import type { Appender } from '../log/append/appender.js'
 import type { Queryable, Row } from '../postgres/database.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
-import type { Quotas } from './quotas.js'
-import { COUNT_BLOB_BYTES, COUNT_BYTES, READ_BYTES, READ_USAGE } from './usage_queries.js'
+import type { Statement } from '../postgres/statement.js'
+import { quotaExceeded } from './quotas.js'
+import { type Stored, UsageDays } from './usage_days.js'
+import { COUNT_BYTES, COUNT_ROWS, READ_SIZE, READ_USAGE } from './usage_queries.js'
 
 /** Most sessions that one statement adds up: some ten milliseconds of work. */
 const SESSIONS_AT_ONCE = 20_000
@@ -23,6 +25,7 @@ export interface Usage {
   bytes: number
   blobs: number
   blob_bytes: number
+  statements: number
   /** RFC 3339, by this node's clock. */
   counted_at: string
 }
@@ -34,8 +37,10 @@ export interface Reservation {
 
 type Counted = 'sessions' | 'bytes' | 'blob_bytes'
 
-/** Reserves room for new sessions; a quota that a project does not have needs none. */
-export type Room = Partial<Record<Counted, (amount: number) => Promise<Reservation>>>
+/** Reserves room for new sessions; a quota that a project does not have needs none. `made` is told what was stored. */
+export type Room = Partial<Record<Counted, (amount: number) => Promise<Reservation>>> & {
+  made?: (stored: Stored) => void
+}
 
 /**
  * Runs what creates something, with the room for it reserved; it returns undefined if it created nothing.
@@ -71,8 +76,11 @@ export async function withinRoom<T>(
  */
 export class UsageDirectory {
   private readonly projects = new LRUCache<string, ProjectUsage>({ max: PROJECTS_REMEMBERED_MAX })
+  readonly days: UsageDays
 
-  constructor(private readonly database: SharedDatabase) {}
+  constructor(private readonly database: SharedDatabase) {
+    this.days = new UsageDays(database)
+  }
 
   /** A project's usage, at most one second old, or twenty times as old as counting it takes. */
   async read(project_id: string): Promise<Usage> {
@@ -112,7 +120,7 @@ export class UsageDirectory {
     let used = 0
     try {
       const outcome = await appender.append(request)
-      used = outcome.replayed ? 0 : bytes
+      used = outcome.replayed ? 0 : storedOf(request, outcome).bytes
       return outcome
     } finally {
       reservation.settle(used)
@@ -183,14 +191,14 @@ class ProjectUsage {
   }
 }
 
-/** The bytes of a session's entries, from its head; 0 if there is no such session. */
-export async function readBytes(
+/** A session's entries and their bytes, from its head; 0 if there is no such session. */
+export async function readSize(
   database: Queryable,
   project_id: string,
   session_id: string,
-): Promise<number> {
-  const [row] = await database.query(READ_BYTES, [project_id, session_id])
-  return Number(row?.bytes ?? 0)
+): Promise<{ entries: number; bytes: number }> {
+  const [row] = await database.query(READ_SIZE, [project_id, session_id])
+  return { entries: Number(row?.entries ?? 0), bytes: Number(row?.bytes ?? 0) }
 }
 
 /** Adds up the heads of a project, after the logs of those that do not know their bytes. */
@@ -199,10 +207,9 @@ export async function countUsage(
   project_id: string,
   sessions_at_once = SESSIONS_AT_ONCE,
 ): Promise<Omit<Usage, 'counted_at'>> {
-  const usage = {
-    ...{ sessions: 0, entries: 0, bytes: 0 },
-    ...(await countBlobs(database, project_id, sessions_at_once)),
-  }
+  const [blobs, blob_bytes] = await countRows(database, COUNT_ROWS.blobs, project_id, sessions_at_once)
+  const [statements] = await countRows(database, COUNT_ROWS.statements, project_id, sessions_at_once)
+  const usage = { sessions: 0, entries: 0, bytes: 0, blobs, blob_bytes, statements }
   for (let last_id: string | undefined; ; ) {
     const [row] =
       last_id === undefined
@@ -218,28 +225,14 @@ export async function countUsage(
   }
 }
 
-async function countBlobs(database: Queryable, project_id: string, at_once: number) {
-  const counted = { blobs: 0, blob_bytes: 0 }
+/** How many there are, and their bytes. */
+async function countRows(database: Queryable, slice: Statement, project_id: string, at_once: number) {
+  const counted: [number, number] = [0, 0]
   for (let last_id: string | null = null; ; ) {
-    const [row]: Row[] = await database.query(COUNT_BLOB_BYTES, [project_id, at_once, last_id])
-    counted.blobs += Number(row!.blobs)
-    counted.blob_bytes += Number(row!.bytes)
+    const [row]: Row[] = await database.query(slice, [project_id, at_once, last_id])
+    counted[0] += Number(row!.counted)
+    counted[1] += Number(row!.bytes)
     if (Number(row!.found) < at_once) return counted
     last_id = row!.last_id!
   }
-}
-
-const MEANING: Record<keyof Quotas, string> = {
-  max_sessions: 'sessions. Nothing was stored: delete sessions',
-  max_bytes: 'bytes of entries. Nothing was stored: delete sessions',
-  max_blob_bytes: 'bytes of blobs. Nothing was stored: delete sessions that refer to blobs',
-  max_tails: 'open tails at this node. Close tails',
-}
-
-/** The error for exceeding a quota. */
-export function quotaExceeded(quota: keyof Quotas, max: number): AnnalsError {
-  return new AnnalsError(
-    'quota_exceeded',
-    `The quota ${quota} allows this project ${max} ${MEANING[quota]}, or ask the operator for a higher quota.`,
-  )
 }

@@ -40,22 +40,66 @@ WHERE h.project_id = $1 AND h.session_id = $2 AND h.last_seq = c.entries
 RETURNING h.bytes`,
 )
 
-/** Parameters: $1 project, $2 session. Row: bytes. */
-export const READ_BYTES = prepared(
-  'read_bytes',
-  'SELECT h.bytes FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
+/** Parameters: $1 project, $2 session. Row: entries, bytes. */
+export const READ_SIZE = prepared(
+  'read_size',
+  'SELECT h.last_seq AS entries, h.bytes FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
 )
 
-/**
- * The totals of some blobs of a project, in order of their ids. Row: found (uploads under way included), blobs, bytes,
- * last_id. Parameters: $1 project, $2 how many, $3 the id to start after, or null.
- */
-export const COUNT_BLOB_BYTES = prepared(
-  'count_blob_bytes',
-  `
-SELECT count(*) AS found, count(b.sha256) AS blobs, coalesce(sum(b.bytes), 0) AS bytes, max(b.id::text) AS last_id
+function rowsById(name: string, table: string, counted: string, bytes: string) {
+  return prepared(
+    name,
+    `
+SELECT count(*) AS found, count(b.${counted}) AS counted, ${bytes} AS bytes, max(b.id::text) AS last_id
 FROM (
-  SELECT i.id, i.sha256, i.bytes FROM blobs i
+  SELECT i.* FROM ${table} i
   WHERE i.project_id = $1 AND ($3::uuid IS NULL OR i.id > $3::uuid) ORDER BY i.id LIMIT $2
 ) b`,
+  )
+}
+
+/**
+ * Some rows of a project, in order of their ids. Row: found (uploads under way included), counted, bytes, last_id.
+ * Parameters: $1 project, $2 how many, $3 the id to start after, or null.
+ */
+export const COUNT_ROWS = {
+  blobs: rowsById('count_blob_bytes', 'blobs', 'sha256', 'coalesce(sum(b.bytes), 0)'),
+  statements: rowsById('count_statements', 'statements', 'id', '0'),
+} as const
+
+/**
+ * Adds what was stored on a day. Parameters: $1 project, $2 day, $3 sessions, $4 entries, $5 bytes, $6 blobs, $7 bytes of
+ * blobs.
+ */
+export const ADD_USAGE = prepared(
+  'add_usage',
+  `INSERT INTO usage_days AS u (project_id, day, sessions, entries, bytes, blobs, blob_bytes)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (project_id, day) DO UPDATE SET sessions = u.sessions + excluded.sessions, entries = u.entries + excluded.entries,
+  bytes = u.bytes + excluded.bytes, blobs = u.blobs + excluded.blobs, blob_bytes = u.blob_bytes + excluded.blob_bytes`,
+)
+
+const TODAY = "(now() AT TIME ZONE 'UTC')::date"
+
+/** Newest first. Parameters: $1 project, $2 how many days, today among them. Rows: days with any use. */
+export const READ_USAGE_DAYS = prepared(
+  'read_usage_days',
+  `SELECT u.day::text AS day, u.sessions, u.entries, u.bytes, u.blobs, u.blob_bytes, u.model_tokens FROM usage_days u
+WHERE u.project_id = $1 AND u.day > ${TODAY} - $2::int ORDER BY u.day DESC`,
+)
+
+/** Statements by the day on which they were made. Parameters: $1 project, $2 how many days. Rows: day, statements. */
+export const READ_STATEMENT_DAYS = prepared(
+  'read_statement_days',
+  `SELECT (s.created_at AT TIME ZONE 'UTC')::date::text AS day, count(*) AS statements FROM statements s
+WHERE s.project_id = $1 AND s.created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $2::int - 1)
+GROUP BY 1`,
+)
+
+/** Parameters: $1 project. Row: used (tokens of models, today), max (null: as the service is configured). */
+export const READ_MODEL_TOKENS = prepared(
+  'read_model_tokens',
+  `SELECT p.max_model_tokens_per_day AS max,
+  (SELECT u.model_tokens FROM usage_days u WHERE u.project_id = $1 AND u.day = ${TODAY}) AS used
+FROM projects p WHERE p.id = $1`,
 )

@@ -1,11 +1,19 @@
 import Type from '#typebox'
-import { Nullable, Timestamp } from '../contract/schema.js'
+import { Nullable, Strict, Timestamp } from '../contract/schema.js'
 
 const Max = Nullable(Type.Integer({ minimum: 0, description: 'The quota; null: none.' }))
 
 function used(description: string) {
   return Type.Object({ used: Type.Integer({ minimum: 0, description }), max: Max })
 }
+
+const Count = Type.Integer({ minimum: 0 })
+
+export const UsageQuery = Strict({
+  days: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 366, default: 30, description: 'How many days, to today.' }),
+  ),
+})
 
 /** A project's usage beside its quotas. More objects may be added. */
 export const Usage = Type.Object(
@@ -16,6 +24,10 @@ export const Usage = Type.Object(
     bytes: used('Of all entries, as the JSON in which they were sent.'),
     blobs: Type.Object({ used: Type.Integer({ minimum: 0, description: 'How many there are.' }) }),
     blob_bytes: used('Of all blobs.'),
+    statements: Type.Object({
+      used: Type.Integer({ minimum: 0, description: 'Of all learning spaces, in every state.' }),
+    }),
+    model_tokens: used('Of models, today, in UTC; a call under way counts with an estimate.'),
     tails: used('Live tails open at the node that answers; the quota applies to each node.'),
     requests_per_second: Type.Object({
       max: Nullable(
@@ -26,6 +38,22 @@ export const Usage = Type.Object(
         }),
       ),
     }),
+    days: Type.Array(
+      Type.Object({
+        day: Type.String({ format: 'date', description: 'In UTC.' }),
+        sessions: Count,
+        entries: Count,
+        bytes: Count,
+        blobs: Count,
+        blob_bytes: Count,
+        statements: Count,
+        model_tokens: Count,
+      }),
+      {
+        description:
+          'What was stored and used on each day, whether or not it was deleted since; of statements, those that still exist. Newest first; a day without use is left out.',
+      },
+    ),
   },
   { $id: 'Usage' },
 )

@@ -14,12 +14,18 @@ import { Metrics } from '../metrics/metrics.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { describeError } from '../postgres/database_errors.js'
 import { TokenDirectory } from '../projects/tokens/token_directory.js'
-import { UsageDirectory } from '../projects/usage.js'
 import { LogOutput } from './log_output.js'
 import { migrateDatabase } from './migrate_database.js'
 import { functionsOf, MODULES } from './modules.js'
 import { createFirst, type PreparedDatabase } from './prepare_database.js'
-import { openLifecycle, openLog, openPools, startBackgroundWork, type Undo } from './service_parts.js'
+import {
+  openLifecycle,
+  openLog,
+  openPools,
+  openUsage,
+  startBackgroundWork,
+  type Undo,
+} from './service_parts.js'
 
 /** A service that runs. */
 export interface Service extends Omit<PreparedDatabase, 'release'> {
@@ -53,7 +59,8 @@ export async function startService(
     if (!worker) await migrateDatabase(location.target, onProgress, undefined, functionsOf(modules))
     const pools = openPools(config, location.target, logger, metrics, undo)
     const created = worker ? undefined : await createFirst(pools.requests.of('start'), config)
-    const log = await openLog(config, pools, location.listening, metrics, undo)
+    const usage = openUsage(pools, logger, undo)
+    const log = await openLog(config, pools, location.listening, usage, metrics, undo)
     const thread = new WorkThread(config.body_bytes_max)
     undo.push(() => thread.close())
     const lifecycle = openLifecycle(config, modules)
@@ -71,7 +78,7 @@ export async function startService(
       thread,
       tokens: new TokenDirectory(pools.reserved, config.token_cache_ms),
       assets: new AssetUrls(pools.reserved),
-      usage: new UsageDirectory(pools.requests),
+      usage,
       changes,
       ...log,
       worker,

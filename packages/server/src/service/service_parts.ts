@@ -3,6 +3,7 @@ import { collectBlobs } from '../blobs/collect_blobs.js'
 import { discardAllObjects } from '../blobs/discard_objects.js'
 import { objectStoreOf } from '../blobs/s3_store.js'
 import { Changes } from '../changes/changes.js'
+import { repeat } from '../changes/repeat.js'
 import type { Config } from '../configuration/config.js'
 import { AnnalsError } from '../errors.js'
 import { FairSemaphore } from '../fairness/fair_semaphore.js'
@@ -24,6 +25,7 @@ import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS, requestSettings } from '../p
 import { PostgresBell, SILENT_BELL } from '../postgres/postgres_bell.js'
 import { SharedPool } from '../postgres/shared_pool.js'
 import { UNMARKED_MS } from '../projects/tokens/key_look_ups.js'
+import { UsageDirectory } from '../projects/usage.js'
 import { applyRetention } from '../sessions/erase/retention.js'
 import { findTracing } from '../tracing/find_tracing.js'
 import { Deliveries } from '../webhooks/deliveries.js'
@@ -34,6 +36,9 @@ const PROBE_SHARE = 0.8
 
 /** For a message that is still on its way to the database, beside all else that is waited for. */
 const SETTLE_MARGIN_S = 15
+
+/** Between two writes of usage by day, on average. */
+const USAGE_MS = 10_000
 
 const TOO_MUCH_UNDER_WAY =
   'This project has too many requests in flight that need the database. Nothing was done; retry shortly.'
@@ -132,11 +137,27 @@ function limitLongWork({ database_wait_ms_max: wait_ms_max }: Config): FairSemap
   })
 }
 
+/** Usage, which is written by day until the end: behind all that is counted, and before the connections are closed. */
+export function openUsage(pools: Pools, logger: Logger, undo: Undo): UsageDirectory {
+  const usage = new UsageDirectory(pools.requests)
+  const abort = new AbortController()
+  const warn = (error: unknown) =>
+    logger.warn({ err: describeError(error) }, 'usage by day could not be written')
+  const written = repeat(() => usage.days.write(), USAGE_MS, abort.signal, warn)
+  undo.push(async () => {
+    abort.abort()
+    await written
+    await usage.days.write().catch(warn)
+  })
+  return usage
+}
+
 /** Appending to, following and tracing the log. */
 export async function openLog(
   config: Config,
   pools: Pools,
   listening: ConnectionTarget | undefined,
+  usage: UsageDirectory,
   metrics: Metrics,
   undo: Undo,
 ) {
@@ -154,6 +175,7 @@ export async function openLog(
     wait_ms_max: config.database_wait_ms_max,
     database: pools.appends,
     onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
+    onStored: (project_id, stored) => usage.days.add(project_id, stored),
     onFlush: (report) => metrics.flushed(report),
     onTrouble: (trouble) => {
       metrics.flushTroubled(trouble)

@@ -5,7 +5,7 @@ import { type Created, createOnce } from '../log/create_once.js'
 import { readLastSeq } from '../log/read/read_log.js'
 import type { Database } from '../postgres/database.js'
 import { call } from '../postgres/stored_function.js'
-import { readBytes, withinRoom } from '../projects/usage.js'
+import { readSize, withinRoom } from '../projects/usage.js'
 import { COMPARE_COPY, COPY_SHORT_SESSION } from './copy_queries.js'
 import type { CopyRequest } from './copy_request.js'
 import { copyInSlices, SLICE } from './long_copy.js'
@@ -35,8 +35,15 @@ export function copySession(
     const existing = use_uuid && (await findAgreeing(database, request, use_uuid))
     if (existing) return existing
     if (use_uuid !== undefined) await refuseWhileReserved({ database, project_id }, use_uuid)
-    const bytes = room.bytes ? await readBytes(database, project_id, session_id) : 0
-    return withinRoom(room, { sessions: 1, bytes }, () => copy(database, longWork, request))
+    const { bytes } = room.bytes ? await readSize(database, project_id, session_id) : { bytes: 0 }
+    return withinRoom(room, { sessions: 1, bytes }, async () => {
+      const copied = await copy(database, longWork, request)
+      const { new_session_id } = JSON.parse(copied) as { new_session_id: string }
+      // The copy is there, whether or not it can be counted.
+      const size = await readSize(database, project_id, new_session_id).catch(() => ({}))
+      room.made?.({ sessions: 1, ...size })
+      return copied
+    })
   })
 }
 

@@ -49,6 +49,7 @@ export async function createSession(
       const { key = null, request_hash = null } = idempotency ?? {}
       const answer = await call(database, CREATE_SESSION, project_id, ...session, key, request_hash)
       if (answer === '') throw new AnnalsError('session_not_found', '/parent is no session of this project.')
+      if (answer !== null) room.made?.({ sessions: 1 })
       return answer ?? undefined
     })
   })

@@ -92,9 +92,9 @@ class AsyncAnnals:
         """
         return AsyncList(self._transport, ("search",), query)
 
-    async def usage(self) -> Usage:
-        """What the project uses, and its quotas."""
-        return await self._transport.call(Call("GET", ("usage",)))
+    async def usage(self, *, days: int | None = None) -> Usage:
+        """What the project uses, its quotas, and what it stored by day. `days`: 30, to today."""
+        return await self._transport.call(Call("GET", ("usage",), query={"days": days}))
 
     async def aclose(self) -> None:
         """Closes the connections. Calls in flight fail."""

@@ -90,9 +90,9 @@ class Annals:
         """
         return List(self._transport, ("search",), query)
 
-    def usage(self) -> Usage:
-        """What the project uses, and its quotas."""
-        return self._transport.call(Call("GET", ("usage",)))
+    def usage(self, *, days: int | None = None) -> Usage:
+        """What the project uses, its quotas, and what it stored by day. `days`: 30, to today."""
+        return self._transport.call(Call("GET", ("usage",), query={"days": days}))
 
     def close(self) -> None:
         """Closes the connections. Calls in flight fail."""

@@ -4,8 +4,9 @@ import { AnnalsError } from '../../errors.js'
 import type { AppendOutcome, AppendRequest } from '../../log/append/append_request.js'
 import { requireBlobs } from '../../log/append/blob_places.js'
 import type { Feed } from '../../log/follow/feed.js'
-import type { Quotas } from '../../projects/quotas.js'
-import { quotaExceeded, type Room, type Usage, type UsageDirectory } from '../../projects/usage.js'
+import { type Quotas, quotaExceeded } from '../../projects/quotas.js'
+import type { Room, Usage, UsageDirectory } from '../../projects/usage.js'
+import { readModelTokens, type UsageDay } from '../../projects/usage_days.js'
 import type { AppParts } from '../service_context.js'
 
 const ATTEMPTS_MAX = 3
@@ -69,7 +70,10 @@ export async function storeBlobWithinQuota(
   let used = 0
   try {
     const stored = await storeBlob(database, project_id, sha256, source, bytes_max, length)
-    if (!stored.known) used = stored.bytes
+    if (!stored.known) {
+      used = stored.bytes
+      usage.days.add(project_id, { blobs: 1, blob_bytes: used })
+    }
     return stored
   } finally {
     room?.settle(used)
@@ -83,7 +87,8 @@ export function roomFor(usage: UsageDirectory, request: FastifyRequest): Room {
     max === undefined
       ? {}
       : { [what]: (amount: number) => usage.reserve(request.project_id, what, amount, max) }
-  return { ...room('sessions', max_sessions), ...room('bytes', max_bytes) }
+  const made: Room['made'] = (stored) => usage.days.add(request.project_id, stored)
+  return { ...room('sessions', max_sessions), ...room('bytes', max_bytes), made }
 }
 
 /** @throws AnnalsError quota_exceeded if the project already has as many tails open at this node as it may */
@@ -93,11 +98,19 @@ export function refuseTail(request: FastifyRequest, feed: Feed): void {
     throw quotaExceeded('max_tails', max_tails)
 }
 
+/** @throws AnnalsError quota_exceeded if the project's quota of model tokens is used up for today */
+export async function refuseWithoutTokens({ database, project_id }: FastifyRequest, default_max: number) {
+  const { used, max } = await readModelTokens(database, project_id, default_max)
+  if (used >= max) throw quotaExceeded('max_model_tokens_per_day', max)
+}
+
 /** Usage beside quotas, as JSON. */
 export function usageJson(
-  { counted_at, sessions, entries, bytes, blobs, blob_bytes }: Usage,
+  { counted_at, sessions, entries, bytes, blobs, blob_bytes, statements }: Usage,
   tails: number,
+  model_tokens: { used: number; max: number },
   quotas: Quotas & { rate_limit_per_second: number | undefined },
+  days: UsageDay[],
 ): string {
   const of = (used: number, max: number | undefined) => ({ used, max: max ?? null })
   return JSON.stringify({
@@ -107,7 +120,10 @@ export function usageJson(
     bytes: of(bytes, quotas.max_bytes),
     blobs: { used: blobs },
     blob_bytes: of(blob_bytes, quotas.max_blob_bytes),
+    statements: { used: statements },
+    model_tokens,
     tails: of(tails, quotas.max_tails),
     requests_per_second: { max: quotas.rate_limit_per_second ?? null },
+    days,
   })
 }

@@ -4,12 +4,12 @@ import { storedFunction } from '../../postgres/stored_function.js'
 /** The ledger of calls: see migrations/0022_learning_calls.sql. */
 
 const DAY = "interval '1 day'"
-const used = (of: string) => `(SELECT coalesce(sum(u.tokens_in + u.tokens_out), 0) FROM learning_calls u
-    WHERE u.project_id = p_project${of} AND u.sent_at > now() - ${DAY})`
+const today = (at: string) => `(${at} AT TIME ZONE 'UTC')::date`
 
 /**
  * Begins a call, unless its input was answered before, or a budget does not allow it. `p_tokens`: an estimate, which
- * counts until the call ends. Answer: `send` and the id; `answered` and the answer; `applied`; `space` or `project`,
+ * counts until the call ends: for the space in 24 hours, for the project on this day, in UTC, whose row lets one call
+ * pass at a time. Answer: `send` and the id; `answered` and the answer; `applied`; `space` or `project`,
  * whose budget is used up; null if the space or a session is gone.
  */
 export const BEGIN_CALL = storedFunction(
@@ -34,9 +34,15 @@ BEGIN
   ELSIF known.status = 'applied' THEN
     RETURN 'applied';
   END IF;
-  IF ${used(' AND u.learning_space_id = p_space')} + p_tokens > p_space_max THEN
+  IF (SELECT coalesce(sum(u.tokens_in + u.tokens_out), 0) FROM learning_calls u
+    WHERE u.project_id = p_project AND u.learning_space_id = p_space AND u.sent_at > now() - ${DAY}) + p_tokens > p_space_max THEN
     RETURN 'space';
-  ELSIF ${used('')} + p_tokens > p_project_max THEN
+  END IF;
+  INSERT INTO usage_days AS u (project_id, day, model_tokens)
+  SELECT p_project, ${today('now()')}, p_tokens WHERE p_tokens <= p_project_max
+  ON CONFLICT (project_id, day) DO UPDATE SET model_tokens = u.model_tokens + excluded.model_tokens
+  WHERE u.model_tokens + excluded.model_tokens <= p_project_max;
+  IF NOT FOUND THEN
     RETURN 'project';
   END IF;
   INSERT INTO learning_calls AS c (project_id, learning_space_id, id, input_hash, step, model, session_id, other_session_id, status, attempts, tokens_in, tokens_out, created_at, sent_at)
@@ -56,7 +62,14 @@ export const END_CALL = prepared(
   'end_learning_call',
   `UPDATE learning_calls AS c SET answer = $3::jsonb, error = $4, status = CASE WHEN $4::text IS NULL THEN 'answered' ELSE 'failed' END,
   tokens_in = greatest(c.tokens_in - $5::bigint, 0), tokens_out = c.tokens_out + $6::bigint
-WHERE c.project_id = $1 AND c.id = $2 AND c.status = 'sent' RETURNING c.id`,
+WHERE c.project_id = $1 AND c.id = $2 AND c.status = 'sent' RETURNING c.id, c.sent_at`,
+)
+
+/** Corrects the estimate. Parameters: $1 project, $2 when the call was sent, $3 tokens, which may be fewer than none. */
+export const ADD_MODEL_TOKENS = prepared(
+  'add_model_tokens',
+  `UPDATE usage_days AS u SET model_tokens = greatest(u.model_tokens + $3::bigint, 0)
+WHERE u.project_id = $1 AND u.day = ${today('$2::timestamptz')}`,
 )
 
 /** An answer must outlive the machine, other than what consumers of changes write. */

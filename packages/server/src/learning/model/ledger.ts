@@ -4,7 +4,7 @@ import { estimateTokens } from '@annals/messages'
 import { newId } from '../../ids.js'
 import type { Database } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
-import { BEGIN_CALL, DURABLE, END_CALL } from './call_queries.js'
+import { ADD_MODEL_TOKENS, BEGIN_CALL, DURABLE, END_CALL } from './call_queries.js'
 import { ANSWERS, type Answer, type Step } from './model_answers.js'
 import { type AskModel, type ModelAddress, type ModelAnswer, ModelFailure } from './model_port.js'
 
@@ -65,8 +65,11 @@ export async function askOnce<S extends Step>(
     case 'applied':
       return null
     case 'space':
+      throw new BudgetExhausted('The space’s budget of model tokens for 24 hours is used up.')
     case 'project':
-      throw new BudgetExhausted(`The ${word}’s budget of model tokens for 24 hours is used up.`)
+      throw new BudgetExhausted(
+        'The project’s quota max_model_tokens_per_day is used up for today. This goes on tomorrow, in UTC.',
+      )
     default:
       throw new SourceGone()
   }
@@ -84,7 +87,10 @@ async function send<S extends Step>(
     database.transaction(async (connection) => {
       await connection.query(DURABLE, [])
       const call = [project_id, call_id, answer, error, estimate - tokens_in, tokens_out]
-      return connection.query(END_CALL, call)
+      const ended = await connection.query(END_CALL, call)
+      const correction = tokens_in + tokens_out - estimate
+      if (ended[0]) await connection.query(ADD_MODEL_TOKENS, [project_id, ended[0].sent_at!, correction])
+      return ended
     })
   try {
     const given = await ask(address, { prompt, schema_name: step, schema, signal })

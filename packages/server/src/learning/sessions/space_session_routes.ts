@@ -1,4 +1,5 @@
 import Type from '#typebox'
+import { refuseWithoutTokens } from '../../http/admission/quotas.js'
 import { answerChunks } from '../../http/answer/answer_chunks.js'
 import { allOf, operationsOf } from '../../http/operation.js'
 import { takeWhole } from '../../http/request/bodies.js'
@@ -35,10 +36,17 @@ export const spaceSessionRoutes = allOf(
     status: 201,
     returns: 'The session in the space.',
     data: Type.Ref('SpaceSession'),
-    errors: ['learning_space_not_found', 'session_not_found', 'session_in_space', 'user_mismatch'],
-    json: async (request, _reply, { changes }) => {
+    errors: [
+      'learning_space_not_found',
+      'session_not_found',
+      'session_in_space',
+      'user_mismatch',
+      'quota_exceeded',
+    ],
+    json: async (request, _reply, { changes, config }) => {
       const body = takeBody(request, takeWhole<LearnBody>)
       const { project_id, params } = request
+      if (body.now) await refuseWithoutTokens(request, config.model_tokens_per_day_max)
       const record = await attachSession(request, params.learning_space_id, body)
       changes.touched(project_id)
       return record

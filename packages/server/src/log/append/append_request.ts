@@ -94,6 +94,14 @@ export interface AppendAnswer {
 export interface AppendOutcome {
   entries: AppendAnswer[]
   replayed: boolean
+  /** How much of it was stored before, if any, by the ids of its entries. */
+  known?: { entries: number; bytes: number }
+}
+
+/** How much of a request was stored by it. */
+export function storedOf({ entries }: AppendRequest, { known }: AppendOutcome) {
+  const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0)
+  return { entries: entries.length - (known?.entries ?? 0), bytes: bytes - (known?.bytes ?? 0) }
 }
 
 /**

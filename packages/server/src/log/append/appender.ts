@@ -1,7 +1,7 @@
 import { AnnalsError } from '../../errors.js'
 import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import { Answers } from './answers.js'
-import type { AppendOutcome, AppendRequest } from './append_request.js'
+import { type AppendOutcome, type AppendRequest, storedOf } from './append_request.js'
 import { Pace } from './backlog.js'
 import { flush, type OnTrouble } from './flush.js'
 import { Lane } from './lane.js'
@@ -25,6 +25,8 @@ export interface AppenderOptions {
   gather_ms_max?: number
   /** Called with the sessions of a project that may have new entries, as soon as these are durable. */
   onAppended?: (project_id: string, session_ids: ReadonlySet<string>) => void
+  /** Called when a request has stored new entries. */
+  onStored?: (project_id: string, stored: { entries: number; bytes: number }) => void
   /** Called after each flush: its entries, how long the oldest had waited, and how long it took. */
   onFlush?: (report: { entries: number; wait_ms: number; ms: number }) => void
   /** Called with what goes wrong in flushes; see log/append/flush.ts. */
@@ -79,7 +81,10 @@ export class Appender {
         enqueued_at: performance.now(),
         origin: this.options.originOf?.(),
         followers: [],
-        resolve: (outcome) => this.answers.give(project_id, resolve, outcome),
+        resolve: (outcome) => {
+          if (!outcome.replayed) this.options.onStored?.(project_id, storedOf(request, outcome))
+          this.answers.give(project_id, resolve, outcome)
+        },
         reject: (error) => this.answers.give(project_id, reject, error),
       })
     })

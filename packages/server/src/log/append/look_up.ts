@@ -56,7 +56,7 @@ async function answerKnownKeys(
     if (!past) return true
     if (past.request_hash !== idempotency.request_hash || past.seqs === null)
       fail(pending, new AnnalsError('idempotency_key_reused'))
-    else readBacks.push(readBack(database, pending, past.seqs!.split(','), true))
+    else readBacks.push(readBack(database, pending, past.seqs!.split(','), { replayed: true }))
     return false
   })
   await Promise.all(readBacks)

@@ -5,6 +5,7 @@ import {
   type AppendAnswer,
   type AppendedEntry,
   AppendInDoubt,
+  type AppendOutcome,
   type AppendRequest,
   appendsOf,
   type SessionAppend,
@@ -108,7 +109,11 @@ export function settle(
     const seqs = places.map(({ session, behind, known_seq }) =>
       String(known_seq || heads[session]!.last_seq + behind),
     )
-    return readBack(database, pending, seqs, false)
+    // One whose id this node gave was stored by an earlier attempt of this very request.
+    const before = places.filter(({ entry, known_seq }) => known_seq > 0 && entry.id_given)
+    const bytes = before.reduce((sum, { entry }) => sum + entry.bytes, 0)
+    const known = { entries: before.length, bytes }
+    return readBack(database, pending, seqs, { replayed: false, known })
   }
   const entries = places.map((place): AppendAnswer => {
     const head = heads[place.session]!
@@ -166,7 +171,7 @@ export async function readBack(
   database: Database,
   pending: PendingAppend,
   seqs: string[],
-  replayed: boolean,
+  outcome: Omit<AppendOutcome, 'entries'>,
 ): Promise<void> {
   try {
     const { request } = pending
@@ -181,7 +186,7 @@ export async function readBack(
       }
       entries.push(...rows.map((row) => storedAnswer(request, session_id, row)))
     }
-    succeed(pending, { entries, replayed })
+    succeed(pending, { ...outcome, entries })
   } catch (error) {
     // The entries are stored, and only the answer could not be read, so "nothing was stored" would be wrong.
     fail(pending, new AppendInDoubt('the stored entries could not be read back', { cause: error }))

@@ -1,0 +1,82 @@
+import { DatabaseAway, type Queryable } from '../postgres/database.js'
+import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import type { SharedDatabase } from '../postgres/shared_pool.js'
+import { ADD_USAGE, READ_MODEL_TOKENS, READ_STATEMENT_DAYS, READ_USAGE_DAYS } from './usage_queries.js'
+
+const DAY_MS = 86_400_000
+const KINDS = ['sessions', 'entries', 'bytes', 'blobs', 'blob_bytes'] as const
+
+const NOTHING = { sessions: 0, entries: 0, bytes: 0, blobs: 0, blob_bytes: 0 }
+const NO_USE = { ...NOTHING, statements: 0, model_tokens: 0 }
+
+/** `day`: such as 2026-11-21, in UTC. */
+export type UsageDay = typeof NO_USE & { day: string }
+
+/** What was stored. */
+export type Stored = Partial<Record<(typeof KINDS)[number], number>>
+
+/**
+ * What this node has stored for each project and is not yet in usage_days. It is counted in memory, behind the commit,
+ * and written every few seconds by `write`, so that it costs an append nothing in the database. What is lost with the
+ * process, or with the answer to a write, is not counted: figures may be too low by that, and are never too high.
+ */
+export class UsageDays {
+  /** By day since 1970, in UTC, and project. */
+  private readonly days = new Map<number, Map<string, Required<Stored>>>()
+
+  constructor(private readonly database: SharedDatabase) {}
+
+  add(project_id: string, stored: Stored, day = Math.floor(Date.now() / DAY_MS)): void {
+    const projects = this.days.get(day) ?? new Map<string, Required<Stored>>()
+    const counts = projects.get(project_id) ?? { ...NOTHING }
+    for (const kind of KINDS) counts[kind] += stored[kind] ?? 0
+    this.days.set(day, projects.set(project_id, counts))
+  }
+
+  /** Writes what was counted, of all projects or one. Throws what went wrong; what surely was not written is kept. */
+  async write(only_id?: string): Promise<void> {
+    let failure: unknown
+    for (const [day, projects] of this.days) {
+      for (const project_id of only_id === undefined ? [...projects.keys()] : [only_id]) {
+        const counts = projects.get(project_id)
+        if (!counts) continue
+        projects.delete(project_id)
+        const row = [project_id, new Date(day * DAY_MS).toISOString().slice(0, 10)]
+        try {
+          await this.database.of('usage').query(ADD_USAGE, [...row, ...KINDS.map((kind) => counts[kind])])
+        } catch (error) {
+          if (isForeignKeyViolation(error)) continue // The project was erased.
+          const is_away = error instanceof DatabaseAway
+          if (!(is_away && error.in_doubt)) this.add(project_id, counts, day)
+          if (is_away) throw error
+          failure = error
+        }
+      }
+      if (projects.size === 0) this.days.delete(day)
+    }
+    if (failure) throw failure
+  }
+}
+
+/** What a project stored and used on each of the last days with any use, newest first. */
+export async function readDays(database: Queryable, project_id: string, days: number): Promise<UsageDay[]> {
+  const found = new Map<string, UsageDay>()
+  for (const statement of [READ_USAGE_DAYS, READ_STATEMENT_DAYS])
+    for (const { day, ...figures } of await database.query(statement, [project_id, days])) {
+      const numbers = Object.fromEntries(
+        Object.entries(figures).map(([name, value]) => [name, Number(value)]),
+      )
+      found.set(day!, { ...NO_USE, ...found.get(day!), ...numbers, day: day! })
+    }
+  return [...found.values()].sort((one, other) => (one.day < other.day ? 1 : -1))
+}
+
+/** A project's quota of model tokens a day, in UTC, and what it has used of it today. */
+export async function readModelTokens(
+  database: Queryable,
+  project_id: string,
+  default_max: number,
+): Promise<{ used: number; max: number }> {
+  const [row] = await database.query(READ_MODEL_TOKENS, [project_id])
+  return { used: Number(row?.used ?? 0), max: Number(row?.max ?? default_max) }
+}
