@@ -21,6 +21,7 @@ Usage: npm run bench:console [-- --quick]
 const SESSIONS = 1_900_000
 const ENTRIES = 100_000
 const RELOADS = 5
+const OPENED_ENTRIES = 1_000
 const WHOLE_WAY_STEPS = 200
 
 await main().catch((error: unknown) => {
@@ -42,6 +43,7 @@ async function main(): Promise<void> {
     const service = await startService({ DATABASE_URL: database.url })
     try {
       const project = await openProject(service, huge.id)
+      await openLog(service)
       const frames = [...(await scrollList(project, huge.sessions)), ...(await scrollLog(service, quick))]
       for (const { name, half_ms, p95_ms, longest_ms, work_ms } of frames)
         say(`${name}: frames ${half_ms}, ${p95_ms}, ${longest_ms} ms; work ${work_ms} ms a frame`)
@@ -74,6 +76,32 @@ async function scrollList(project: Service, sessions: number): Promise<Frames[]>
   }
 }
 
+/** How long a session of usual length takes to open, and until the outline has all of it. */
+async function openLog(service: Service): Promise<void> {
+  const [id] = await createSessions(service, 1)
+  await loadLongSession(service, id!, OPENED_ENTRIES)
+  const tab = await ConsoleTab.open(service)
+  try {
+    for (let reload = 0; reload < RELOADS; reload++) {
+      await tab.page.goto('about:blank')
+      const began = performance.now()
+      await tab.page.goto(`${service.url}/console/sessions/${id}`, { waitUntil: 'commit' })
+      const first = await msOf(() => entryRow(tab, 1))
+      await tab.page.getByText('Of the').waitFor({ state: 'detached' })
+      const all = Math.round(performance.now() - began)
+      say(
+        `session of ${OPENED_ENTRIES} entries: the first after ${first} ms, all of them read after ${all} ms`,
+      )
+    }
+  } finally {
+    await tab.close()
+  }
+}
+
+function entryRow({ page }: ConsoleTab, seq: number): Promise<void> {
+  return page.getByRole('article', { name: `Entry ${seq}`, exact: true }).waitFor()
+}
+
 async function scrollLog(service: Service, quick: boolean): Promise<Frames[]> {
   const entries = quick ? 5_000 : ENTRIES
   const [id] = await createSessions(service, 1)
@@ -82,8 +110,7 @@ async function scrollLog(service: Service, quick: boolean): Promise<Frames[]> {
   const tab = await ConsoleTab.open(service)
   try {
     await tab.page.goto(`${service.url}/console/sessions/${id}`)
-    const entry = (seq: number) =>
-      tab.page.getByRole('article', { name: `Entry ${seq}`, exact: true }).waitFor()
+    const entry = (seq: number) => entryRow(tab, seq)
     say(`first entries after ${await msOf(() => entry(1))} ms`)
     const frames = [await tab.frames(`log of ${entries}, from the top`, () => tab.turn(100, 800))]
     await tab.page.keyboard.press('End')

@@ -22,8 +22,9 @@ beforeAll(async () => {
   project = await service.newProject()
   api = await service.newClient({ token: project.token })
   const texts = ['Where is my refund?', 'A seat by the window', `${'Sand. '.repeat(600)}Refund the kettle.`]
-  for (const content of texts) {
-    const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
+  for (const [index, content] of texts.entries()) {
+    const session = { user: index === 0 ? 'omar' : 'lea', configs: { run: { env: index } } }
+    const log = sessionLog(api, expectOk(await api.createSession(session), 201).id)
     expectOk(await log.add({ role: 'user', content }), 201)
     expectOk(await log.addEvent('note', { text: 'the end' }))
   }
@@ -62,6 +63,28 @@ describe.skipIf(!CHROMIUM)(
       await page.getByRole('article', { name: 'Entry 1', exact: true }).waitFor()
       expect([parameter('seq'), parameter('q')]).toEqual(['1', 'refund'])
       await expect.poll(marks).toEqual(['refund'])
+    })
+
+    it('finds only in the sessions of a user, or with certain configs', async () => {
+      const { page } = tab
+      await page.goto(`${service.node.url}/console/search?q=refund`)
+      const found = page.getByRole('list', { name: 'Entries found' }).getByRole('listitem')
+      await expect.poll(() => found.count()).toBe(2)
+      await page.getByLabel('User').fill('omar')
+      await page.keyboard.press('Enter')
+      await expect.poll(() => found.allInnerTexts()).toEqual([expect.stringContaining('Where is my refund?')])
+      expect(parameter('user')).toBe('omar')
+      await page.getByRole('button', { name: 'Show the sessions of all users' }).click()
+      await expect.poll(() => found.count()).toBe(2)
+      await page.getByRole('button', { name: '+ Configs' }).click()
+      await page.getByRole('combobox', { name: 'Key' }).fill('run.env')
+      await page.getByRole('combobox', { name: 'Type' }).selectOption('number')
+      await page.getByRole('combobox', { name: 'Value' }).fill('2')
+      await page.getByRole('button', { name: 'Add' }).click()
+      await expect.poll(() => found.allInnerTexts()).toEqual([expect.stringContaining('Refund the kettle')])
+      expect(parameter('filter')).toBe('{"run":{"env":2}}')
+      await page.goto(`${service.node.url}/console/search?q=refund&user=omar&filter={"run":{"env":2}}`)
+      await page.getByRole('heading', { name: 'Nothing matches “refund”' }).waitFor()
     })
 
     it('says when nothing matches', async () => {

@@ -26,6 +26,9 @@ const SHOWN = [
   'calls and results in the format responses',
   'built-in tools of OpenAI that the caller runs',
   'events without ids: results go to the calls of their name, oldest first',
+  'a stream of the AI SDK, whose parts end anywhere in its events',
+  'messages that a graph of LangGraph writes',
+  'messages of Pydantic AI',
 ]
 const STATES: Record<string, string> = { failed: 'failed', answered: 'ok', 'no result yet': 'open' }
 
@@ -55,7 +58,7 @@ describe.skipIf(!CHROMIUM)(
         await tab.page.goto(`${service.node.url}/console/sessions/${id}?seq=${seq}`)
         const entry = tab.page.getByRole('article', { name: `Entry ${seq}`, exact: true })
         await entry
-          .getByRole('button', { name: /^call \d+, / })
+          .getByRole('button', { name: /^(?:call \d+, |the text at entry )/ })
           .first()
           .waitFor()
         expect(await entry.getByRole('region').count()).toBe(0)

@@ -74,6 +74,7 @@ function textOf({ blocks }: ReadEntry): string {
       case 'result':
         return block.result.text
       case 'data':
+      case 'state':
         return writeJson(block.value ?? null)
       default:
         return ''

@@ -27,6 +27,59 @@ describe('a session', () => {
   })
 })
 
+describe('what adapters store', () => {
+  const vectorOf = (name: RegExp) => SESSION_VECTORS.find((vector) => name.test(vector.name))!
+
+  it('is the text of a stream where it began, thoughts apart, in linear time whatever its pieces', () => {
+    const entries = read(logOf(vectorOf(/^a stream/)))
+    expect(entries.map(({ speaker, blocks }) => [speaker, blocks[0]])).toMatchObject([
+      ['assistant', { whole: { text: 'Looking', seq: 1, is_thinking: false }, text: '' }],
+      ['assistant', { is_repeat: true, text: 'Loo' }],
+      ['assistant', { is_repeat: true, text: 'king' }],
+      ['assistant', { is_repeat: true, text: '' }],
+      ['assistant', { whole: { text: '21 degrees', seq: 5 }, is_repeat: false }],
+      ['assistant', { is_repeat: true, text: '21 degrees' }],
+      ['ai_sdk.stream_end', { kind: 'state', title: 'stream ended', summary: 'done', is_failed: false }],
+    ])
+    const chunk = (text: string) => ({ kind: 'event', type: 'ai_sdk.chunks', data: { text } })
+    const delta = (type: string) => `data: {"type":"${type}","delta":"Hm."}\n\n`
+    const thoughts = read(logOf({ entries: [chunk(delta('reasoning-delta') + delta('text-delta'))] }))[0]!
+    expect(thoughts.blocks).toMatchObject([
+      { whole: { is_thinking: true, text: 'Hm.' } },
+      { whole: { is_thinking: false, text: 'Hm.' }, is_repeat: false },
+    ])
+    // A part that never ends, one character an entry, and then one that does.
+    const endless = Array.from({ length: 20_000 }, () => chunk('x'.repeat(100)))
+    const log = read(logOf({ entries: [...endless, chunk(`\n\n${delta('text-delta')}`)] }))
+    expect(log[0]!.blocks).toMatchObject([{ whole: { text: 'Hm.' } }])
+  })
+
+  it('is what was said in a graph, and the state beside it in a line each', () => {
+    const entries = read(logOf(vectorOf(/LangGraph/)))
+    const said = entries.map(({ speaker, blocks: [block] }) => [
+      speaker,
+      block!.kind === 'state' ? `${block!.title}: ${block!.summary}` : block!.kind,
+    ])
+    expect(said).toEqual([
+      ['user', 'text'],
+      ['langgraph.checkpoint', 'checkpoint: step -1 · input'],
+      ['assistant', 'text'],
+      ['langgraph.channel', 'channel messages: 1 item'],
+      ['tool', 'result'],
+      ['langgraph.write', 'write messages: msgpack, 4 characters'],
+      ['langgraph.write', 'write branch:to:answer: true'],
+    ])
+    expect(read(logOf(vectorOf(/Pydantic/))).map(({ speaker }) => speaker)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'tool',
+      'assistant',
+    ])
+  })
+})
+
 describe('what an entry says', () => {
   const blocksOf = (format: string, blob: object) =>
     read(logOf({ entries: [{ kind: 'message', format, blob }] }))[0]!

@@ -26,6 +26,10 @@ function shownBlock(block: Block, room: Room): object {
       return { text: room.text(block.text) }
     case 'thinking':
       return { thinking: block.text === null ? null : room.text(block.text) }
+    case 'streamed':
+      return { [block.whole.is_thinking ? 'thinking' : 'text']: room.text(block.text) }
+    case 'state':
+      return { state: block.title, summary: block.summary, value: room.value(block.value) }
     case 'call': {
       const { id = null, name, arguments: given } = block.call
       return { tool_call: { id: id && room.text(id), name: room.text(name), arguments: room.text(given) } }

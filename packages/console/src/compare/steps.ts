@@ -28,9 +28,12 @@ export function stepsOf(items: readonly TimelineItem[]): Step[] {
   const reader = new SessionReader()
   // Read to the end first: a result below belongs to its call.
   const entries = items.map((item) => ({ item, read: reader.read(item) }))
-  return entries.flatMap(({ item, read: { seq, speaker, blocks } }) => {
+  return entries.flatMap(({ item, read: { seq, speaker, kind, blocks } }) => {
     const steps = blocks.flatMap((block): Step[] => {
       if (block.kind === 'text') return [{ seq, name: speaker, kind: 'said', text: block.text }]
+      if (block.kind === 'streamed')
+        return block.is_repeat ? [] : [{ seq, name: speaker, kind: 'said', text: block.whole.text }]
+      if (block.kind === 'state') return [{ seq, name: block.title, kind: 'event', text: block.summary }]
       if (block.kind === 'data') return [{ seq, name: speaker, kind: 'said', text: writeJson(block.value) }]
       if (block.kind === 'medium') return [{ seq, name: speaker, kind: 'said', text: `(${block.part.type})` }]
       if (block.kind === 'result' && !block.call)
@@ -39,8 +42,10 @@ export function stepsOf(items: readonly TimelineItem[]): Step[] {
       const { name, arguments: text, result, verdict } = block.call
       return [{ seq, name, kind: 'call', text, result: result?.text, verdict }]
     })
-    const is_event = item.kind === 'event' && !blocks.some(({ kind }) => kind === 'call' || kind === 'result')
-    return is_event ? [{ seq, name: speaker, kind: 'event', text: writeJson(item.data) }] : steps
+    const is_plain = kind === 'event' && blocks.every((block) => block.kind === 'data')
+    return is_plain && item.kind === 'event'
+      ? [{ seq, name: speaker, kind: 'event', text: writeJson(item.data) }]
+      : steps
   })
 }
 

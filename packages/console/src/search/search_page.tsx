@@ -4,15 +4,21 @@ import { useMemo } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
+import { Fold } from '../parts/fold.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import { countText, Timestamp } from '../parts/timestamp.tsx'
+import { filterText, readFilter } from '../sessions/conditions.ts'
 import { useFacts } from '../sessions/facts_query.ts'
+import { FilterBar } from '../sessions/filter_bar.tsx'
+import { type SessionFilter, useSessions } from '../sessions/sessions_query.ts'
 import { readTimeRange, type TimeRange, TimeRangeField, timesOf } from '../sessions/time_range.tsx'
 import { SearchOff } from './search_off.tsx'
 
 const PAGE = 50
 const INDEXING_MS = 1_500
+/** Their configs are offered as filters. */
+const NEWEST_SESSIONS = { user: undefined, filter: {}, oldest_first: false, range: {} }
 
 /** Entries of all sessions that match a query. */
 export function SearchPage() {
@@ -22,16 +28,37 @@ export function SearchPage() {
   const { annals, project_id } = useProject()
   const range = readTimeRange(query)
   const order = query.get('order') === 'relevance' ? 'relevance' : 'newest'
-  const show = (change: { range?: TimeRange; order?: string }) => {
-    const { last, from, to } = change.range ?? range
-    navigate(withQuery('/search', { q, last, from, to, order: change.order ?? order }))
+  const sessions: SessionFilter = {
+    user: query.get('user') ?? undefined,
+    filter: readFilter(query.get('filter')),
+  }
+  const is_filtered = sessions.user !== undefined || filterText(sessions.filter) !== undefined
+  const newest = useSessions(NEWEST_SESSIONS)
+  const rows = useMemo(() => newest.data?.pages[0]?.items ?? [], [newest.data])
+  const show = (change: { range?: TimeRange; order?: string } & Partial<SessionFilter>) => {
+    const next = { range, order, ...sessions, ...change }
+    navigate(
+      withQuery('/search', {
+        q,
+        ...next.range,
+        order: next.order,
+        user: next.user,
+        filter: filterText(next.filter),
+      }),
+    )
   }
   const times = timesOf(range)
   const found = useInfiniteQuery({
-    queryKey: [project_id, 'search', q, order, times],
+    queryKey: [project_id, 'search', q, order, times, sessions],
     enabled: q !== '',
     queryFn: ({ pageParam, signal }) =>
-      annals.search(q, { ...times, order, limit: PAGE }, { signal }).page(pageParam),
+      annals
+        .search(
+          q,
+          { ...times, user: sessions.user, filter_by_configs: sessions.filter, order, limit: PAGE },
+          { signal },
+        )
+        .page(pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
     refetchInterval: ({ state }) => (state.data?.pages[0]?.indexing ? INDEXING_MS : false),
@@ -53,6 +80,9 @@ export function SearchPage() {
           </select>
         </label>
       </div>
+      <Fold label="Filter">
+        <FilterBar view={sessions} rows={rows} onChange={show} />
+      </Fold>
       <p className="hint">
         Words, <code>"words in this order"</code>, <code>-without</code>, <code>begin*</code>
       </p>
@@ -72,6 +102,7 @@ export function SearchPage() {
       ) : items.length === 0 && !found.hasNextPage ? (
         <Empty title={`Nothing matches “${q}”`}>
           <p>
+            {is_filtered && 'Only the sessions of the filter were searched. '}
             Words must match whole: write <code>refund*</code> to find refunds as well.
           </p>
         </Empty>

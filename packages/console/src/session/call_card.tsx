@@ -57,6 +57,15 @@ export function ResultText({ text }: { text: string }) {
 
 /** Replaces content that another entry shows. */
 export function Told({ block, onJump }: { block: Block; onJump: (seq: number) => void }) {
+  if (block.kind === 'streamed')
+    return (
+      <p className="told">
+        Part of{' '}
+        <button type="button" className="plain" onClick={() => onJump(block.whole.seq)}>
+          the text at entry {block.whole.seq}
+        </button>
+      </p>
+    )
   if (!('call' in block) || !block.call) return null
   const { number, name, seq } = block.call
   return (

@@ -16,9 +16,10 @@ export function conversationMarkdown(
     .map(({ item, read }) => {
       const speaker = read.name ? `${read.speaker} ${read.name}` : read.speaker
       const mark = item.retracted_by ? `, retracted by entry ${item.retracted_by}` : ''
-      const has_calls = read.blocks.some(({ kind }) => kind === 'call')
+      const is_plain =
+        read.kind === 'event' && !read.blocks.some(({ kind }) => kind === 'call' || kind === 'state')
       const body =
-        item.kind === 'event' && !has_calls
+        is_plain && item.kind === 'event'
           ? fenced(writeJson(item.data), 'json')
           : read.blocks.map((block) => blockText(block)).join('\n')
       return `## ${item.seq}. ${oneLine(speaker)} (${item.created_at}${mark})\n\n${body}\n`
@@ -32,6 +33,11 @@ function blockText(block: Block): string {
       return `${block.text}\n`
     case 'thinking':
       return `> Thinking: ${(block.text ?? 'hidden by the provider').replaceAll('\n', '\n> ')}\n`
+    case 'streamed':
+      if (block.is_repeat) return ''
+      return blockText({ kind: block.whole.is_thinking ? 'thinking' : 'text', text: block.whole.text })
+    case 'state':
+      return `**${oneLine(block.title)}** ${oneLine(block.summary)}\n\n${fenced(writeJson(block.value), 'json')}`
     case 'call':
       return block.is_repeat ? '' : callText(block.call)
     case 'result':

@@ -1,5 +1,5 @@
 import type { TimelineItem } from '@annals/client'
-import { isShownElsewhere, type ReadEntry } from '@annals/messages/session'
+import { type Block, isShownElsewhere, type ReadEntry } from '@annals/messages/session'
 import { memo } from 'react'
 import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
@@ -84,11 +84,15 @@ function Said({ item, read, converted, onJump }: EntryParts) {
     )
   if (isShownElsewhere(read))
     return read.blocks.map((block, index) => <Told key={index} block={block} onJump={onJump} />)
-  if (item.kind === 'message') return <MessageCard item={item} read={read} onJump={onJump} />
+  if (read.kind === 'message') return <MessageCard item={item} read={read} onJump={onJump} />
   const calls = read.blocks.filter((block) => block.kind === 'call')
   if (calls.length > 0)
     return calls.map(({ call }) => <CallCard key={call.number} call={call} onJump={onJump} />)
-  return <EventCard item={item} />
+  return item.kind === 'event' && <EventCard item={item} state={read.blocks.find(isState)} />
+}
+
+function isState(block: Block): block is Extract<Block, { kind: 'state' }> {
+  return block.kind === 'state'
 }
 
 function Undrawable({ fault }: { fault: Error }) {

@@ -54,7 +54,10 @@ export function useReading(items: TimelineItem[]): Reading {
 
 /** Changes whenever an entry must be rendered again: a new result may belong to a call far above. */
 export function versionOf({ blocks }: ReadEntry): number {
-  return blocks.reduce((sum, block) => sum + ('call' in block ? (block.call?.version ?? 0) : 0), 0)
+  return blocks.reduce((sum, block) => {
+    if (block.kind === 'streamed') return sum + block.whole.text.length
+    return sum + ('call' in block ? (block.call?.version ?? 0) : 0)
+  }, 0)
 }
 
 /** The seq at which an entry is shown: that of the call to which it belongs, or its own. */
@@ -62,6 +65,7 @@ export function shownAt({ entries }: Reading, seq: number): number {
   const read = entries.get(seq)
   if (!read || !isShownElsewhere(read)) return seq
   const [block] = read.blocks
+  if (block?.kind === 'streamed') return block.whole.seq
   return (block && 'call' in block && block.call?.seq) || seq
 }
 

@@ -1,4 +1,4 @@
-import type { TimelineMessage } from '@annals/client'
+import type { TimelineItem } from '@annals/client'
 import { estimateTokens } from '@annals/messages'
 import type { Block, ReadEntry } from '@annals/messages/session'
 import type { Json } from '../json/exact_json.ts'
@@ -15,19 +15,22 @@ const SYSTEM_TEXT_MAX = 280
 
 /** A message, with its speaker, for reading. */
 export function MessageCard(props: {
-  item: TimelineMessage
+  /** A message, or an event that a framework's adapter stores one in. */
+  item: TimelineItem
   read: ReadEntry
   onJump: (seq: number) => void
 }) {
   const { item, read, onJump } = props
   const { speaker, name, blocks } = read
+  const format = item.kind === 'message' ? item.format : item.type
+  const meta = item.kind === 'message' ? item.meta : {}
   const is_background = speaker === 'system' || speaker === 'developer'
   return (
-    <div className={`message is-${is_background ? 'system' : item.role} from-${speaker}`}>
+    <div className={`message ${is_background ? 'is-system ' : ''}from-${speaker}`}>
       <p className="speaker">
         <span className="speaker-name">{name ? `${speaker} ${name}` : speaker}</span>
-        {item.format !== 'openai' && <span className="tag">{item.format}</span>}
-        {Object.keys(item.meta).length > 0 && <MetaTag meta={item.meta} />}
+        {format !== 'openai' && <span className="tag">{format}</span>}
+        {Object.keys(meta).length > 0 && <MetaTag meta={meta} />}
       </p>
       {blocks.length === 0 && <p className="faint">Empty message.</p>}
       {blocks.map((block, index) => (
@@ -53,6 +56,13 @@ function Part(props: { block: Block; text_max: number; onJump: (seq: number) => 
       ) : (
         <Thinking text={block.text} text_max={text_max} />
       )
+    case 'streamed':
+      if (block.is_repeat || block.whole.text === '') return null
+      return block.whole.is_thinking ? (
+        <Thinking text={block.whole.text} text_max={text_max} />
+      ) : (
+        <LongText text={block.whole.text} max={text_max} />
+      )
     case 'medium':
       return <Attachment part={block.part} />
     case 'call':
@@ -70,6 +80,8 @@ function Part(props: { block: Block; text_max: number; onJump: (seq: number) => 
           <ResultText text={block.result.text} />
         </div>
       )
+    case 'state':
+      return <JsonTree value={block.value as Json} />
     case 'data':
       return (
         <div className="card is-json">

@@ -132,9 +132,9 @@ function linesOf({ entries, calls }: Reading, only_failed: boolean): Line[] {
   if (only_failed) return shown
   const events = [...entries.values()]
     .filter(({ kind, blocks }) => kind === 'event' && !blocks.some((block) => 'call' in block && block.call))
-    .map(({ seq, speaker }) => ({
+    .map(({ seq, speaker, blocks: [block] }) => ({
       seq,
-      title: speaker,
+      title: block?.kind === 'state' ? block.title : speaker,
       number: undefined,
       state: 'is-event',
       from: 0,

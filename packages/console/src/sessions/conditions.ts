@@ -59,7 +59,12 @@ export function hasCondition(filter: Filter, { path, value }: Condition): boolea
   return conditionsOf(filter).some((one) => JSON.stringify([one.path, one.value]) === wanted)
 }
 
-/** The filter in the address; undefined if it is invalid. */
+/** The filter as it stands in an address; undefined if it filters nothing. */
+export function filterText(filter: Filter): string | undefined {
+  return Object.keys(filter).length > 0 ? JSON.stringify(filter) : undefined
+}
+
+/** The filter in the address; empty if it is invalid. */
 export function readFilter(text: string | null): Filter {
   try {
     const value = text ? parseJson(text) : {}

@@ -4,14 +4,14 @@ import { shortText } from '../json/exact_json.ts'
 import { CopyButton } from '../parts/copy_button.tsx'
 import { ConditionForm } from './condition_form.tsx'
 import { type Condition, conditionsOf, pathText, withCondition, withoutCondition } from './conditions.ts'
-import type { SessionsView } from './sessions_query.ts'
+import type { SessionFilter } from './sessions_query.ts'
 import { UserField } from './user_field.tsx'
 
 /** Filters by user and configs, and shows the filter's JSON for the API. */
 export function FilterBar(props: {
-  view: SessionsView
+  view: SessionFilter
   rows: Session[]
-  onChange: (change: Partial<SessionsView>) => void
+  onChange: (change: Partial<SessionFilter>) => void
 }) {
   const { view, rows, onChange } = props
   const [edited, setEdited] = useState<Condition | 'new'>()

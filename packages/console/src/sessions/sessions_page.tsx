@@ -10,6 +10,7 @@ import { type Column, ColumnsMenu, useColumns } from './columns.tsx'
 import {
   type Condition,
   conditionsOf,
+  filterText,
   hasCondition,
   readFilter,
   withCondition,
@@ -217,7 +218,7 @@ export function pathOf(view: Partial<SessionsView> & { columns?: string | undefi
   const { user, filter, oldest_first, range, columns } = view
   return withQuery('/sessions', {
     user,
-    filter: filter && Object.keys(filter).length > 0 ? JSON.stringify(filter) : undefined,
+    filter: filter && filterText(filter),
     order: oldest_first ? 'oldest' : undefined,
     last: range?.last,
     from: range?.from,

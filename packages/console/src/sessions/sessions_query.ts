@@ -2,13 +2,17 @@ import type { Annals, Page, Session } from '@annals/client'
 import { type InfiniteData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type Project, useProject } from '../access/project_context.tsx'
 import { ask } from '../access/service.ts'
-import type { Filter } from './conditions.ts'
+import { type Filter, filterText } from './conditions.ts'
 import { type TimeRange, timesOf } from './time_range.tsx'
 
-/** What the list shows, as in its address. */
-export interface SessionsView {
+/** Which sessions, as in the address. */
+export interface SessionFilter {
   user: string | undefined
   filter: Filter
+}
+
+/** What the list shows, as in its address. */
+export interface SessionsView extends SessionFilter {
   oldest_first: boolean
   range: TimeRange
 }
@@ -80,10 +84,11 @@ function within(page: Page<Session>, { range, oldest_first }: SessionsView): Pag
 }
 
 /** The view's filter as parameters. */
-function queryOf({ user, filter }: Pick<SessionsView, 'user' | 'filter'>): URLSearchParams {
+function queryOf({ user, filter }: SessionFilter): URLSearchParams {
   const query = new URLSearchParams()
   if (user) query.set('user', user)
-  if (Object.keys(filter).length > 0) query.set('filter_by_configs', JSON.stringify(filter))
+  const configs = filterText(filter)
+  if (configs) query.set('filter_by_configs', configs)
   return query
 }
 

@@ -1,5 +1,6 @@
 import type { MessageFormat } from '../formats.js'
 import type { AudioPart, FilePart, ImagePart, VideoPart } from '../parts.js'
+import type { KeptState } from './kept_state.js'
 
 /** An entry of a session's log, as the API's timeline gives it. */
 export type LogEntry = LoggedMessage | LoggedEvent
@@ -53,6 +54,14 @@ export interface ToolResult {
   duration_ms: number
 }
 
+/** A text or a thought that arrives over several entries. It grows with later ones. */
+export interface Streamed {
+  /** Where it began. */
+  seq: number
+  is_thinking: boolean
+  text: string
+}
+
 export type Medium = ImagePart | AudioPart | VideoPart | FilePart
 
 /** A block of an entry, for display. */
@@ -70,6 +79,9 @@ export type Block =
       result: ToolResult
       is_repeat: boolean
     }
+  /** `text` is what this entry adds to the whole; `is_repeat`: an earlier entry shows the whole. */
+  | { kind: 'streamed'; text: string; whole: Streamed; is_repeat: boolean }
+  | ({ kind: 'state' } & KeptState)
   | { kind: 'medium'; part: Medium }
   | { kind: 'data'; value: unknown }
 

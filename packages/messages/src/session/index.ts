@@ -5,11 +5,13 @@ export type {
   LoggedMessage,
   Medium,
   ReadEntry,
+  Streamed,
   ToolCall,
   ToolResult,
   Verdict,
 } from './entry.js'
 export { textSaysFailed } from './failures.js'
+export type { KeptState } from './kept_state.js'
 export {
   type FailedCall,
   figuresOfLog,

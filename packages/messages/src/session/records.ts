@@ -1,3 +1,6 @@
+import { isObject } from '../blob_fields.js'
+import { writeJson } from '../json/exact_json.js'
+
 /** How a call or a result was recorded. */
 export type Source = 'message' | 'event'
 
@@ -28,4 +31,13 @@ export interface EntryRecords {
 export interface Place {
   seq: number
   created_at: string
+}
+
+/** Content as text if all of it is text, otherwise as JSON. */
+export function textOfContent(content: unknown): string {
+  if (typeof content === 'string') return content
+  const texts = Array.isArray(content) ? content.map((one) => (isObject(one) ? one.text : undefined)) : []
+  return texts.length > 0 && texts.every((text) => typeof text === 'string')
+    ? texts.join('\n')
+    : writeJson(content ?? null)
 }

@@ -3,11 +3,21 @@ import { writeJson } from '../json/exact_json.js'
 import { MessageReader } from '../message_format.js'
 import type { DataMeta, NeutralMessage, Part, ToolResultMeta } from '../parts.js'
 import { CallJoiner } from './call_joiner.js'
-import type { Block, LogEntry, LoggedEvent, LoggedMessage, ReadEntry } from './entry.js'
+import type { Block, LogEntry, LoggedEvent, LoggedMessage, ReadEntry, Streamed } from './entry.js'
 import { recordsOf } from './event_records.js'
 import { textSaysFailed } from './failures.js'
+import { frameworkMessages } from './framework_messages.js'
 import { recordsOfItem } from './item_records.js'
-import type { CallRecord, EntryRecords, Place, ResultRecord, Source } from './records.js'
+import { keptState } from './kept_state.js'
+import {
+  type CallRecord,
+  type EntryRecords,
+  type Place,
+  type ResultRecord,
+  type Source,
+  textOfContent,
+} from './records.js'
+import { CHUNKS_TYPE, StreamedAnswer } from './streamed_answer.js'
 
 /**
  * Reads the entries of one session in order of `seq`, whatever format each message has, and links results to their
@@ -17,8 +27,11 @@ import type { CallRecord, EntryRecords, Place, ResultRecord, Source } from './re
 export class SessionReader {
   private readonly messages = new MessageReader()
   private readonly joiner = new CallJoiner()
+  private readonly stream = new StreamedAnswer()
 
   read(entry: LogEntry): ReadEntry {
+    if (entry.kind === 'event' && entry.type === CHUNKS_TYPE) return this.readChunks(entry)
+    this.stream.close()
     return entry.kind === 'message' ? this.readMessage(entry) : this.readEvent(entry)
   }
 
@@ -83,9 +96,27 @@ export class SessionReader {
 
   private readEvent(entry: LoggedEvent): ReadEntry {
     const { seq, created_at, type, data } = entry
+    const [said, ...more] = frameworkMessages(type, data)
+    if (said) {
+      const parts = [said, ...more].flatMap((message) => message.parts)
+      const blocks = parts.flatMap((part) => this.readPart(part, entry, NO_MARKS))
+      return { seq, created_at, kind: 'message', speaker: said.speaker, name: null, blocks }
+    }
     const blocks = this.readRecords('event', recordsOf(type, data), entry)
-    if (blocks.length === 0) blocks.push({ kind: 'data', value: data })
+    const state = keptState(type, data)
+    if (blocks.length === 0) blocks.push(state ? { kind: 'state', ...state } : { kind: 'data', value: data })
     return { seq, created_at, kind: 'event', speaker: type, name: null, blocks }
+  }
+
+  private readChunks(entry: LoggedEvent): ReadEntry {
+    const { seq, created_at, data } = entry
+    const blocks: Block[] = []
+    for (const piece of this.stream.read(seq, data)) {
+      if (piece.kind === 'records') blocks.push(...this.readRecords('event', piece.records, entry))
+      else if (piece.kind === 'data') blocks.push(piece)
+      else addPiece(blocks, piece.whole, piece.text, seq)
+    }
+    return { seq, created_at, kind: 'message', speaker: 'assistant', name: null, blocks }
   }
 
   private readRecords(source: Source, { call, result }: EntryRecords, place: Place): Block[] {
@@ -105,13 +136,27 @@ export class SessionReader {
   }
 }
 
-/** Whether everything in an entry is shown elsewhere: results with their calls, repeats at their first place. */
+/**
+ * Whether everything in an entry is shown elsewhere: results with their calls, repeats and what a stream goes on with at
+ * their first place.
+ */
 export function isShownElsewhere({ blocks }: ReadEntry): boolean {
-  return (
-    blocks.length > 0 &&
-    blocks.every((block) => (block.kind === 'call' ? block.is_repeat : block.kind === 'result' && block.call))
-  )
+  return blocks.length > 0 && blocks.every(isBlockShownElsewhere)
 }
+
+function isBlockShownElsewhere(block: Block): boolean {
+  if (block.kind === 'streamed') return block.is_repeat || block.whole.text === ''
+  return block.kind === 'call' ? block.is_repeat : block.kind === 'result' && block.call !== undefined
+}
+
+/** A text that goes on is one block. */
+function addPiece(blocks: Block[], whole: Streamed, text: string, seq: number): void {
+  const last = blocks.at(-1)
+  if (last?.kind === 'streamed' && last.whole === whole) last.text += text
+  else blocks.push({ kind: 'streamed', text, whole, is_repeat: whole.seq !== seq })
+}
+
+const NO_MARKS: Iterator<undefined> = [][Symbol.iterator]()
 
 function speakerOf(
   { role }: LoggedMessage,
@@ -147,13 +192,4 @@ function* explicitMarks(
     if (block.type === 'tool_result' && block.is_error !== true)
       yield typeof block.is_error === 'boolean' ? block.is_error : undefined
   }
-}
-
-/** Content as text if all of it is text, otherwise as JSON. */
-function textOfContent(content: unknown): string {
-  if (typeof content === 'string') return content
-  const texts = Array.isArray(content) ? content.map((one) => (isObject(one) ? one.text : undefined)) : []
-  return texts.length > 0 && texts.every((text) => typeof text === 'string')
-    ? texts.join('\n')
-    : writeJson(content ?? null)
 }

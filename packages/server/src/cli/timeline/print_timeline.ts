@@ -42,7 +42,10 @@ export async function printEntries(
   }
   const waiting: ReadEntry[] = []
   for await (const item of items) {
-    waiting.push(reader.read(item))
+    const read = reader.read(item)
+    // What a stream goes on with is printed where it began, however many entries there are.
+    const is_told = read.blocks.every((block) => block.kind === 'streamed' && block.is_repeat)
+    if (!is_told || read.blocks.length === 0) waiting.push(read)
     if (waiting.length > AHEAD_MAX) print(waiting.shift()!)
   }
   waiting.forEach(print)

@@ -104,9 +104,15 @@ export class TimelineText {
       case 'text':
         return this.wrapped(visible(block.text.trimEnd()), LINES_MAX)
       case 'thinking':
-        return this.wrapped(`(thinks) ${visible(block.text ?? '(redacted)')}`, THINKING_LINES_MAX).map(
-          (line) => paint('dim', line),
-        )
+        return this.thought(block.text ?? '(redacted)')
+      case 'streamed':
+        return this.streamed(block)
+      case 'state': {
+        const { title, summary, is_failed, value } = block
+        const line = `${visibleLine(title)}  ${visibleLine(summary)}`
+        const all = this.options.full ? this.json(value, this.text_width) : []
+        return [...this.wrapped(line, 2).map((one) => paint(is_failed ? 'red' : 'bold', one)), ...all]
+      }
       case 'medium':
         return this.wrapped(`[${visibleLine(describeMedium(block.part))}]`, 2).map((line) =>
           paint('cyan', line),
@@ -120,6 +126,19 @@ export class TimelineText {
         if (block.is_repeat) return this.repeatLines(block.call!, block.call!.result!.seq)
         return this.resultLines(block.result, block.call)
     }
+  }
+
+  /** Where entries are joined, the whole text at its first entry, otherwise what each adds. */
+  private streamed({ text, whole, is_repeat }: Extract<Block, { kind: 'streamed' }>): string[] {
+    const told = this.options.joins ? (is_repeat ? '' : whole.text) : text
+    if (told === '') return []
+    if (!whole.is_thinking) return this.wrapped(visible(told.trimEnd()), LINES_MAX)
+    return this.thought(told)
+  }
+
+  private thought(text: string): string[] {
+    const { paint } = this.options
+    return this.wrapped(`(thinks) ${visible(text)}`, THINKING_LINES_MAX).map((line) => paint('dim', line))
   }
 
   /** An entry that repeats another one is printed once. */
