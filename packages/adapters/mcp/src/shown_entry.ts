@@ -1,23 +1,20 @@
 import type { TimelineItem } from '@annals/client'
-import type { Block, LogEntry, ReadEntry, SessionReader } from '@annals/messages/session'
+import type { Block, LogEntry, SessionReader } from '@annals/messages/session'
 import { Room } from './shortened.js'
 
 /** An entry as a model reads it: who said what, tool calls and results by name, and media by their kind. */
 export function shownEntry(reader: SessionReader, item: TimelineItem, characters: number): object {
-  const entry = reader.read(item as LogEntry)
+  const { seq, created_at: at, kind, speaker, name, blocks: all } = reader.read(item as LogEntry)
+  const who = kind === 'event' ? { event: speaker } : { message_of: speaker, ...(name !== null && { name }) }
+  const retracted = item.retracted_by !== undefined && { retracted_by: item.retracted_by }
   const room = new Room(characters)
   const blocks: object[] = []
-  for (const block of entry.blocks) {
+  for (const block of all) {
     if (room.is_full) break
     blocks.push(shownBlock(block, room))
   }
-  const left_out = entry.blocks.length - blocks.length
-  return { ...headOf(entry, item), blocks, ...(left_out > 0 && { blocks_left_out: left_out }) }
-}
-
-function headOf({ seq, created_at, kind, speaker, name }: ReadEntry, { retracted_by }: TimelineItem): object {
-  const who = kind === 'event' ? { event: speaker } : { message_of: speaker, ...(name !== null && { name }) }
-  return { seq, at: created_at, ...who, ...(retracted_by !== undefined && { retracted_by }) }
+  const left_out = all.length - blocks.length
+  return { seq, at, ...who, ...retracted, blocks, ...(left_out > 0 && { blocks_left_out: left_out }) }
 }
 
 function shownBlock(block: Block, room: Room): object {
@@ -28,8 +25,6 @@ function shownBlock(block: Block, room: Room): object {
       return { thinking: block.text === null ? null : room.text(block.text) }
     case 'streamed':
       return { [block.whole.is_thinking ? 'thinking' : 'text']: room.text(block.text) }
-    case 'state':
-      return { state: block.title, summary: block.summary, value: room.value(block.value) }
     case 'call': {
       const { id = null, name, arguments: given } = block.call
       return { tool_call: { id: id && room.text(id), name: room.text(name), arguments: room.text(given) } }
@@ -42,6 +37,7 @@ function shownBlock(block: Block, room: Room): object {
     case 'medium':
       return { medium: block.part.type }
     case 'data':
+    case 'state':
       return { data: room.value(block.value) }
   }
 }
