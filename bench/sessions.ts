@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { BenchFailure } from './failure.ts'
 import type { LoadRequest } from './load.ts'
 import type { Service } from './service.ts'
@@ -58,6 +59,14 @@ export function appendsTo(sessions: readonly string[], count = 1_000): LoadReque
     path: `/api/v1/session/${sessions[index % sessions.length]}/events`,
     body: JSON.stringify(toolCall(index)),
   }))
+}
+
+/** The service as it is to a new project. */
+export async function newProject(service: Service): Promise<Service> {
+  const body = JSON.stringify({ name: `bench-${randomUUID()}` })
+  const admin = { ...service, token: service.admin_token }
+  const made = await callApi<{ token: string }>(admin, { method: 'POST', path: '/admin/v1/projects', body })
+  return { ...service, token: made.token }
 }
 
 /** The service as it is to the holder of a key of another project. */

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
-import { FAULTS } from './faults/catalogue.ts'
+import { CLUSTER_FAULTS, FAULTS } from './faults/catalogue.ts'
 import type { Fault } from './faults/fault.ts'
+import type { World } from './world/world.ts'
 
 /** The options of `npm run torture`. */
 export interface Options {
@@ -9,8 +10,10 @@ export interface Options {
   minutes: number | undefined
   /** Every fault, as often as it is meant to come: then the bounds of a full run hold. */
   isFull: boolean
-  faults: Fault[]
+  faults: Fault<World>[]
   keepLogs: boolean
+  /** A superuser's URL of a fresh database on the coordinator of a Citus cluster; undefined: a PostgreSQL of its own. */
+  cluster: string | undefined
 }
 
 /** What follows the last fault (its recovery, the comparison, annals verify) takes the rest of the 2 minutes. */
@@ -22,10 +25,13 @@ const USAGE = `npm run torture -- [options]
   --minutes <n>   no fault begins after so many minutes; without it, until each has come as often as it is meant to
   --seed <n>      the same faults in the same order, and the same choices of the clients, as an earlier run
   --faults <a,b>  only faults whose names contain one of these
+  --cluster <url> on a Citus cluster whose workers are processes of this machine, which it kills and starts again: a
+                  superuser's URL of a fresh database on the coordinator; run it as root
   --keep-logs     leaves the logs of nodes and database where they are
   --help
 
 Faults: ${FAULTS.map(({ kind }) => kind).join('; ')}.
+On a cluster: ${CLUSTER_FAULTS.map(({ kind }) => kind).join('; ')}.
 `
 
 /** Reads the command line; undefined when it asked for help, which is printed. */
@@ -37,6 +43,7 @@ export function readOptions(args: string[]): Options | undefined {
       minutes: { type: 'string' },
       seed: { type: 'string' },
       faults: { type: 'string' },
+      cluster: { type: 'string' },
       'keep-logs': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -45,14 +52,15 @@ export function readOptions(args: string[]): Options | undefined {
     process.stdout.write(USAGE)
     return undefined
   }
-  const { short } = values
+  const { short, cluster } = values
   const minutes = values.minutes === undefined ? (short ? SHORT_MINUTES : undefined) : number(values.minutes)
   return {
     seed: values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : number(values.seed),
     minutes,
-    isFull: minutes === undefined && values.faults === undefined,
-    faults: chosen(values.faults).filter(({ long }) => !(short && long)),
+    isFull: minutes === undefined && values.faults === undefined && cluster === undefined,
+    faults: chosen(cluster ? CLUSTER_FAULTS : FAULTS, values.faults).filter(({ long }) => !(short && long)),
     keepLogs: values['keep-logs'],
+    cluster,
   }
 }
 
@@ -62,10 +70,10 @@ function number(text: string): number {
   return value
 }
 
-function chosen(names: string | undefined): Fault[] {
-  if (names === undefined) return FAULTS
+function chosen(all: Fault<World>[], names: string | undefined): Fault<World>[] {
+  if (names === undefined) return all
   const words = names.split(',').map((word) => word.trim())
-  const faults = FAULTS.filter(({ kind }) => words.some((word) => kind.includes(word)))
+  const faults = all.filter(({ kind }) => words.some((word) => kind.includes(word)))
   if (faults.length === 0) throw new Error(`No fault is named like ${names}; --help lists them`)
   return faults
 }

@@ -43,7 +43,7 @@ export async function runRounds(
   say: (line: string) => void,
   afterEach: () => Promise<void>,
 ): Promise<Rounds> {
-  const tallies = new Map(options.faults.map((fault) => [fault, tallyOf(fault, world)]))
+  const tallies = new Map<Fault<World>, Tally>(options.faults.map((fault) => [fault, tallyOf(fault, world)]))
   const rounds: Rounds = {
     count: 0,
     tallies: [...tallies.values()],
@@ -99,7 +99,7 @@ export async function runRounds(
   return rounds
 }
 
-function tallyOf(fault: Fault, world: World): Tally {
+function tallyOf(fault: Fault<World>, world: World): Tally {
   const skipped = fault.reasonAgainst?.(world)
   return {
     kind: fault.kind,
@@ -118,26 +118,26 @@ function tallyOf(fault: Fault, world: World): Tally {
  * minutes, each once, repeatedly.
  */
 class Plan {
-  private readonly coming: Fault[]
-  private readonly repeats = new Map<Fault, number>()
-  private readonly faults: Fault[]
+  private readonly coming: Fault<World>[]
+  private readonly repeats = new Map<Fault<World>, number>()
+  private readonly faults: Fault<World>[]
   private readonly random: Random
   private readonly endless: boolean
 
-  constructor(faults: Fault[], options: Options, random: Random) {
+  constructor(faults: Fault<World>[], options: Options, random: Random) {
     this.faults = faults
     this.random = random
     this.endless = options.minutes !== undefined
-    const times = (fault: Fault) => (this.endless ? 1 : fault.times)
-    this.coming = random.shuffled(faults.flatMap((fault) => Array<Fault>(times(fault)).fill(fault)))
+    const times = (fault: Fault<World>) => (this.endless ? 1 : fault.times)
+    this.coming = random.shuffled(faults.flatMap((fault) => Array<Fault<World>>(times(fault)).fill(fault)))
   }
 
-  next(): Fault | undefined {
+  next(): Fault<World> | undefined {
     if (this.coming.length === 0 && this.endless) this.coming.push(...this.random.shuffled(this.faults))
     return this.coming.shift()
   }
 
-  missed(fault: Fault): void {
+  missed(fault: Fault<World>): void {
     const repeats = this.repeats.get(fault) ?? 0
     if (this.endless || repeats >= REPEATS_MAX) return
     this.repeats.set(fault, repeats + 1)

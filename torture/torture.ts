@@ -39,7 +39,7 @@ async function torture(options: Options): Promise<boolean> {
   const started_at = performance.now()
   const random = seededRandom(options.seed)
   say(`seed ${options.seed}`)
-  const world = await startWorld(random)
+  const world = await startWorld(random, options.cluster)
   let interrupted = false
   process.on('SIGINT', () => {
     if (interrupted) void world.end(true).finally(() => process.exit(130))
@@ -67,7 +67,7 @@ async function run(
   const traffic = new Traffic()
   let running = true
   const { nodes, sessions } = world
-  const consumed = await newTenant(world, 'torture-2')
+  const consumed = await newTenant(world, 'torture-2', true)
   await orderByActivity(world, consumed)
   const consumption = new Consumption(world.postgres, consumed.project_id)
   const lessons = await newLessons(world)

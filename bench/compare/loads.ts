@@ -1,14 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import type { LoadOptions } from '../load.ts'
 import { loadLongSession } from '../long_session.ts'
 import type { Service } from '../service.ts'
-import { appendsTo, callApi, createSessions, toolCall } from '../sessions.ts'
+import { appendsTo, callApi, createSessions, newProject, toolCall } from '../sessions.ts'
 
-/** A load that both builds are put under. */
-export type Load = Pick<LoadOptions, 'connections' | 'requests' | 'status'>
+/** A load that both builds are put under. `services`: the service as it is to each of several projects. */
+export type Load = Pick<LoadOptions, 'connections' | 'requests' | 'status'> & { services?: Service[] }
 
 const LONG_SESSION_ENTRIES = 10_000
 const LISTED_SESSIONS = 5_000
 const BATCH_ENTRIES = 100
+const PROJECTS = 8
 
 const get = (path: string) => ({ method: 'GET', path })
 
@@ -35,6 +37,7 @@ export async function prepareLoads(service: Service): Promise<Record<string, Loa
   const read = (path: string) => ({ connections: 8, status: 200, requests: [get(path)] })
   return {
     'append, 1,000 sessions, 64 connections': { connections: 64, status: 200, requests: appendsTo(sessions) },
+    [`append, ${PROJECTS} projects`]: await appendsToProjects(service),
     'append, one session': { connections: 64, status: 200, requests: appendsTo(sessions.slice(0, 1)) },
     'append, 4 connections': { connections: 4, status: 200, requests: appendsTo(sessions) },
     messages: { connections: 64, status: 201, requests: messages },
@@ -47,6 +50,17 @@ export async function prepareLoads(service: Service): Promise<Record<string, Loa
     '200 messages in another format': read(`${log}/messages?limit=200&format=gemini`),
     'a session': read(log),
   }
+}
+
+/** Each project has a session of each id, so that the same requests fit all. */
+async function appendsToProjects(service: Service): Promise<Load> {
+  const services = await Promise.all(Array.from({ length: PROJECTS }, () => newProject(service)))
+  const ids = Array.from({ length: 8 }, () => randomUUID())
+  for (const use_uuid of ids) {
+    const body = JSON.stringify({ use_uuid })
+    await Promise.all(services.map((one) => callApi(one, { method: 'POST', path: '/api/v1/session', body })))
+  }
+  return { connections: 64, status: 200, requests: appendsTo(ids), services }
 }
 
 async function createUsersSessions(service: Service): Promise<void> {

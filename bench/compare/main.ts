@@ -15,8 +15,10 @@ import { type Load, prepareLoads } from './loads.ts'
 const USAGE = `Measures this build beside another one, in turns of a few seconds, on the same PostgreSQL.
 
 Usage: npm run bench:compare -- --base <folder> [options] [load …]
+       npm run bench:compare -- --cluster <url> [options] [load …]
 
   --base <folder>    another clone of this repository, built (npm ci)
+  --cluster <url>    instead: this build on a database of a Citus cluster, beside itself on the other PostgreSQL
   --turns <n>        turns of each build for each load (9)
   --seconds <n>      length of a turn (3)
   --at-least <n>     ends with code 1 if a median ratio of throughput is lower (0.98)
@@ -30,7 +32,7 @@ others use too).
 /** A build under test, with a database of its own. */
 interface Build {
   service: Service
-  database: BenchDatabase
+  database: Pick<BenchDatabase, 'url'>
   loads: Record<string, Load>
 }
 
@@ -44,6 +46,7 @@ function options() {
     allowPositionals: true,
     options: {
       base: { type: 'string' },
+      cluster: { type: 'string' },
       turns: { type: 'string', default: '9' },
       seconds: { type: 'string', default: '3' },
       'at-least': { type: 'string', default: '0.98' },
@@ -62,7 +65,7 @@ async function main(): Promise<void> {
     process.stdout.write(USAGE)
     return
   }
-  if (!given.base) throw new BenchFailure(`Name the other build with --base.\n\n${USAGE}`)
+  if (!given.base && !given.cluster) throw new BenchFailure(`Name the other build with --base.\n\n${USAGE}`)
   const directory = await mkdtemp(join(tmpdir(), 'annals-compare-'))
   const steps: Array<() => unknown> = [() => rm(directory, { recursive: true, force: true })]
   const end = async () => {
@@ -73,17 +76,24 @@ async function main(): Promise<void> {
   try {
     const server = await PostgresServer.start(process.env.DATABASE_URL || undefined, directory)
     steps.push(() => server.stop())
-    const ours = await openBuild(server, ANNALS, steps)
-    const other = await openBuild(server, resolve(given.base, 'packages/server/bin/annals.js'), steps)
+    const other_bin = given.base ? resolve(given.base, 'packages/server/bin/annals.js') : ANNALS
+    const ours = await openBuild(server, ANNALS, steps, given.cluster)
+    const other = await openBuild(server, other_bin, steps)
     await compare(ours, other, given)
   } finally {
     await end()
   }
 }
 
-async function openBuild(server: PostgresServer, bin: string, steps: Array<() => unknown>): Promise<Build> {
-  const database = await server.createDatabase(bin)
-  steps.push(() => database.drop())
+/** `url` names a database that is there already; by default it gets a new one. */
+async function openBuild(
+  server: PostgresServer,
+  bin: string,
+  steps: Array<() => unknown>,
+  url?: string,
+): Promise<Build> {
+  const database = url ? { url } : await server.createDatabase(bin)
+  if ('drop' in database) steps.push(() => database.drop())
   const service = await startService({ DATABASE_URL: database.url }, bin)
   steps.push(() => service.stop())
   return { service, database, loads: await prepareLoads(service) }
@@ -99,7 +109,7 @@ async function compare(ours: Build, other: Build, given: ReturnType<typeof optio
   process.stdout.write(`${'load'.padEnd(40)}  ratio  lowest to highest    CPU  this build /s\n`)
   for (const name of names) {
     const run = ({ service, database, loads }: Build, length: number) =>
-      runLoad({ ...loads[name]!, services: [service], seconds: length, cpu_of: { database } })
+      runLoad({ services: [service], ...loads[name]!, seconds: length, cpu_of: { database } })
     for (const build of [ours, other]) await run(build, Math.min(seconds, 2))
     const runs = await interleave(
       turns,

@@ -4,8 +4,11 @@ import {
   CREATE_LEARNING_SPACE,
   MERGE_META,
 } from '../../packages/server/src/learning/learning_space_queries.ts'
-import { APPEND_ENTRIES } from '../../packages/server/src/log/append/append_queries.ts'
-import type { AppendRequest } from '../../packages/server/src/log/append/append_request.ts'
+import {
+  type AppendedEntry,
+  type AppendRequest,
+  RETRACTION_TYPE,
+} from '../../packages/server/src/log/append/append_request.ts'
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
 import { MERGE_MESSAGE_META } from '../../packages/server/src/log/read/message_queries.ts'
 import { END_COPIES } from '../../packages/server/src/log/unfinished_copy_queries.ts'
@@ -20,21 +23,53 @@ import {
   REPLACE_CONFIGS,
 } from '../../packages/server/src/sessions/session_queries.ts'
 import { withConnection } from '../harness/sql.ts'
+import { everyStatement } from './every_statement.ts'
 import { eventRequest } from './log_fixture.ts'
 
 const { mode, serverUrl } = inject('testServer')
 const BYTES_MAX = 65_536
+const SHA256 = 'a'.repeat(64)
+/** Operators' and background work, beside imports; docs/scale.md tells of them. */
+const NEEDS_ALL_WORKERS = [
+  'add_activity',
+  'change_project',
+  'create_api_key',
+  'create_project',
+  'revoke_api_key',
+  'scan_for_entries',
+  'scan_for_last_activity',
+  'scan_for_learning',
+]
+/** A value of each type of parameter, for a plan. */
+const VALUES: Record<string, string> = {
+  uuid: `'${randomUUID()}'`,
+  'uuid[]': `'{${randomUUID()}}'`,
+  text: `'${randomUUID()}'`,
+  'text[]': "'{a}'",
+  integer: '1',
+  'integer[]': "'{1}'",
+  bigint: '1',
+  'bigint[]': "'{1}'",
+  boolean: 'true',
+  jsonb: "'{}'",
+  'timestamp with time zone': "'2026-01-02'",
+  'double precision': '1',
+}
 
-/** Creates a project, and returns the commands that the coordinator sends to workers for each call. */
+/** Creates a project whose changes are consumed, and returns the commands that the coordinator sends to workers for each call. */
 async function remoteCommands(
   calls: (project: string, session: string) => Array<[string, StoredFunction, readonly Parameter[]]>,
 ): Promise<Array<[string, number]>> {
   return withConnection(serverUrl, async (connection) => {
     const project = randomUUID()
-    await connection.query('INSERT INTO projects (id, name, created_at) VALUES ($1, $2, now())', [
-      project,
-      `cluster-${project}`,
-    ])
+    await connection.query(
+      "INSERT INTO projects (id, name, created_at, consumers) VALUES ($1, $2, now(), '{last_activity,learning,search}')",
+      [project, `cluster-${project}`],
+    )
+    await connection.query(
+      'INSERT INTO blobs (project_id, id, sha256, bytes, created_at) VALUES ($1, $2, $3, 0, now())',
+      [project, randomUUID(), SHA256],
+    )
     for (const [name, value] of Object.entries(requestSettings({ connectionString: '', distributed: true })))
       await connection.query(`SET ${name} = ${value}`)
     await connection.query('SET citus.log_remote_commands = on')
@@ -48,12 +83,58 @@ async function remoteCommands(
       await connection.query(statement.text, [...parameters])
       counted.push([name, sent])
     }
+    const { rows } = await connection.query(
+      'SELECT (SELECT count(*) FROM change_marks WHERE project_id = $1) AS marks, (SELECT count(*) FROM blob_references WHERE project_id = $1) AS refs',
+      [project],
+    )
+    // Two sessions and the copy, for each consumer; and the references of the original and of the copy.
+    expect(rows).toEqual([{ marks: '9', refs: '2' }])
     return counted
   })
 }
 
-function flushOf(project: string, session: string, parts: Partial<AppendRequest>): readonly Parameter[] {
-  return planFlush(project, [{ request: eventRequest(project, session, parts), known: new Map() }]).parameters
+type Flush = [StoredFunction, readonly Parameter[]]
+
+function flushOf(project: string, session: string, parts: Partial<AppendRequest>): Flush {
+  const request = eventRequest(project, session, parts)
+  const { call, parameters } = planFlush(project, [{ request, known: new Map() }])
+  return [call, parameters]
+}
+
+/** All that an append can carry. The project is not known to be without consumers, but for the first. */
+function appends(session: string, other: string): Record<string, Partial<AppendRequest>> {
+  const marked = { unmarked_until: 0 }
+  const { entries } = eventRequest('', '')
+  return {
+    event: {},
+    'marked event': marked,
+    'conditional event': { ...marked, if_match: 2 },
+    'event with a key': { ...marked, idempotency: { key: 'k', request_hash: 'h' } },
+    'event with a name': { ...marked, ...entriesWith({ key: 'state' }) },
+    message: {
+      ...marked,
+      kind: 'message',
+      ...entriesWith({ kind: 'message', type: null, format: 'openai', role: 'user', meta: '{}' }),
+    },
+    'event that refers to a blob': {
+      ...marked,
+      ...entriesWith({ references: [{ sha256: SHA256, pointer: '/data' }] }),
+    },
+    retraction: { ...marked, retraction: { last: 1 }, ...entriesWith({ type: RETRACTION_TYPE, data: '{}' }) },
+    'events of two sessions': {
+      ...marked,
+      idempotency: { key: 'both', request_hash: 'h' },
+      appends: [session, other].map((session_id) => {
+        return { session_id, configs_patch: '{"c":1}', ...entriesWith({ id: randomUUID() }) }
+      }),
+      entries,
+    },
+  }
+}
+
+/** The entries of an append, changed. */
+function entriesWith(change: Partial<AppendedEntry>): Pick<AppendRequest, 'entries'> {
+  return { entries: eventRequest('', '').entries.map((entry) => ({ ...entry, ...change })) }
 }
 
 describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names', () => {
@@ -61,20 +142,21 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
     const counted = await remoteCommands((project, session) => {
       const owned = [project, session]
       const made = [project, session, 'ada', randomUUID(), '{"configs":{"a":1}}', randomUUID(), 'h']
-      const space = randomUUID()
+      const [other, space] = [randomUUID(), randomUUID()]
       return [
         ['session', CREATE_SESSION, made],
-        ['event', APPEND_ENTRIES, flushOf(project, session, {})],
-        ['conditional event', APPEND_ENTRIES, flushOf(project, session, { if_match: 1 })],
-        [
-          'event with a key',
-          APPEND_ENTRIES,
-          flushOf(project, session, { idempotency: { key: 'k', request_hash: 'h' } }),
-        ],
+        ['other session', CREATE_SESSION, [project, other, null, null, '{}', null, null]],
+        ...Object.entries(appends(session, other)).map(([name, parts]): [string, ...Flush] => {
+          return [name, ...flushOf(project, session, parts)]
+        }),
         ['replaced configs', REPLACE_CONFIGS, [...owned, '{"configs":{"a":2}}']],
         ['merged configs', MERGE_CONFIGS, [...owned, '{"configs":{"b":2}}', BYTES_MAX]],
         ['meta of a message', MERGE_MESSAGE_META, [...owned, randomUUID(), '{"meta":{}}', BYTES_MAX]],
-        ['copy', COPY_SHORT_SESSION, [...owned, randomUUID(), null, null, 2_000, 4_000_000]],
+        [
+          'copy',
+          COPY_SHORT_SESSION,
+          [...owned, randomUUID(), null, null, randomUUID(), '{}', null, null, 2_000, 4_000_000],
+        ],
         ['end of a copy', END_COPIES.own, [project, `{${randomUUID()}}`]],
         ['slice of remains', ERASE_SLICE_OF_ENTRIES, [...owned, 2_000]],
         ['space', CREATE_LEARNING_SPACE, [project, space, 'ada', randomUUID(), '{"meta":{}}', null, null]],
@@ -82,6 +164,31 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
       ]
     })
     expect(counted.filter(([, sent]) => sent !== 1)).toEqual([])
-    expect(counted).toHaveLength(12)
+    expect(counted).toHaveLength(19)
+  })
+
+  it('takes each other statement, and copies what lies between its parts to other workers for none that a request of a project needs', async () => {
+    const needs_all = new Set<string>()
+    await withConnection(serverUrl, async (connection) => {
+      for (const { name, text } of await everyStatement()) {
+        await connection.query(`PREPARE examined AS ${text}`)
+        const { rows } = await connection.query(
+          "SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = 'examined'",
+        )
+        const types = rows[0].types as string[]
+        // Citus plans no EXPLAIN with parameters.
+        const given = text.replace(
+          /\$(\d+)/g,
+          (_, n) => `(${VALUES[types[n - 1]!] ?? 'NULL'}::${types[n - 1]})`,
+        )
+        const explained = await connection.query(`EXPLAIN (COSTS OFF) ${given}`).catch((error: Error) => {
+          throw new Error(`${name}: ${error.message}`)
+        })
+        if (explained.rows.some((row) => row['QUERY PLAN'].includes('Distributed Subplan')))
+          needs_all.add(name)
+        await connection.query('DEALLOCATE examined')
+      }
+    })
+    expect([...needs_all].filter((name) => !name.startsWith('restore_')).sort()).toEqual(NEEDS_ALL_WORKERS)
   })
 })

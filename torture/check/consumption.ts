@@ -1,4 +1,4 @@
-import type { Postgres } from '../world/postgres.ts'
+import type { Server } from '../world/server.ts'
 
 const POLL_MS = 500
 
@@ -26,13 +26,13 @@ interface Behind {
  * place in the order or has a mark, whatever was killed; and when nobody writes any more, no mark is left.
  */
 export class Consumption {
-  private readonly postgres: Postgres
+  private readonly postgres: Server
   private readonly project_id: string
   private readonly lost = new Set<string>()
   /** How long the consumer took to see everything after the last write. */
   caught_up_ms = 0
 
-  constructor(postgres: Postgres, project_id: string) {
+  constructor(postgres: Server, project_id: string) {
     this.postgres = postgres
     this.project_id = project_id
   }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Lessons } from '../clients/learning_visitor.ts'
 import { OWN, SHARED } from '../world/model.ts'
-import type { Postgres } from '../world/postgres.ts'
+import type { Server } from '../world/server.ts'
 
 const LOOK_MS = 500
 
@@ -57,14 +57,14 @@ interface Learnt {
 export class Learning {
   private caught_up_ms = 0
   private versions = 0
-  private readonly postgres: Postgres
+  private readonly postgres: Server
   private readonly lessons: Lessons
   /** By input, performance.now() at which it was known that there is an answer. */
   private readonly answered = new Map<string, number>()
   private isWatching = true
   private readonly watching: Promise<void>
 
-  constructor(postgres: Postgres, lessons: Lessons) {
+  constructor(postgres: Server, lessons: Lessons) {
     this.postgres = postgres
     this.lessons = lessons
     this.watching = this.watch()

@@ -1,6 +1,6 @@
 import type { Random } from '../../lab/random.ts'
 import { FAKETIME } from '../world/clock.ts'
-import type { World } from '../world/world.ts'
+import type { OwnWorld } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'
 
 const reasonAgainst = () =>
@@ -38,7 +38,7 @@ export const CLOCK_FAULTS: Fault[] = [
 ]
 
 /** Back, far forward, and back again, by minutes each time. */
-async function swing({ clock }: World, random: Random): Promise<void> {
+async function swing({ clock }: OwnWorld, random: Random): Promise<void> {
   await lull(random, 300, 600)
   for (const direction of random.shuffled([-1, 1, -1])) {
     await clock.set(direction * random.integer(60, 900))

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../lab/random.ts'
 import type { ServiceNode } from '../world/node.ts'
-import type { World } from '../world/world.ts'
+import type { OwnWorld, World } from '../world/world.ts'
 
 /** The effect of a fault, and when the service must have recovered. */
 export interface Struck {
@@ -19,8 +19,8 @@ export interface Struck {
   missed?: boolean
 }
 
-/** A kind of fault. */
-export interface Fault {
+/** A kind of fault, in a world of the run's own or in any. */
+export interface Fault<W extends World = OwnWorld> {
   kind: string
   /** How many kills it counts as. */
   kills?: number
@@ -29,8 +29,8 @@ export interface Fault {
   /** Too long for the short run. */
   long?: boolean
   /** Why it is not possible here; undefined if it is. */
-  reasonAgainst?: (world: World) => string | undefined
-  strike(world: World, random: Random): Promise<Struck>
+  reasonAgainst?(world: W): string | undefined
+  strike(world: W, random: Random): Promise<Struck>
 }
 
 /** Waits for a random time. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import pg from 'pg'
 import { ANNALS } from '../../lab/launch_service.ts'
 import type { Random } from '../../lab/random.ts'
-import type { World } from '../world/world.ts'
+import type { OwnWorld } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'
 
 /** Migrations of a fresh database, beside the load on the other one: two at once, and one killed in the middle. */
@@ -37,7 +37,7 @@ export const MIGRATION_FAULTS: Fault[] = [
 let count = 0
 
 async function onFreshDatabase(
-  world: World,
+  world: OwnWorld,
   random: Random,
   work: (url: string, name: string) => Promise<number | undefined>,
 ) {
@@ -62,7 +62,7 @@ async function ended(child: ChildProcess): Promise<number | undefined> {
   return code ?? undefined
 }
 
-async function isMigrating({ postgres }: World, name: string): Promise<boolean> {
+async function isMigrating({ postgres }: OwnWorld, name: string): Promise<boolean> {
   const rows = await postgres.ask(
     'SELECT FROM pg_stat_activity WHERE datname = $1 AND xact_start IS NOT NULL',
     [name],

@@ -5,7 +5,7 @@ import type { World } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'
 
 /** Connections cut in the middle of requests and answers, and answers that come too late. */
-export const NETWORK_FAULTS: Fault[] = [
+export const NETWORK_FAULTS: Fault<World>[] = [
   onLines('requests cut', { do: 'cut_request', probability: 0.3 }, nodeLines),
   onLines('answers cut', { do: 'cut_answer', probability: 0.3 }, nodeLines),
   onLines(
@@ -26,7 +26,7 @@ function databaseLine({ databaseLine }: World): Line[] {
   return [databaseLine]
 }
 
-function onLines(kind: string, rule: Rule, linesOf: (world: World) => Line[]): Fault {
+function onLines(kind: string, rule: Rule, linesOf: (world: World) => Line[]): Fault<World> {
   return {
     kind,
     times: 10,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import type { World } from '../world/world.ts'
+import type { OwnWorld } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'
 
 /** A database that refuses: no connection free, no space left, timeouts, read-only. */
@@ -64,7 +64,7 @@ export const PRESSURE_FAULTS: Fault[] = [
   },
 ]
 
-async function setForAll({ postgres }: World, name: string, value?: string): Promise<void> {
+async function setForAll({ postgres }: OwnWorld, name: string, value?: string): Promise<void> {
   await postgres.ask(
     value === undefined ? `ALTER SYSTEM RESET ${name}` : `ALTER SYSTEM SET ${name} = ${value}`,
   )
@@ -79,7 +79,7 @@ async function connect(connectionString: string): Promise<pg.Client> {
 }
 
 /** Terminates the nodes' connections until another client holds all of them. */
-async function takeAllConnections({ postgres }: World, hogs: pg.Client[]): Promise<void> {
+async function takeAllConnections({ postgres }: OwnWorld, hogs: pg.Client[]): Promise<void> {
   const url = `postgresql://hog@127.0.0.1:${postgres.port}/annals`
   for (let left = 1; left > 0; ) {
     for (;;) {
@@ -100,7 +100,7 @@ async function letGo(hogs: pg.Client[]): Promise<number> {
 }
 
 /** Blocks writes to all logs for a while, by holding the locks that an append needs. */
-async function whileHeadsAreHeld({ postgres, nodes }: World, ms: number, logged: RegExp) {
+async function whileHeadsAreHeld({ postgres, nodes }: OwnWorld, ms: number, logged: RegExp) {
   const behind = postgres.endOfLog()
   const holder = await connect(postgres.superuserUrl())
   try {
@@ -119,7 +119,7 @@ async function whileHeadsAreHeld({ postgres, nodes }: World, ms: number, logged:
  * Takes the locks of a flush in the opposite order: first a high session, and, when a flush waits for that, all the
  * others, some of which that flush holds. PostgreSQL aborts the one that has waited longer: the flush.
  */
-async function provokeDeadlock({ postgres, nodes, sessions }: World) {
+async function provokeDeadlock({ postgres, nodes, sessions }: OwnWorld) {
   const behind = postgres.endOfLog()
   const holder = await connect(postgres.superuserUrl())
   const inUse = sessions.slice(-24).map(({ session_id }) => session_id)

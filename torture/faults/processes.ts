@@ -1,8 +1,8 @@
-import type { World } from '../world/world.ts'
+import type { OwnWorld, World } from '../world/world.ts'
 import { type Fault, lull, type Struck } from './fault.ts'
 
-/** Processes that are killed or terminated under load. */
-export const PROCESS_FAULTS: Fault[] = [
+/** Nodes, and the model, killed or terminated under load. */
+export const NODE_FAULTS: Fault<World>[] = [
   {
     kind: 'node killed',
     kills: 1,
@@ -14,6 +14,31 @@ export const PROCESS_FAULTS: Fault[] = [
       return { returned_at: await node.start(), nodes: [node], started: node }
     },
   },
+  {
+    kind: 'node terminated',
+    times: 10,
+    strike: async ({ nodes }, random) => {
+      const node = random.pick(nodes)
+      const code = await node.stop('SIGTERM')
+      const returned_at = await node.start()
+      const struck = { returned_at, nodes: [node], started: node }
+      return code === 0 ? struck : { ...struck, problem: `after SIGTERM ${node.name} ended with ${code}` }
+    },
+  },
+  {
+    kind: 'model killed',
+    times: 10,
+    strike: async ({ model }, random) => {
+      await model.kill()
+      await lull(random, 200, 3_000)
+      await model.start()
+      return { returned_at: performance.now(), nodes: [] }
+    },
+  },
+]
+
+/** The database killed under load. */
+export const PROCESS_FAULTS: Fault[] = [
   {
     kind: 'database killed',
     kills: 1,
@@ -54,29 +79,8 @@ export const PROCESS_FAULTS: Fault[] = [
       return { ...back(world, from, database_at), returned_at, started: node }
     },
   },
-  {
-    kind: 'node terminated',
-    times: 10,
-    strike: async ({ nodes }, random) => {
-      const node = random.pick(nodes)
-      const code = await node.stop('SIGTERM')
-      const returned_at = await node.start()
-      const struck = { returned_at, nodes: [node], started: node }
-      return code === 0 ? struck : { ...struck, problem: `after SIGTERM ${node.name} ended with ${code}` }
-    },
-  },
-  {
-    kind: 'model killed',
-    times: 10,
-    strike: async ({ model }, random) => {
-      await model.kill()
-      await lull(random, 200, 3_000)
-      await model.start()
-      return { returned_at: performance.now(), nodes: [] }
-    },
-  },
 ]
 
-function back({ nodes }: World, from: number, to: number): Struck {
+function back({ nodes }: OwnWorld, from: number, to: number): Struck {
   return { returned_at: to, nodes, away: { from, to } }
 }

@@ -1,16 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { endWithUs } from '../../lab/children.ts'
 import { ACCOUNT, copyEngine, makeDirectory } from './engine.ts'
 import { freePort } from './free_port.ts'
+import { Server, signalAll } from './server.ts'
 
 const START_MS_MAX = 60_000
-const ASKED_TIMES_MAX = 20
 
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
@@ -25,14 +23,15 @@ const SETTINGS = {
 }
 
 /** The run's own PostgreSQL server, which can be killed, stopped, paused and restarted. */
-export class Postgres {
-  readonly port: number
+export class Postgres extends Server {
+  override readonly port: number
   readonly logFile: string
   private readonly bin: string
   private readonly data: string
   private process: ChildProcess | undefined
 
   private constructor(bin: string, data: string, port: number, logFile: string) {
+    super()
     this.bin = bin
     this.data = data
     this.port = port
@@ -57,12 +56,12 @@ export class Postgres {
   }
 
   /** Where a node connects: as a user without privileges, so that it can be kept out. */
-  url(database = 'annals', port = this.port): string {
+  override url(database = 'annals', port = this.port): string {
     return `postgresql://annals@127.0.0.1:${port}/${database}`
   }
 
   /** The superuser's way in. */
-  superuserUrl(database = 'annals'): string {
+  override superuserUrl(database = 'annals'): string {
     return `postgresql://postgres@127.0.0.1:${this.port}/${database}`
   }
 
@@ -96,53 +95,13 @@ export class Postgres {
   }
 
   /** Stops or continues the postmaster and every process that it has started. */
-  async signalAll(signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
-    process.kill(this.pid, signal)
-    for (const pid of await childrenOf(this.pid)) {
-      try {
-        process.kill(pid, signal)
-      } catch {
-        // It ended meanwhile.
-      }
-    }
+  signalAll(signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
+    return signalAll(this.pid, signal)
   }
 
   /** Whether the process runs; a full disk can end it. */
   get runs(): boolean {
     return this.process?.exitCode === null && this.process.signalCode === null
-  }
-
-  /** One statement of the superuser, on a connection of its own; a server that is busy is asked again. */
-  async ask<Row extends pg.QueryResultRow>(
-    statement: string,
-    values: unknown[] = [],
-    database = 'postgres',
-  ): Promise<Row[]> {
-    for (let attempt = 1; ; attempt++) {
-      const client = await this.connect(database).catch((error: unknown) => {
-        if (attempt >= ASKED_TIMES_MAX) throw error
-      })
-      if (!client) continue
-      try {
-        return (await client.query<Row>(statement, values)).rows
-      } finally {
-        await client.end().catch(() => {})
-      }
-    }
-  }
-
-  private async connect(database = 'postgres'): Promise<pg.Client> {
-    const connectionString = this.superuserUrl(database)
-    const client = new pg.Client({ connectionString, connectionTimeoutMillis: 2_000, query_timeout: 30_000 })
-    client.on('error', () => {})
-    try {
-      await client.connect()
-      return client
-    } catch (error) {
-      await client.end().catch(() => {})
-      await sleep(50)
-      throw error
-    }
   }
 
   /** Where the server's log ends now. */
@@ -167,16 +126,6 @@ export class Postgres {
     throw new Error(`PostgreSQL did not recover: see ${this.logFile}`)
   }
 
-  private async answers(): Promise<boolean> {
-    try {
-      const client = await this.connect()
-      await client.query('SELECT 1').finally(() => client.end())
-      return true
-    } catch {
-      return false
-    }
-  }
-
   private spawn(program: string, args: string[], cwd: string, environment = {}): ChildProcess {
     const log = openSync(this.logFile, 'a')
     const env = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC', ...environment }
@@ -184,15 +133,4 @@ export class Postgres {
     closeSync(log)
     return endWithUs(child)
   }
-}
-
-async function childrenOf(parent: number): Promise<number[]> {
-  const children: number[] = []
-  for (const name of await readdir('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')
-    // The second field is the program's name in parentheses; the fourth is the parent.
-    if (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent) children.push(Number(name))
-  }
-  return children
 }

@@ -7,17 +7,19 @@ import { mountSmallDisk, type SmallDisk } from '../../lab/small_disk.ts'
 import type { OpenSession, Tenant } from '../clients/crowd.ts'
 import { fingerprint } from '../faults/migrations.ts'
 import { Clock } from './clock.ts'
+import { Cluster } from './cluster.ts'
 import { Line } from './line.ts'
 import { Model } from './model.ts'
 import { ServiceNode } from './node.ts'
 import { Postgres } from './postgres.ts'
+import type { Server } from './server.ts'
 
 /** The second node gives up on a statement soon, so that statement_timeout can be met. */
 const STATEMENT_MS_MAX = 2_000
 
 /** Everything in one run: a database, two nodes, and the proxies between them. */
 export interface World {
-  postgres: Postgres
+  postgres: Server
   nodes: [ServiceNode, ServiceNode]
   /** Between the second node and the database. */
   databaseLine: Line
@@ -36,14 +38,26 @@ export interface World {
   end(keepLogs: boolean): Promise<void>
 }
 
-/** Starts a database and two nodes on it. */
-export async function startWorld(random: Random): Promise<World> {
+/** With a PostgreSQL of the run's own, which can be killed. */
+export interface OwnWorld extends World {
+  postgres: Postgres
+}
+
+/** On a Citus cluster, whose workers can be killed. */
+export interface ClusterWorld extends World {
+  postgres: Cluster
+}
+
+/** Starts two nodes on a database of the run's own, or on the cluster that the URL names. */
+export async function startWorld(random: Random, cluster_url?: string): Promise<World> {
   const work = await mkdtemp(join(tmpdir(), 'annals-torture-'))
   const diskPath = join(work, 'disk')
   await mkdir(diskPath)
-  const disk = await mountSmallDisk(diskPath)
+  const disk = cluster_url ? undefined : await mountSmallDisk(diskPath)
   await chmod(work, 0o755)
-  const postgres = await Postgres.create(work, join(diskPath, 'data'))
+  const postgres = cluster_url
+    ? await Cluster.open(cluster_url, work)
+    : await Postgres.create(work, join(diskPath, 'data'))
   const databaseLine = await Line.open(random.fork('database line'), postgres.port)
   const model = await Model.open(random.fork('model'))
   const adminToken = randomBytes(24).toString('hex')
@@ -97,15 +111,20 @@ export async function startWorld(random: Random): Promise<World> {
   }
 }
 
-/** A new project, with a token. */
-export async function newTenant({ nodes, adminToken }: World, name: string): Promise<Tenant> {
-  const response = await fetch(`${nodes[0].url}/admin/v1/projects`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name }),
-  })
-  const { data } = (await response.json()) as { data: { project: { id: string }; token: string } }
+/** A new project, with a token. `search`: its entries are indexed. */
+export async function newTenant(world: World, name: string, search = false): Promise<Tenant> {
+  const { data } = await askAdmin<{ project: { id: string }; token: string }>(world, 'POST', '', { name })
+  if (search) await askAdmin(world, 'PATCH', `/${data.project.id}`, { search })
   return { project_id: data.project.id, token: data.token }
+}
+
+async function askAdmin<Data>({ nodes, adminToken }: World, method: string, path: string, body: object) {
+  const response = await fetch(`${nodes[0].url}/admin/v1/projects${path}`, {
+    method,
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return (await response.json()) as { data: Data }
 }
 
 /** A new session of a project. */

@@ -13,7 +13,7 @@ WHERE p.id = $1 AND NOT $2::text = ANY (p.consumers)`,
     'keep_consumer',
     `
 INSERT INTO project_consumers AS c (project_id, consumer, used_at, scan_at, sessions_scanned)
-SELECT $1::uuid, $2::text, now(), now(), 0
+VALUES ($1, $2, now(), now(), 0)
 ON CONFLICT (project_id, consumer) DO NOTHING`,
   ),
 } as const
@@ -27,7 +27,7 @@ export const SWITCH = {
     'switch_on_for_good',
     `
 INSERT INTO project_consumers AS c (project_id, consumer, used_at, scan_at, sessions_scanned)
-SELECT $1::uuid, $2::text, 'infinity', now(), 0
+VALUES ($1, $2, 'infinity', now(), 0)
 ON CONFLICT (project_id, consumer) DO UPDATE SET used_at = excluded.used_at, scan_at = excluded.scan_at, scanned_to = NULL`,
   ),
   off: prepared(

@@ -22,11 +22,11 @@ export const TAKE_SIGN_IN_CODE = prepared(
 RETURNING k.project_id`,
 )
 
-/** Puts off the end of a session that is used. Parameters: $1 project, $2 its SHA-256. */
+/** Puts off the end of a session that is used. In UTC, since Citus takes no function of a column that a time zone changes. Parameters: $1 project, $2 its SHA-256. */
 export const RENEW_SESSION = prepared(
   'renew_console_session',
   `UPDATE api_keys AS k
-SET expires_at = least(now() + interval '${CONSOLE_IDLE_HOURS_MAX} hours', k.created_at + interval '${CONSOLE_SESSION_DAYS_MAX} days')
+SET expires_at = least(now() + interval '${CONSOLE_IDLE_HOURS_MAX} hours', (k.created_at AT TIME ZONE 'UTC' + interval '${CONSOLE_SESSION_DAYS_MAX} days') AT TIME ZONE 'UTC')
 WHERE k.project_id = $1 AND k.token_hash = $2 AND k.origin = 'console' AND k.revoked_at IS NULL AND k.expires_at > now()
 RETURNING k.id`,
 )

@@ -44,12 +44,13 @@ export const FIND_DUE = prepared(
 
 /**
  * For those of them that have not expired, when that may be. IS TRUE keeps PostgreSQL 15 from looking for them by their
- * due time instead of their ids. Parameters: $1 project, $2 ids.
+ * due time instead of their ids. In UTC, since Citus takes no function of a column that a time zone changes. Parameters:
+ * $1 project, $2 ids.
  */
 export const MOVE_DUE = prepared(
   'move_due_sessions',
   `
 UPDATE sessions AS s
-SET expiry_due_at = ${expiryText('(SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = s.id)', 's.expires_in_s')}
+SET expiry_due_at = (${expiryText("(SELECT h.updated_at AT TIME ZONE 'UTC' FROM session_heads h WHERE h.project_id = $1 AND h.session_id = s.id)", 's.expires_in_s')}) AT TIME ZONE 'UTC'
 WHERE s.project_id = $1 AND s.id = ANY ($2::uuid[]) AND (s.expiry_due_at <= now()) IS TRUE`,
 )

@@ -25,16 +25,17 @@ export const COUNT_WEBHOOKS = prepared(
 
 const FIELDS = `'id', w.id, 'url', w.url, 'events', w.events, 'created_at', ${timestampText('w.created_at')}`
 
-/** $2 id, $3 url, $4 events, $5 secret. Row: json, with the secret. */
+/** $2 id, $3 url, $4 events, $5 secret. */
 export const CREATE_WEBHOOK = prepared(
   'create_webhook',
-  `
-WITH made AS (
-  INSERT INTO webhooks AS w (project_id, id, url, events, secret, created_at, given_up)
-  SELECT $1, $2::uuid, $3::text, $4::text[], $5::text, now(), 0
-  RETURNING w.id, w.url, w.events, w.secret, w.created_at
+  `INSERT INTO webhooks AS w (project_id, id, url, events, secret, created_at, given_up)
+VALUES ($1, $2, $3, $4, $5, now(), 0)`,
 )
-SELECT json_build_object(${FIELDS}, 'secret', w.secret)::text AS json FROM made w`,
+
+/** $2 id. Row: json, with the secret. */
+export const READ_NEW_WEBHOOK = prepared(
+  'read_new_webhook',
+  `SELECT json_build_object(${FIELDS}, 'secret', w.secret)::text AS json FROM webhooks w WHERE w.project_id = $1 AND w.id = $2`,
 )
 
 /** Rows: json, without the secrets, oldest first. */

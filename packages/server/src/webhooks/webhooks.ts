@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { SWITCH_ON } from '../changes/project_consumer_queries.js'
+import { useConsumer } from '../changes/project_consumers.js'
 import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Database, Tenant } from '../postgres/database.js'
@@ -12,6 +12,7 @@ import {
   KEEP_CONSUMER,
   LEAVE_CONSUMER,
   LIST_WEBHOOKS,
+  READ_NEW_WEBHOOK,
 } from './webhook_queries.js'
 
 /** Most webhooks of a project. */
@@ -35,11 +36,9 @@ export async function createWebhook(
   to_private: boolean,
 ): Promise<string> {
   const parsed = checkUrl(url, to_private)
+  await useConsumer(database, project_id, WEBHOOKS)
   return database.transaction(async (connection) => {
-    const consumer = [project_id, WEBHOOKS]
-    await connection.query(SWITCH_ON.project, consumer)
-    await connection.query(SWITCH_ON.consumer, consumer)
-    const [kept] = await connection.query(KEEP_CONSUMER, consumer)
+    const [kept] = await connection.query(KEEP_CONSUMER, [project_id, WEBHOOKS])
     if (!kept)
       throw new AnnalsError(
         'unavailable',
@@ -51,7 +50,9 @@ export async function createWebhook(
         'too_many_webhooks',
         `A project may have ${WEBHOOKS_MAX} webhooks. Delete one, or have one take more events.`,
       )
-    const [made] = await connection.query(CREATE_WEBHOOK, [project_id, newId(), parsed, events, secret])
+    const id = newId()
+    await connection.query(CREATE_WEBHOOK, [project_id, id, parsed, events, secret])
+    const [made] = await connection.query(READ_NEW_WEBHOOK, [project_id, id])
     return made!.json!
   })
 }

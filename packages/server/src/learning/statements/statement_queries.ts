@@ -140,7 +140,7 @@ WHERE s.project_id = $1 AND s.learning_space_id = (SELECT k.learning_space_id FR
   add_version: prepared(
     'add_skill_version',
     `INSERT INTO skill_versions AS v (project_id, learning_space_id, id, skill_id, author, reason, statements, text, created_at)
-SELECT $1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::text, $7::jsonb, $8::text, now()`,
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now())`,
   ),
   /** $2 space. */
   drop_old_versions: prepared(

@@ -1,0 +1,97 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { Annals } from '@annals/client'
+
+/** A zip with a SKILL.md. */
+const SKILL = Buffer.from(
+  'UEsDBBQAAAAAAAAAIVwfNhQLLwAAAC8AAAAIAAAAU0tJTEwubWQtLS0KbmFtZTogbG9vay11cApkZXNjcmlwdGlvbjogTG9vayBpdCB1cC4KLS0tClBLAQIUAxQAAAAAAAAAIVwfNhQLLwAAAC8AAAAIAAAAAAAAAAAAAACkgQAAAABTS0lMTC5tZFBLBQYAAAAAAQABADYAAABVAAAAAAA=',
+  'base64',
+)
+
+/** Has every operation of a project served, each at the first attempt, and leaves no session behind. @throws on the first that is not */
+export async function callEveryOperation(url: string, token: string): Promise<void> {
+  const annals = new Annals({ url, token, retries: 0 })
+  const user = randomUUID()
+  await annals.ping()
+  const session_id = await useSessions(annals, user)
+  await learn(annals, user, session_id)
+  const paths = ['observing_status', 'task'].map((path) => `${url}/api/v1/session/${session_id}/${path}`)
+  for (const path of paths) {
+    const { ok, status } = await fetch(path, { headers: { authorization: `Bearer ${token}` } })
+    if (!ok) throw new Error(`${path} was answered ${status}`)
+  }
+  const hook = await annals.webhooks.create({ url: 'https://example.com/', events: ['message'] })
+  await annals.webhooks.list()
+  await annals.webhooks.delete(hook.id)
+  await annals.search('words').page()
+  await annals.usage()
+  await annals.users.list().page()
+  await annals.users.resources(user)
+  await annals.users.erase(user)
+}
+
+async function useSessions({ sessions, blobs }: Annals, user: string): Promise<string> {
+  const { id } = await sessions.create({ user, configs: { a: 1 } })
+  const { sha256 } = await blobs.put(new Uint8Array(randomBytes(300_000)))
+  await blobs.get(sha256)
+  await sessions.append(id, {
+    type: 'note',
+    data: { file: { annals_blob: sha256, media_type: 'application/octet-stream' } },
+  })
+  const message = await sessions.appendMessage(id, {
+    blob: { role: 'user', content: 'words' },
+    meta: { a: 1 },
+  })
+  await sessions.appendBatch(id, [{ kind: 'event', type: 'state', key: 'k', data: {} }], { if_match: 2 })
+  await sessions.patchMessageMeta(id, message.id, { b: 2 })
+  await sessions.configs.replace(id, { b: 1 })
+  await sessions.configs.merge(id, { c: 1 })
+  await sessions.update(id, { expires_in_s: 3_600 })
+  const { new_session_id } = await sessions.copy(id)
+  await sessions.appendToSessions([
+    { session_id: id, entries: [{ kind: 'event', type: 'note', data: {} }], configs_patch: { d: 1 } },
+    { session_id: new_session_id, entries: [{ kind: 'event', type: 'note', data: {} }] },
+  ])
+  await sessions.retract(new_session_id, { last: 1 })
+  await sessions.delete(new_session_id)
+  await sessions.get(id)
+  await sessions.list({ user }).page()
+  await sessions.list({ filter_by_configs: { c: 1 } }).page()
+  for (const list of [sessions.events(id), sessions.messages(id), sessions.timeline(id), sessions.latest(id)])
+    await list.page()
+  await sessions.context(id)
+  await sessions.tokenCounts(id)
+  return id
+}
+
+async function learn(
+  { learningSpaces: spaces, skills }: Annals,
+  user: string,
+  session_id: string,
+): Promise<void> {
+  const { id } = await spaces.create({ user, meta: { a: 1 } })
+  await spaces.merge(id, { b: 1 })
+  await spaces.get(id)
+  await spaces.list({ filter_by_meta: { b: 1 } }).page()
+  await spaces.setPolicy(id, { mode: 'suggest' })
+  await spaces.policy(id)
+  await spaces.learn(id, session_id)
+  await spaces.sessions(id)
+  await spaces.session(id, session_id)
+  await spaces.usage(id)
+  const statement = await spaces.addStatement(id, { text: 'Look it up.' })
+  await spaces.changeStatement(statement.id, { text: 'Look it up first.' })
+  await spaces.feedback(id, { statement_ids: [statement.id], session_id, helped: true })
+  await spaces.statements(id).page()
+  await spaces.context(id, { q: 'look' })
+  await spaces.history(id).page()
+  const skill = await skills.create(new Uint8Array(SKILL), { user })
+  await skills.get(skill.id)
+  await skills.file(skill.id, 'SKILL.md')
+  await skills.download(skill.id)
+  await skills.list({ user }).page()
+  await spaces.includeSkill(id, skill.id)
+  await spaces.skills(id)
+  await spaces.excludeSkill(id, skill.id)
+  await skills.delete(skill.id)
+  await spaces.delete(id)
+}

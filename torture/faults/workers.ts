@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../../lab/random.ts'
+import type { Worker } from '../world/cluster.ts'
+import { type ClusterWorld, newTenant } from '../world/world.ts'
+import { callEveryOperation } from './every_operation.ts'
+import { type Fault, lull, type Struck } from './fault.ts'
+
+/** Workers of a cluster that fail under load, and projects that move from one to another. */
+export const WORKER_FAULTS: Fault<ClusterWorld>[] = [
+  {
+    kind: 'worker killed',
+    kills: 1,
+    times: 20,
+    strike: async (world, random) => {
+      const worker = random.pick(world.postgres.workers)
+      await worker.kill()
+      await lull(random, 0, 1_500)
+      return back(world, await worker.start())
+    },
+  },
+  { kind: 'others are served', kills: 1, times: 4, strike: serveOthers },
+  {
+    kind: 'worker paused for 5 s',
+    times: 5,
+    strike: async (world, random) => {
+      const worker = random.pick(world.postgres.workers)
+      await worker.signalAll('SIGSTOP')
+      await sleep(5_000)
+      await worker.signalAll('SIGCONT')
+      return back(world, performance.now())
+    },
+  },
+  {
+    kind: 'connections to a worker cut',
+    times: 10,
+    strike: async (world, random) => {
+      const cut = await random
+        .pick(world.postgres.workers)
+        .ask(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'citus_internal%'",
+        )
+      return { ...back(world, performance.now()), missed: cut.length === 0 }
+    },
+  },
+  { kind: 'transaction left prepared', times: 5, strike: leavePrepared },
+  { kind: 'project moved', times: 5, strike: moveProject },
+]
+
+function back({ nodes }: ClusterWorld, returned_at: number): Struck {
+  return { returned_at, nodes }
+}
+
+let count = 0
+
+/** With one worker down, every operation of a project on another one works. */
+async function serveOthers(world: ClusterWorld): Promise<Struck> {
+  const tenant = await newTenant(world, `other-${count++}`, true)
+  // What a project does for the first time may be noted with the project, which all workers have.
+  await callEveryOperation(world.nodes[0].url, tenant.token)
+  const port = await world.postgres.portOf(tenant.project_id)
+  const worker = world.postgres.workers.find((one) => one.port !== port) as Worker
+  await worker.kill()
+  const problem = await callEveryOperation(world.nodes[0].url, tenant.token).then(
+    () => undefined,
+    (error: Error) => `with another worker down: ${error.stack}`,
+  )
+  return { ...back(world, await worker.start()), ...(problem && { problem }) }
+}
+
+/** As a coordinator leaves it that dies between the two phases of a commit: Citus ends it after `citus.recover_2pc_interval`. */
+async function leavePrepared(world: ClusterWorld, random: Random): Promise<Struck> {
+  const { postgres } = world
+  const worker = random.pick(postgres.workers)
+  const heads = await postgres.ask<{ name: string }>(
+    "SELECT s.shard_name AS name FROM citus_shards s WHERE s.table_name = 'session_heads'::regclass AND s.nodeport = $1",
+    [worker.port],
+  )
+  const locks = heads.map(({ name }) => `SELECT FROM ${name} ORDER BY session_id FOR UPDATE;`).join('')
+  await worker.ask(`BEGIN; ${locks} PREPARE TRANSACTION 'citus_0_${process.pid}_${2 ** 40 + count++}_1'`)
+  while ((await worker.ask('SELECT FROM pg_prepared_xacts WHERE database = current_database()')).length > 0)
+    await sleep(100)
+  return back(world, performance.now())
+}
+
+/** The shard of a project that is written to, with all that lies beside it. */
+async function moveProject(world: ClusterWorld, random: Random): Promise<Struck> {
+  const { postgres, sessions } = world
+  const { project_id } = random.pick(sessions.slice(-24)).tenant
+  const from = await postgres.portOf(project_id)
+  const to = random.pick(postgres.workers.filter(({ port }) => port !== from)).port
+  await postgres.ask(
+    `SELECT citus_move_shard_placement(s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport, 'force_logical')
+     FROM citus_shards s, pg_dist_node n
+     WHERE s.shardid = get_shard_id_for_distribution_column('users', $1::uuid) AND n.nodeport = $2`,
+    [project_id, to],
+  )
+  const problem = (await postgres.portOf(project_id)) === to ? undefined : 'the project did not move'
+  return { ...back(world, performance.now()), ...(problem && { problem }) }
+}
