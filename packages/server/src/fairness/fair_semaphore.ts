@@ -67,7 +67,7 @@ export class FairSemaphore {
 
   /** Takes places at once and returns true, or returns false if the owner would have to wait for them. */
   tryTake(owner: string, places: number): boolean {
-    if (this.queue.waitingOf(owner) > 0 || !this.mayTake(owner, places)) return false
+    if ((this.queue.size > 0 && this.queue.waitingOf(owner) > 0) || !this.mayTake(owner, places)) return false
     this.take(owner, places)
     return true
   }
@@ -117,6 +117,7 @@ export class FairSemaphore {
   }
 
   private admitWaiters(): void {
+    if (this.queue.size === 0) return
     const mayHaveTurn = (_owner: unknown, { owner, places }: Waiter) => this.mayTake(owner, places)
     for (let next = this.queue.next(mayHaveTurn); next; next = this.queue.next(mayHaveTurn)) {
       this.waiters.delete(next)

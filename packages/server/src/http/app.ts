@@ -5,16 +5,10 @@ import { metricsRoutes } from '../metrics/metrics_routes.js'
 import { admitRequests } from './admission/admit_requests.js'
 import { authenticate, authenticateAdmin } from './admission/authenticate.js'
 import { addressReader, noteAddresses } from './admission/caller_address.js'
-import {
-  boundConnections,
-  connectionLimits,
-  endQueuedAnswers,
-  refuseConnections,
-} from './admission/connections.js'
+import { boundConnections, connectionLimits, refuseConnections } from './admission/connections.js'
 import { watchMethods } from './admission/method_not_allowed.js'
-import { limitAddresses, limitRates } from './admission/rate_limit.js'
+import { limitAddresses, limitRequests } from './admission/rate_limit.js'
 import { countMemory } from './admission/request_memory.js'
-import { shedAppends } from './admission/shed_appends.js'
 import { sendInPieces } from './answer/answer_pieces.js'
 import { allowOrigins } from './answer/cors.js'
 import { answerErrors } from './answer/errors.js'
@@ -61,25 +55,22 @@ export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]
   const addressOf = addressReader(config.trusted_proxies)
   admitRequests(app, parts, addressOf)
   noteAddresses(app, addressOf)
-  endQueuedAnswers(app.server)
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
   await describeApi(app, modules)
-  logRequests(app)
+  logRequests(app, parts.metrics)
   answerErrors(app)
   readBodies(app, parts)
   countMemory(app, parts.memory)
   sendInPieces(app)
   validateRequests(app)
   const answerWrongMethods = watchMethods(app)
-  metricsRoutes(app, parts) // Ahead of the other routes, which its hook counts.
+  metricsRoutes(app, parts)
   limitAddresses(app, parts)
 
   await app.register(
     async (authenticated: AppServer) => {
-      authenticate(authenticated, parts)
-      await limitRates(authenticated, config.rate_limit_per_second)
-      shedAppends(authenticated, parts.appender)
+      authenticate(authenticated, parts, await limitRequests(authenticated, parts))
       pingRoutes(authenticated)
       for (const module of modules) module.project?.(authenticated, parts)
     },
@@ -87,8 +78,7 @@ export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]
   )
 
   await app.register(async (authenticated: AppServer) => {
-    authenticate(authenticated, parts)
-    await limitRates(authenticated, config.rate_limit_per_second)
+    authenticate(authenticated, parts, await limitRequests(authenticated, parts))
     mcpRoutes(authenticated, config.cors_origins)
   })
 

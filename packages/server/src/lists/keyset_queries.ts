@@ -1,7 +1,7 @@
 import type { Sql } from 'sql-template-tag'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import type { Parameter } from '../postgres/database.js'
-import { planned, prepared, type Statement } from '../postgres/statement.js'
+import { composedOnce, planned, type Statement } from '../postgres/statement.js'
 import { timestampText } from './resource_json.js'
 
 /** Where a page of a list ordered by (created_at, id) begins, how long it is, and its direction. */
@@ -67,9 +67,9 @@ export function listStatement(parts: {
 }): Statement {
   const { name, table, condition, json, join, direction } = parts
   const { order, behind } = direction
-  return prepared(
+  return composedOnce(
     `${name}_${direction.name}`,
-    `
+    () => `
 SELECT ${json} AS json, ${timestampText('t.created_at')} AS created_at, t.id
 FROM (
   SELECT t.* FROM ${table} t

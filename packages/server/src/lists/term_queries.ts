@@ -1,4 +1,4 @@
-import { prepared, type Statement } from '../postgres/statement.js'
+import { composedOnce, type Statement } from '../postgres/statement.js'
 import { beside, type Direction, PAGE_ROWS_MAX } from './keyset_queries.js'
 import { timestampText } from './resource_json.js'
 
@@ -119,7 +119,13 @@ WHERE t.project_id = $1 AND t.term = g.term AND t.created_at = g.created_at AND 
  * Parameters: as in listParameters, and $5 the filter as JSON, $6 the user's identifier or null, $7 a given parent.
  */
 export function termsStatement(parts: FilteredList): Statement {
-  const { name, list, index = LIST_TERMS, parent, json, join, direction } = parts
+  const { name, parent, direction } = parts
+  return composedOnce(`${name}_by_terms${parent ? `_of_parent_${parent}` : ''}_${direction.name}`, () =>
+    termsText(parts),
+  )
+}
+
+function termsText({ list, index = LIST_TERMS, parent, json, join, direction }: FilteredList): string {
   const { table, at, item_id } = index
   const { order, behind } = direction
   const opposite = direction.name === 'asc' ? 'DESC' : 'ASC'
@@ -131,9 +137,7 @@ export function termsStatement(parts: FilteredList): Statement {
   const matching = `SELECT r.* FROM ${list.table} r WHERE r.project_id = $1 AND r.id = t.${item_id} AND r.${list.document} @> $5::jsonb
         AND ($6::text IS NULL OR r.user_id = (SELECT o.id FROM owner o))${parent ? ` AND ${hasParentText(parent, 'r', '$7')}` : ''}`
   const parentTerm = parent === 'given' ? `UNION ALL SELECT parent_term('${list.table}', $7::uuid)` : ''
-  return prepared(
-    `${name}_by_terms${parent ? `_of_parent_${parent}` : ''}_${direction.name}`,
-    `
+  return `
 WITH owner AS MATERIALIZED (
   SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $6::text
 ), wanted AS MATERIALIZED (
@@ -181,8 +185,7 @@ WITH owner AS MATERIALIZED (
 )
 SELECT ${json} AS json, ${timestampText('t.listed_at')} AS created_at, t.id
 FROM page t ${join ?? ''}
-ORDER BY t.listed_at ${order}, t.id ${order}`,
-  )
+ORDER BY t.listed_at ${order}, t.id ${order}`
 }
 
 /**

@@ -4,14 +4,9 @@ import type { AppParts } from '../http/service_context.js'
 import { AppendInDoubt } from '../log/append/append_request.js'
 import { DatabaseAway } from '../postgres/database.js'
 
-/** Counts the requests of the routes added after it, and serves /metrics. */
+/** Counts errors, and serves /metrics. */
 export function metricsRoutes(app: AppServer, { metrics, worker }: AppParts): void {
   const { registry } = metrics
-  app.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url ?? 'unknown'
-    metrics.answered(route, request.method, reply.statusCode, reply.elapsedTime)
-    done()
-  })
   app.addHook('onError', async (_request, _reply, error) => metrics.failed(nameOf(error)))
   worker?.shareMetrics(registry)
   const render = oncePerTurn(() => (worker ? worker.metricsOfAll() : registry.metrics()))

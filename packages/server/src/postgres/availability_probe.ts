@@ -49,7 +49,16 @@ export class AvailabilityProbe {
     return new Promise((resolve, reject) => {
       const entry = { since: performance.now(), reject }
       this.waiting.add(entry)
-      statement.then(resolve, reject).finally(() => this.waiting.delete(entry))
+      statement.then(
+        (result) => {
+          this.waiting.delete(entry)
+          resolve(result)
+        },
+        (error) => {
+          this.waiting.delete(entry)
+          reject(error)
+        },
+      )
     })
   }
 

@@ -98,18 +98,10 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   pool.on('error', (error) => options.onIdleError?.(error))
   const { probe, signal, target, objects, onFailure } = options
   const distributed = 'distributed' in target && target.distributed === true
-  const connections = { pool, pooled, probe, signal, target, distributed, objects }
-  const watched = <T>(work: Promise<T>): Promise<T> =>
-    onFailure === undefined
-      ? work
-      : work.catch((error) => {
-          onFailure(error)
-          throw error
-        })
+  const connections = { pool, pooled, probe, signal, target, distributed, objects, onFailure }
   return {
-    query: (statement, parameters, onSending) =>
-      watched(runOnPool(connections, statement, parameters, onSending)),
-    transaction: (work) => watched(transaction(connections, work)),
+    query: (statement, parameters, onSending) => runOnPool(connections, statement, parameters, onSending),
+    transaction: (work) => transaction(connections, work),
     close: () => pool.end(),
     objects,
     distributed,
@@ -124,6 +116,7 @@ interface Connections extends WithObjects {
   signal: AbortSignal | undefined
   target: ConnectionTarget
   distributed: boolean
+  onFailure: ((error: unknown) => void) | undefined
 }
 
 async function runOnPool(
@@ -133,16 +126,19 @@ async function runOnPool(
   onSending?: () => void,
 ): Promise<Row[]> {
   for (let attempt = 1; ; attempt++) {
-    const client = await connect(connections)
+    let client: pg.PoolClient | undefined
     try {
+      client = await connect(connections)
       onSending?.()
       const rows = await run(client, statement, parameters, connections)
       client.release()
       return rows
     } catch (error) {
       // A broken connection is not returned to the pool; after an error of the statement it remains usable.
-      client.release(connections.signal?.aborted || brokeConnection((error as Error).cause ?? error))
-      if (!isTransient(error) || attempt >= ATTEMPTS_MAX) throw error
+      client?.release(connections.signal?.aborted || brokeConnection((error as Error).cause ?? error))
+      if (client && isTransient(error) && attempt < ATTEMPTS_MAX) continue
+      connections.onFailure?.(error)
+      throw error
     }
   }
 }
@@ -153,7 +149,9 @@ async function connect({ pool, probe, signal, target }: Connections): Promise<pg
   const connecting = pool.connect()
   try {
     if (signal) return await orCancelled(connecting, signal, target)
-    return await (probe?.orSilence(connecting) ?? connecting)
+    // One that is idle is there at once.
+    const isThere = pool.idleCount > 0 && pool.idleCount >= pool.waitingCount
+    return await (isThere ? connecting : (probe?.orSilence(connecting) ?? connecting))
   } catch (error) {
     // A connection that arrives after all is returned to the pool.
     connecting.then(
@@ -202,7 +200,9 @@ async function transaction<T>(
     } catch (error) {
       const isRepeatable = isTransient(error) || error instanceof CommitRefused
       if (isRepeatable && attempt < ATTEMPTS_MAX) continue
-      throw error instanceof CommitRefused ? error.cause : error
+      const failure = error instanceof CommitRefused ? error.cause : error
+      connections.onFailure?.(failure)
+      throw failure
     }
   }
 }

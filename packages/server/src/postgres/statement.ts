@@ -17,6 +17,17 @@ export function prepared(name: string, text: string): Statement {
   return { name, text, prepared: true }
 }
 
+const composed = new Map<string, Statement>()
+
+/** The same, composed when it is first needed: its name says all that its text depends on. */
+export function composedOnce(name: string, compose: () => string): Statement {
+  const known = composed.get(name)
+  if (known) return known
+  const statement = prepared(name, compose())
+  composed.set(name, statement)
+  return statement
+}
+
 /** A statement that is planned for each call, and for its parameters if the connection's settings allow that. */
 export function planned(name: string, text: string): Statement {
   return { name, text, prepared: false }

@@ -15,7 +15,7 @@ import {
 import { sessionJson, timestampText } from '../lists/resource_json.js'
 import { hasParentText, indexTermsText, termsStatement } from '../lists/term_queries.js'
 import { SESSION_LIST } from '../log/append/configs_queries.js'
-import { prepared, type Statement } from '../postgres/statement.js'
+import { composedOnce, prepared, type Statement } from '../postgres/statement.js'
 import { SESSIONS } from './session_queries.js'
 
 /** The order of sessions by their last activity: see migrations/0010_marks_of_change.sql. */
@@ -89,9 +89,9 @@ export function listSessionsByActivity(filter: ListFilter, position: ListPositio
   }
   const condition = parent ? `AND ${hasParentText(parent, 'r', '')}` : ''
   const { order, behind } = direction
-  const statement = prepared(
+  const statement = composedOnce(
     `${name}${parent ? '_of_parent_none' : ''}_${direction.name}`,
-    `
+    () => `
 SELECT ${LISTED.json} AS json, ${timestampText('t.listed_at')} AS created_at, t.id
 FROM (
   SELECT r.*, a.active_at AS listed_at

@@ -37,7 +37,7 @@ interface Exchange {
 /**
  * Stands in front of the framework: admits requests by turns (http/admission/intake.ts), and refuses what exceeds the
  * process's capacity, for a fraction of a request's cost and without a log line each. This includes appends that
- * `http/admission/shed_appends.ts` would refuse.
+ * `http/admission/rate_limit.ts` would refuse.
  */
 export function admitRequests(
   app: AppServer,
@@ -95,7 +95,7 @@ export function admitRequests(
   app.server.on('request', (request, response) => {
     // The parser continues with what arrived on a connection that was closed meanwhile.
     if (request.socket.destroyed) return
-    admitConsoleRequest(request, config.admin_token)
+    if (request.url!.startsWith('/console/')) admitConsoleRequest(request, config.admin_token)
     if (!isTurn) setImmediate(endTurn)
     isTurn = true
     if (TAKEN_AT_ONCE.has(request.url!) && takenAtOnce < TAKEN_AT_ONCE_MAX) {

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Changes } from '../../changes/changes.js'
 import { AnnalsError } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
@@ -10,7 +10,7 @@ import type { Scope } from '../../projects/tokens/scope.js'
 import { hashToken } from '../../projects/tokens/token.js'
 import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
 import type { AppServer } from '../app_server.js'
-import { opensWhatItNames } from './console_requests.js'
+import { OPENS } from './console_requests.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -24,6 +24,8 @@ declare module 'fastify' {
     isStillAuthorized(): Promise<boolean>
   }
   interface FastifyContextConfig {
+    /** The route appends to a log: if its project is behind, it is refused before its body is read. */
+    appends?: boolean
     /** The scope that the token needs: `read` for GET and `write` for all else, unless the route says otherwise. */
     scope?: Scope
   }
@@ -31,14 +33,24 @@ declare module 'fastify' {
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/
 
+/** Whether an authenticated request goes on: calls `done`, with an error if it does not. */
+export type Limit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+
 interface AuthenticationParts {
   tokens: TokenDirectory
   changes: Pick<Changes, 'touched'>
   database: SharedDatabase
 }
 
-/** Lets only requests with a project token that has the operation's scope through to the routes of `app`. */
-export function authenticate(app: AppServer, { tokens, database, changes }: AuthenticationParts): void {
+/**
+ * Lets only requests with a project token that has the operation's scope through to the routes of `app`. `limit` is
+ * what they pass then.
+ */
+export function authenticate(
+  app: AppServer,
+  { tokens, database, changes }: AuthenticationParts,
+  limit?: Limit,
+): void {
   app.addHook('onRoute', (route) => {
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD')
     route.config = { scope: isRead ? 'read' : 'write', ...route.config }
@@ -55,11 +67,16 @@ export function authenticate(app: AppServer, { tokens, database, changes }: Auth
     done()
   })
   // With a callback: for a cached token, which is nearly every one, this costs no turn of the event loop.
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const token = bearerToken(request)
     const found = token === undefined ? undefined : tokens.find(token, request.raw.socket, request)
-    if (found instanceof Promise) found.then((grant) => done(admit(request, database, grant)), done)
-    else done(admit(request, database, found))
+    const proceed = (grant: Grant | undefined) => {
+      const refusal = admit(request, database, grant)
+      if (refusal || !limit) done(refusal)
+      else limit(request, reply, done)
+    }
+    if (found instanceof Promise) found.then(proceed, done)
+    else proceed(found)
   })
 }
 
@@ -69,7 +86,10 @@ function admit(
   database: SharedDatabase,
   grant: Grant | undefined,
 ): AnnalsError | undefined {
-  if (!grant || !opensWhatItNames(request.headers, grant)) return new AnnalsError('unauthorized')
+  if (!grant) return new AnnalsError('unauthorized')
+  // A planted cookie could hold the session of another project, in which the reader of the console would then write.
+  const named = request.headers[OPENS]
+  if (named !== undefined && named !== grant.project_id) return new AnnalsError('unauthorized')
   request.project_id = grant.project_id
   request.grant = grant
   request.database = database.of(grant.project_id)

@@ -110,23 +110,24 @@ const STATUS_TEXTS: Record<number, string> = {
 }
 
 /**
- * Ends answers that were queued behind others on a connection when that connection goes. The platform tells only the
+ * Ends an answer that is queued behind another one on a connection when that connection goes. The platform tells only the
  * answer whose turn it is; what the others send, such as an open file, would be kept for ever.
  */
-export function endQueuedAnswers(server: Server): void {
-  const queuedOn = new WeakMap<Socket, Set<ServerResponse>>()
-  server.on('connection', (socket: Socket) => {
+export function endWithConnection(socket: Socket, response: ServerResponse): void {
+  let queued = queuedOn.get(socket)
+  if (!queued) {
+    queued = new Set()
+    queuedOn.set(socket, queued)
+    const all = queued
     socket.once('close', () => {
-      for (const response of queuedOn.get(socket) ?? []) tellClosed(response)
+      for (const response of all) tellClosed(response)
     })
-  })
-  server.prependListener('request', ({ socket }, response) => {
-    if (response.socket !== null) return
-    const queued = queuedOn.get(socket) ?? new Set()
-    queuedOn.set(socket, queued.add(response))
-    response.once('close', () => queued.delete(response))
-  })
+  }
+  queued.add(response)
+  response.once('close', () => queued.delete(response))
 }
+
+const queuedOn = new WeakMap<Socket, Set<ServerResponse>>()
 
 /** What the platform does for the answer whose turn it is; an answer that begins later finds itself closed. */
 function tellClosed(response: ServerResponse): void {

@@ -8,7 +8,7 @@ import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '../../limits.j
  * a request must carry a header as well: a page of another origin may not send one without asking first, and CORS
  * never allows this one. The API itself accepts no cookie.
  */
-const OPENS = 'x-annals-console'
+export const OPENS = 'x-annals-console'
 /** The value of that header for the operator's API; otherwise it is a project's id. */
 export const ADMIN = 'admin'
 const SESSION = /^(__Secure-)?annals_([\w-]{1,64})$/
@@ -16,9 +16,8 @@ const SESSION = /^(__Secure-)?annals_([\w-]{1,64})$/
 const API_BELOW_CONSOLE = /^\/console(?=\/(?:api|admin)\/v1\/)/
 const HOUR_MS = 3_600_000
 
-/** Gives a request of the console the header that its session stands for, and the path that the API has. */
+/** Gives a request below /console/ the header that its session stands for, and the path that the API has. */
 export function admitConsoleRequest(request: IncomingMessage, admin_token: string | undefined): void {
-  if (!request.url!.startsWith('/console/')) return
   const { headers } = request
   if (headers.authorization === undefined && isOwnRequest(headers)) {
     const value = sessionsIn(headers).get(headers[OPENS] as string)
@@ -32,17 +31,6 @@ export function admitConsoleRequest(request: IncomingMessage, admin_token: strin
 export function isOwnRequest(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site']
   return typeof headers[OPENS] === 'string' && (site === undefined || site === 'same-origin')
-}
-
-/**
- * Whether a request of the console reaches the project that it names: a planted cookie could hold the session of
- * another one, in which the reader would then write.
- */
-export function opensWhatItNames(
-  headers: IncomingHttpHeaders,
-  { project_id }: { project_id: string },
-): boolean {
-  return headers[OPENS] === undefined || headers[OPENS] === project_id
 }
 
 /** The sessions in a request's cookies: by project id or `admin`. One that is there twice counts as none. */

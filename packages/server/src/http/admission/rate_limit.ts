@@ -5,15 +5,19 @@ import type { AppServer } from '../app_server.js'
 import { WINDOW_MS, Windows } from '../request/windows.js'
 import type { AppParts } from '../service_context.js'
 import { TAKEN_AT_ONCE } from './admit_requests.js'
-import { bearerToken } from './authenticate.js'
+import { bearerToken, type Limit } from './authenticate.js'
 
 /**
  * Counts the requests of each token in windows of one second, and refuses those beyond its limit. The limit is the
- * project's own, or `per_second`; 0 means none. Every node counts for itself. Call it after authentication, because
- * it reads the grant.
+ * project's own, or the configured one; 0 means none. Every node counts for itself. Then refuses appends that would wait
+ * too long, at the cost of reading their headers.
  */
-export async function limitRates(app: AppServer, per_second: number): Promise<void> {
-  const limitOf = (request: FastifyRequest) => request.grant?.rate_limit_per_second ?? per_second
+export async function limitRequests(
+  app: AppServer,
+  { config, appender }: Pick<AppParts, 'config' | 'appender'>,
+): Promise<Limit> {
+  const limitOf = (request: FastifyRequest) =>
+    request.grant!.rate_limit_per_second ?? config.rate_limit_per_second
   await app.register(rateLimit, {
     global: false,
     enableDraftSpec: true,
@@ -28,10 +32,12 @@ export async function limitRates(app: AppServer, per_second: number): Promise<vo
       ),
   })
   const count = app.rateLimit()
-  app.addHook('onRequest', (request, reply, done) => {
-    if (limitOf(request) === 0) return done()
-    Promise.resolve(count.call(app, request, reply)).then(() => done(), done)
-  })
+  const shed = ({ routeOptions, project_id }: FastifyRequest) =>
+    routeOptions.config.appends && appender.isBehind(project_id) ? new AnnalsError('overloaded') : undefined
+  return (request, reply, done) => {
+    if (limitOf(request) === 0) return done(shed(request))
+    Promise.resolve(count.call(app, request, reply)).then(() => done(shed(request)), done)
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import { type MemoryBudget, MemoryShare, NO_PROJECT } from '../../fairness/memor
 import { MERGED_BYTES_MAX } from '../../limits.js'
 import { PIECE_BYTES_MAX } from '../../log/read/read_log.js'
 import type { AppServer } from '../app_server.js'
+import { endWithConnection } from './connections.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -58,10 +59,11 @@ export function countMemory(app: AppServer, budget: MemoryBudget): void {
       return this.memoryShare
     },
   })
-  app.addHook('onResponse', (request, _reply, done) => {
-    if (request.memoryShare) closeShare(request.memoryShare, request.raw.socket)
-    done()
-  })
+}
+
+/** A request that was answered holds nothing any more. */
+export function releaseMemory({ memoryShare, raw }: FastifyRequest): void {
+  if (memoryShare) closeShare(memoryShare, raw.socket)
 }
 
 /**
@@ -101,6 +103,7 @@ export function holdSentAhead(
   response: ServerResponse,
   owner: string | undefined,
 ): boolean {
+  endWithConnection(socket, response)
   if ((sharesOf.get(socket)?.size ?? 0) >= SENT_AHEAD_MAX) return false
   const share = openShare(budget, socket, owner ?? NO_PROJECT)
   if (!share.tryHold(CONNECTION_BYTES)) return false

@@ -34,14 +34,10 @@ export function answerErrors(app: AppServer): void {
     return answerError(reply, known)
   })
   app.setNotFoundHandler(answerNotFound)
-  // Before the body, which need not be read.
-  app.addHook('onRequest', (request, reply, done) => {
-    if (request.is404) answerNotFound(request, reply)
-    else done()
-  })
 }
 
-function answerNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/** Answers that there is nothing at this path. */
+export function answerNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const sentence = `There is no ${request.method} ${pathOf(request)} here. See /docs for all operations.`
   return answerError(reply, new AnnalsError('route_not_found', sentence))
 }

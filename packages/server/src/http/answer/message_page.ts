@@ -31,9 +31,11 @@ export async function* messagePage(
   yield* page.metas()
   const { next_seq, tokens, last_id } = page
   const edit_at = request.editing?.pin_id ?? last_id
-  // Both bounds are exclusive: the next page begins with the message that this one left out.
+  // Both bounds are exclusive: the next page begins with the message that this one left out. Events between belong to
+  // this page.
   const seen_seq = next_seq && (request.time_desc ? next_seq + 1 : next_seq - 1)
-  const next_cursor = seen_seq ? cursors.write(writePosition(await log.positionOf(seen_seq))) : ''
+  const known = request.time_desc || request.with_events ? undefined : page.last
+  const next_cursor = seen_seq ? cursors.write(writePosition(known ?? (await log.positionOf(seen_seq)))) : ''
   yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","edit_at_message_id":"${edit_at}","this_time_tokens":${tokens}`
   // Whoever takes the chunks has noted the blobs of all items by now.
   if (urls) {

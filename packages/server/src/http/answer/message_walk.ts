@@ -1,4 +1,5 @@
 import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
+import type { LogPosition } from '../../log/read/log_position.js'
 import { type LogReader, type ReadEntry, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
 import type { EntryView } from '../../log/read/read_queries.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
@@ -37,6 +38,8 @@ export class MessageWalk {
   tokens = 0
   /** The newest message of the page; empty where there is none. */
   last_id = ''
+  /** Its position, where that was read with it. */
+  last: LogPosition | undefined
   /** The first message of the next page. */
   next_seq: number | undefined
   private kept: Kept[] | undefined = []
@@ -159,9 +162,10 @@ export class MessageWalk {
   }
 
   private note(message: ReadEntry, items: number): void {
-    const { seq, id, meta, tokens } = message
+    const { seq, id, meta, tokens, created_at } = message
     this.tokens += this.edits?.tokens.get(seq) ?? tokens!
     this.last_id = id!
+    this.last = created_at === undefined ? undefined : { seq, created_at }
     this.keptLength += meta!.length
     if (items !== 1) this.severalItems.set(seq, items)
     this.kept?.push({ id: id!, meta: meta!, items })
@@ -174,7 +178,8 @@ export class MessageWalk {
     of: (message: Kept) => string,
     write: (text: string) => string,
   ): AsyncGenerator<string> {
-    const times = (items: number, text: string) => Array<string>(items).fill(write(text)).join(',')
+    const times = (items: number, text: string) =>
+      items === 1 ? write(text) : Array<string>(items).fill(write(text)).join(',')
     if (this.kept) {
       const texts = this.kept.map((message) => times(message.items, of(message)))
       yield texts.filter((text) => text !== '').join(',')

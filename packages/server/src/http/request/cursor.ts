@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { AnnalsError } from '../../errors.js'
 
 const DIGEST_BYTES = 12
@@ -34,6 +34,6 @@ export class Cursors {
   }
 
   private digest(position: string): Buffer {
-    return createHash('sha256').update(`${this.query}\n${position}`).digest().subarray(0, DIGEST_BYTES)
+    return hash('sha256', `${this.query}\n${position}`, 'buffer').subarray(0, DIGEST_BYTES)
   }
 }

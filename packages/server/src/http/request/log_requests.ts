@@ -1,16 +1,25 @@
 import type { IncomingMessage } from 'node:http'
 import { AnnalsError } from '../../errors.js'
 import { newId } from '../../ids.js'
+import type { Metrics } from '../../metrics/metrics.js'
 import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
+import { releaseMemory } from '../admission/request_memory.js'
+import { answerNotFound } from '../answer/errors.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
 
-/** One structured line per request, when it is answered: never a token, a query string or a payload. */
-export function logRequests(app: AppServer): void {
+/**
+ * What every request passes first and last: headers that each answer has, and what counts requests and gives back what
+ * they held. One structured line per request, when it is answered: never a token, a query string or a payload.
+ */
+export function logRequests(app: AppServer, metrics: Metrics): void {
   app.decorateRequest('project_id', '')
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(SECURITY_HEADERS)
-    done(refuseHeaders(request.raw))
+    const refusal = refuseHeaders(request.raw)
+    // Before the body, which need not be read.
+    if (!refusal && request.is404) answerNotFound(request, reply)
+    else done(refusal)
   })
   // Nobody is left to answer: a caller who gave up, or a client who closed a tail.
   app.addHook('onRequestAbort', async (request) => {
@@ -24,16 +33,13 @@ export function logRequests(app: AppServer): void {
     )
   })
   app.addHook('onResponse', (request, reply, done) => {
-    request.log.info(
-      {
-        project_id: request.project_id || undefined,
-        method: request.method,
-        route: request.routeOptions.url ?? 'unknown',
-        status: reply.statusCode,
-        duration_ms: Math.round(reply.elapsedTime * 1000) / 1000,
-      },
-      'request',
-    )
+    const { method, project_id } = request
+    const { elapsedTime: ms, statusCode: status } = reply
+    const route = request.routeOptions.url ?? 'unknown'
+    metrics.answered(route, method, status, ms)
+    releaseMemory(request)
+    const duration_ms = Math.round(ms * 1000) / 1000
+    request.log.info({ project_id: project_id || undefined, method, route, status, duration_ms }, 'request')
     done()
   })
 }
@@ -55,14 +61,9 @@ const SENT_ONCE = new Map(
 )
 
 /** The error for headers that no operation accepts: HTTP/1.1 needs a Host, and some headers may be sent only once. */
-function refuseHeaders(request: IncomingMessage): AnnalsError | undefined {
-  if (request.headers.host === undefined && request.httpVersion === '1.1')
+function refuseHeaders({ headers, httpVersion, rawHeaders }: IncomingMessage): AnnalsError | undefined {
+  if (headers.host === undefined && httpVersion === '1.1')
     return new AnnalsError('invalid_request', 'Header host is required in HTTP/1.1.')
-  return refuseRepeated(request)
-}
-
-/** The error for a header that is sent twice. */
-function refuseRepeated({ rawHeaders }: IncomingMessage): AnnalsError | undefined {
   let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()

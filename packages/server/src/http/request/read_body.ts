@@ -47,16 +47,17 @@ export function readBodies(app: AppServer, { config, thread }: BodyParts): void 
   app.decorateRequest('attachments', null)
   app.addHook('onRoute', (route) => {
     if (WITH_MESSAGES.has(route.schema?.operationId)) route.bodyLimit = limits.rest_bytes_max + attached_max
+    // An absent body counts as an empty object. This must happen here, because the framework shows a validator null for
+    // both.
+    if (route.schema?.body)
+      route.preValidation = (request, _reply, done) => {
+        if (request.body === undefined) request.body = {}
+        done()
+      }
   })
   app.removeAllContentTypeParsers()
   // No operation of these methods has a body; one that is sent has no meaning (RFC 9110, 9.3.5) and is not read.
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true })
-  // An absent body counts as an empty object. This must happen here, because the framework shows a validator null for
-  // both.
-  app.addHook('preValidation', (request, _reply, done) => {
-    if (request.body === undefined && request.routeOptions.schema?.body) request.body = {}
-    done()
-  })
   app.addContentTypeParser('application/json', (request, payload, done) => {
     const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
     // The name has a dash (RFC 3629), but is often spelt without it.

@@ -27,7 +27,7 @@ export interface ReadEntry {
   /** A SessionEvent or an item of the timeline; a message's blob as it was written, or what else its view is of. */
   json: string
   kind?: string
-  /** Of an event or an item. */
+  /** Of an event or an item, and of the last but one of as many messages as were asked for. */
   created_at?: string
   id?: string
   parent_id?: string | null
@@ -85,6 +85,7 @@ export class LogReader {
       this.end_seq ??= last_seq
       rest = this.narrowed(rest)
       const entries = entriesOf(row, view, this.session)
+      if (entries.length === limit && row.last_but_one_at) entries.at(-2)!.created_at = row.last_but_one_at
       if (entries.length > 0) yield entries
       // Where there are too many bytes, there may be more of the same slice behind the last entry.
       const isCut = entries.length === limit || row.fits !== 't'

@@ -1,7 +1,7 @@
 import { timestampText } from '../../lists/resource_json.js'
 import { aggregated, type Column } from '../../postgres/column_aggregates.js'
 import type { Parameter } from '../../postgres/database.js'
-import { prepared, type Statement } from '../../postgres/statement.js'
+import { composedOnce, prepared, type Statement } from '../../postgres/statement.js'
 import { type LogPosition, seqToCheck } from './log_position.js'
 
 /** Which entries of a session a page shows, and from where on. */
@@ -82,6 +82,12 @@ export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
 export const TRACKING = `CASE WHEN p.kind LIKE '%message%' THEN
     (SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = $2) END AS disable_task_tracking, `
 
+/**
+ * When the last but one of as many entries as were asked for was stored: the last one only tells that another page
+ * follows. One time costs far less than all.
+ */
+const LAST_BUT_ONE_AT = `, ${timestampText('(array_agg(e.created_at))[$3::int - 1]')} AS last_but_one_at`
+
 /** When the entry was stored whose seq is a parameter; null if that is null. */
 const seenAt = (seq: string) =>
   `(SELECT ${timestampText('x.created_at')} FROM entries x WHERE x.project_id = $1 AND x.session_id = $2 AND x.seq = ${seq}::bigint) AS seen_at`
@@ -105,23 +111,26 @@ export function readEntries(
   view: EntryView,
   bytes_max: number,
 ): { statement: Statement; parameters: Parameter[]; scanned_max: number } {
-  const { project_id, session_id, above_seq, below_seq } = page
+  const { project_id, session_id, above_seq, below_seq, kind, type, time_desc } = page
   const range = [above_seq, below_seq, seqToCheck(page.seen)]
   const parameters: Parameter[] = [project_id, session_id, page.limit, bytes_max, ...range]
+  if (type !== undefined) parameters.push(type)
+  const is_as_of = kind === 'message' && view.includes('message') && page.as_of_seq !== undefined
+  if (is_as_of) parameters.push(page.as_of_seq!)
+  const name = `read_entries_${view}_${time_desc ? 'desc' : 'asc'}${kind ? `_${kind}` : ''}${type === undefined ? '' : '_type'}${is_as_of ? '_as_of' : ''}`
+  const as_of = is_as_of ? `$${parameters.length}` : undefined
+  const statement = composedOnce(name, () => readEntriesText(page, view, as_of))
+  const scanned_max = isScan(page) ? SCANNED_ENTRIES_MAX : Number.MAX_SAFE_INTEGER
+  return { statement, parameters, scanned_max }
+}
+
+/** The statement's text, for all pages of the same shape. `as_of`: the parameter with the seq. */
+function readEntriesText(page: EntryPage, view: EntryView, as_of: string | undefined): string {
   const order = page.time_desc ? 'DESC' : 'ASC'
-  const isConversation = view.includes('message')
   const conditions = ['e.project_id = $1', 'e.session_id = $2', ...rangeOf(page)]
-  const name = ['read_entries', view, order.toLowerCase()]
-  if (page.kind) {
-    // Not a parameter: messages have an index of their own, and the planner must see that it is for them.
-    conditions.push(`e.kind = '${page.kind}'`)
-    name.push(page.kind)
-  }
-  if (page.type !== undefined) {
-    conditions.push('e.type = $8')
-    name.push('type')
-    parameters.push(page.type)
-  }
+  // Not a parameter: messages have an index of their own, and the planner must see that it is for them.
+  if (page.kind) conditions.push(`e.kind = '${page.kind}'`)
+  if (page.type !== undefined) conditions.push('e.type = $8')
   let entries = `entries e WHERE ${conditions.join(' AND ')}`
   if (page.kind === 'message') {
     // Live and retracted messages have an index each.
@@ -130,13 +139,8 @@ export function readEntries(
       `${entries} AND e.retracted_by IS NOT NULL`,
     ]
     const both = (which: string) => `(SELECT e.* FROM ${live} UNION ALL SELECT e.* FROM ${which}) e`
-    if (!isConversation) entries = both(retracted)
-    else if (page.as_of_seq === undefined) entries = live
-    else {
-      parameters.push(page.as_of_seq)
-      name.push('as_of')
-      entries = both(`${retracted} AND e.retracted_by > $${parameters.length}`)
-    }
+    if (!view.includes('message')) entries = both(retracted)
+    else entries = as_of === undefined ? live : both(`${retracted} AND e.retracted_by > ${as_of}`)
   }
   const found = (limit: string) => `(SELECT e.* FROM ${entries} ORDER BY e.seq ${order} LIMIT ${limit}) e`
   const fitting = `(
@@ -147,16 +151,14 @@ export function readEntries(
   const shown = isScan(page)
     ? fitting
     : found(`CASE WHEN ${fits} THEN $3::bigint ELSE (SELECT count(*) FROM ${fitting}) END`)
-  const text = `
+  return `
 SELECT h.last_seq, ${seenAt('$7')}, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
 FROM session_heads h
 CROSS JOIN LATERAL (
-  SELECT ${aggregated(VIEW_COLUMNS[view])}
+  SELECT ${aggregated(VIEW_COLUMNS[view])}${view === 'message' ? LAST_BUT_ONE_AT : ''}
   FROM ${shown}
 ) p
 WHERE h.project_id = $1 AND h.session_id = $2`
-  const scanned_max = isScan(page) ? SCANNED_ENTRIES_MAX : Number.MAX_SAFE_INTEGER
-  return { statement: prepared(name.join('_'), text), parameters, scanned_max }
 }
 
 /** The range of seqs that one statement reads: of a filtered page a part. */

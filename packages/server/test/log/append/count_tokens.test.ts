@@ -1,4 +1,6 @@
 import { readMessage } from '@annals/messages'
+import fc from 'fast-check'
+import { countTokens as countWithLibrary } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, it } from 'vitest'
 import { countTokens } from '../../../src/log/append/count_tokens.ts'
 
@@ -8,6 +10,26 @@ describe('the tokens of a message', () => {
   it('are those of o200k_base', () => {
     expect(count('')).toBe(0)
     expect(count('Where is my flight?')).toBe(5)
+  })
+
+  it('are as many as the library that the table is made of counts, in any text', () => {
+    const word = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.string({ unit: 'grapheme', maxLength: 20 }),
+      fc.string({
+        unit: fc.constantFrom('a', 'B', 'ß', '語', '́', "'s", '0', '\n', ' ', '/', '\ud800'),
+        maxLength: 20,
+      }),
+      fc.constantFrom('Unbelievable', 'Donaudampfschiff', 'https://example.org/a?b=c', '  return\n', '🧑‍🚀'),
+    )
+    const NO_SPECIAL = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() }
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 6 }), (words) => {
+        const text = words.join('')
+        expect(count(text)).toBe(countWithLibrary(text, NO_SPECIAL))
+      }),
+      { numRuns: 1_000 },
+    )
   })
 
   it('count what looks like a special token as the text that it is', () => {
