@@ -117,3 +117,8 @@ def free_port() -> int:
 def new_name(prefix: str = "user") -> str:
     """A user's identifier that no other test has."""
     return f"{prefix}-{secrets.token_hex(6)}"
+
+
+def bytes_at(url: str) -> bytes:
+    """What a URL gives to whoever has it."""
+    return httpx.get(url).raise_for_status().content

@@ -44,3 +44,12 @@ export interface AppendOptions extends CreateOptions {
   /** Append only if the session's last seq still has this value, 0 for an empty log; otherwise 409 `seq_conflict`. */
   if_match?: number | undefined
 }
+
+/** Options of one append of a message. */
+export interface MessageOptions extends AppendOptions {
+  /**
+   * Files that become attachments of the message. It has to be in `acontext` format, with a part for each file that has
+   * the file's name here as its `file_field`.
+   */
+  files?: Record<string, Blob | File> | undefined
+}

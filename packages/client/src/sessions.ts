@@ -1,5 +1,5 @@
 import { List, type Page } from './list.js'
-import type { AppendOptions, CallOptions, CreateOptions } from './options.js'
+import type { AppendOptions, CallOptions, CreateOptions, MessageOptions } from './options.js'
 import { SessionConfigs } from './session_configs.js'
 import { type TailOptions, tail } from './tail.js'
 import type { Transport } from './transport.js'
@@ -97,9 +97,18 @@ export class Sessions {
     return this.#append(['session', session_id, 'events'], event, options)
   }
 
-  /** Appends a message in its provider's own format. Resolves once it is durable. */
-  appendMessage(session_id: string, message: NewMessage, options?: AppendOptions): Promise<Message> {
-    return this.#append(['session', session_id, 'messages'], message, options)
+  /** Appends a message in its provider's own format, with its files if it has any. Resolves once it is durable. */
+  appendMessage(
+    session_id: string,
+    message: NewMessage,
+    { files, ...options }: MessageOptions = {},
+  ): Promise<Message> {
+    const path = ['session', session_id, 'messages']
+    if (!files) return this.#append(path, message, options)
+    const form = new FormData()
+    form.set('payload', this.#transport.stringify(message))
+    for (const [name, file] of Object.entries(files)) form.append(name, file)
+    return this.#transport.call({ method: 'POST', path, form, keyed: true }, options)
   }
 
   /** Appends up to 1,000 entries with consecutive seqs, all or none. Resolves once they are durable. */

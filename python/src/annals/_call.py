@@ -139,14 +139,23 @@ class RequestMaker:
         return Prepared(f"{call.method} {address}", call.method, url, headers, content)
 
 
-def form_of(file: bytes, *, user: str | None, meta: Mapping[str, object] | None) -> tuple[bytes, dict[str, str]]:
-    """A form with a file and fields beside it, and the header that says how it is made."""
-    fields = {"user": user, "meta": None if meta is None else encode(dict(meta)).decode()}
+File = tuple[str, bytes, str]
+"""A file's name, its bytes and its media type."""
+
+
+def form_of(
+    fields: Mapping[str, str | Mapping[str, object] | None], files: Mapping[str, File]
+) -> tuple[bytes, dict[str, str]]:
+    """A form with files and fields beside them, and the header that says how it is made. Objects are sent as JSON."""
     form = httpx.Request(
         "POST",
         URL_DEFAULT,
-        data={name: value for name, value in fields.items() if value is not None},
-        files={"file": ("skill.zip", file, "application/zip")},
+        data={
+            name: value if isinstance(value, str) else encode(dict(value)).decode()
+            for name, value in fields.items()
+            if value is not None
+        },
+        files=files,
     )
     return form.read(), {"content-type": form.headers["content-type"]}
 

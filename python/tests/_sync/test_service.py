@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from contextlib import closing
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 from annals import Annals, AnnalsError
 from annals.types import NewEntry
 
-from ..service import Service, new_name
+from ..service import Service, bytes_at, new_name
 
 pytestmark = pytest.mark.anyio
 
@@ -198,6 +199,38 @@ def test_blobs_are_sent_and_read_whole_or_in_part(annals: Annals) -> None:
     with pytest.raises(AnnalsError) as caught:
         annals.blobs.get("0" * 64)
     assert caught.value.error == "blob_not_found"
+
+
+def test_a_message_has_files_which_have_urls_that_need_no_key(annals: Annals, session_id: str) -> None:
+    report, photo = new_name().encode() * 20_000, new_name().encode()
+    parts = [
+        {"type": "text", "text": "Grüße"},
+        {"type": "file", "file_field": "a"},
+        {"type": "image", "file_field": "b"},
+    ]
+    message = annals.sessions.append_message(
+        session_id,
+        format="acontext",
+        blob={"role": "user", "parts": parts},
+        meta={"n": 2**60},
+        files={"a": ("Bericht ü.pdf", report, "application/pdf"), "b": ("b.png", photo, "image/png")},
+        if_match=0,
+        idempotency_key=new_name(),
+    )
+    assert (message["seq"], message["role"], message["meta"]) == (1, "user", {"n": 2**60})
+    page = annals.sessions.messages(session_id, format="acontext", with_asset_public_url=True).page()
+    assert [part.get("filename") for part in page["items"][0]["parts"]] == [None, "Bericht ü.pdf", "b.png"]
+    assert "public_urls" in page
+    for content in (report, photo):
+        sha256 = hashlib.sha256(content).hexdigest()
+        assert annals.blobs.get(sha256) == content
+        assert bytes_at(page["public_urls"][sha256]["url"]) == content
+    with pytest.raises(AnnalsError) as caught:
+        annals.sessions.append_message(
+            session_id, format="acontext", blob={"role": "user", "parts": parts}, files={"a": ("a", b"", "text/plain")}
+        )
+    assert caught.value.error == "invalid_request"
+    assert "/blob/parts/2/file_field" in str(caught.value)
 
 
 def test_a_skill_is_uploaded_read_and_downloaded(annals: Annals) -> None:

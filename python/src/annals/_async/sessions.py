@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, Unpack
 
-from .._call import Call
+from .._call import Call, File, form_of
 from .._errors import AnnalsError
 from .._waiting import AsyncStream
 from ..types import (
@@ -106,10 +107,18 @@ class AsyncSessions:
         *,
         if_match: int | None = None,
         idempotency_key: str | None = None,
+        files: Mapping[str, File] | None = None,
         **message: Unpack[NewMessage],
     ) -> Message:
-        """Appends a message in its provider's own format. When it returns, the message is durable."""
+        """Appends a message in its provider's own format. When it returns, the message is durable.
+
+        `files` become attachments of the message: each is a tuple of name, bytes and media type. The message has to be
+        in `acontext` format, with a part for each file that has the file's key in `files` as its `file_field`.
+        """
         call = _append((session_id, "messages"), message, if_match, idempotency_key)
+        if files:
+            content, headers = form_of({"payload": message}, files)
+            call = replace(call, body=None, content=content, headers=headers)
         return await self._transport.call(call)
 
     async def append_batch(

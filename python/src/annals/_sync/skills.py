@@ -17,7 +17,8 @@ class Skills:
 
     def create(self, archive: bytes, *, user: str | None = None, meta: Mapping[str, object] | None = None) -> Skill:
         """Uploads a zip with SKILL.md. The same skill again is not stored twice."""
-        content, headers = form_of(archive, user=user, meta=meta)
+        fields = {"user": user, "meta": meta}
+        content, headers = form_of(fields, {"file": ("skill.zip", archive, "application/zip")})
         return self._transport.call(Call("POST", ("agent_skills",), content=content, headers=headers))
 
     def list(self, **query: Unpack[SkillsQuery]) -> List[ListedSkill, Page[ListedSkill]]:
