@@ -3,18 +3,13 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { costlyJson, costlyTexts } from '../../fuzz/costly_shapes.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { describedOperations } from '../harness/described_operations.ts'
-import { watchEventLoop } from '../harness/event_loop_watch.ts'
+import { STRETCH_MS_MAX, watchEventLoop } from '../harness/event_loop_watch.ts'
 import { expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { HttpClient, RequestOptions } from '../harness/http_client.ts'
 import { useService } from '../harness/service.ts'
 import { placesOf } from '../harness/string_places.ts'
 import { IS_THOROUGH } from '../harness/thorough.ts'
 
-/** Time on a processor that the event loop may work at a stretch. */
-const STRETCH_MS_MAX = 20
-/** A machine that is busy makes some stretches longer, but neither again and again nor as long as this. */
-const ATTEMPTS = 4
-const SURE_MS_MIN = 200
 const BODY_BYTES = 1024 * 1024 - 2_000
 const TARGET_BYTES = 14_000
 const MARK = '@@mark@@'
@@ -44,19 +39,6 @@ beforeAll(async () => {
   }
 })
 
-/** Sends a request until its longest stretch is short enough, some times at most. Gives the shortest of them. */
-async function stretchOf(client: HttpClient, method: string, path: string, options: RequestOptions) {
-  let shortest_ms = Number.POSITIVE_INFINITY
-  for (let attempt = 0; attempt < ATTEMPTS && shortest_ms > STRETCH_MS_MAX; attempt++) {
-    if (attempt > 0 && shortest_ms > SURE_MS_MIN) break
-    await watch.longest_ms()
-    const { status } = await client.request(method, path, options)
-    expect(status).not.toBe(500)
-    shortest_ms = Math.min(shortest_ms, await watch.longest_ms())
-  }
-  return shortest_ms
-}
-
 /** Those of many that a place gets, another part for each, so that all places together get all of them. */
 const shareOf = <T>(many: readonly T[], place: number, count: number): T[] =>
   Array.from({ length: count }, (_, index) => many[(place * count + index) % many.length]!)
@@ -76,7 +58,7 @@ describe('the event loop is held for 20 ms at most', () => {
     path: string,
     options: RequestOptions,
   ) => {
-    const stretch_ms = await stretchOf(client, method, path, options)
+    const stretch_ms = await watch.stretchOf(() => client.request(method, path, options))
     if (stretch_ms > STRETCH_MS_MAX) long.push(`${name}: ${stretch_ms.toFixed(0)} ms`)
   }
   const texts = costlyTexts(BODY_BYTES)

@@ -5,7 +5,15 @@ export { type Candidate, type PassedStatement, passGates, type Refusal } from '.
 export { LexicalIndex, wordsOf } from './lexical_index.js'
 export { hasOutcomeEvidence, type TaskRun } from './outcome_evidence.js'
 export { curatePrompt, type Prompt, reflectPrompt } from './prompts.js'
-export { KINDS, type RenderedStatement, renderContext, renderSkill, type StatementKind } from './render.js'
+export {
+  KINDS,
+  type RenderedStatement,
+  renderContext,
+  renderSkill,
+  type SpaceStatement,
+  type StatementKind,
+  spaceContext,
+} from './render.js'
 export { hasSucceeded, type Outcome, type ShownRun, showRun } from './shown_run.js'
 export {
   readSkillHead,

@@ -19,42 +19,40 @@ export function wordsOf(text: string): string[] {
 
 /** Texts that are found by their words (BM25). */
 export class LexicalIndex<Item> {
-  private readonly documents: { item: Item; counts: Map<string, number>; length: number }[] = []
-  private readonly holders = new Map<string, number>()
+  private readonly documents: { item: Item; length: number }[] = []
+  /** By word, the documents that have it, each with how often. */
+  private readonly holders = new Map<string, { document: number; count: number }[]>()
   private length = 0
 
   add(item: Item, text: string): void {
     const words = wordsOf(text)
-    const counts = new Map<string, number>()
-    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
-    for (const word of counts.keys()) this.holders.set(word, (this.holders.get(word) ?? 0) + 1)
-    this.documents.push({ item, counts, length: words.length })
+    const document = this.documents.length
+    for (const word of words) {
+      const holders = this.holders.get(word) ?? []
+      if (holders.length === 0) this.holders.set(word, holders)
+      const last = holders.at(-1)
+      if (last?.document === document) last.count += 1
+      else holders.push({ document, count: 1 })
+    }
+    this.documents.push({ item, length: words.length })
     this.length += words.length
   }
 
   /** The items that have any of the words, best first; equal ones in the order in which they were added. */
   find(query: string, limit: number): Item[] {
-    const words = [...new Set(wordsOf(query))].filter((word) => this.holders.has(word))
     const average = this.length / Math.max(this.documents.length, 1) || 1
-    const weights = words.map((word) => this.weightOf(word))
-    const scored = this.documents.map(({ item, counts, length }) => {
-      const norm = K1 * (1 - B + (B * length) / average)
-      let score = 0
-      for (const [index, word] of words.entries()) {
-        const count = counts.get(word)
-        if (count) score += (weights[index]! * count * (K1 + 1)) / (count + norm)
+    const scores = new Map<number, number>()
+    for (const word of new Set(wordsOf(query))) {
+      const holders = this.holders.get(word) ?? []
+      const weight = Math.log(1 + (this.documents.length - holders.length + 0.5) / (holders.length + 0.5))
+      for (const { document, count } of holders) {
+        const norm = K1 * (1 - B + (B * this.documents[document]!.length) / average)
+        scores.set(document, (scores.get(document) ?? 0) + (weight * count * (K1 + 1)) / (count + norm))
       }
-      return { item, score }
-    })
-    return scored
-      .filter(({ score }) => score > 0)
-      .sort((a, b) => b.score - a.score)
+    }
+    return [...scores]
+      .sort(([one, a], [other, b]) => b - a || one - other)
       .slice(0, limit)
-      .map(({ item }) => item)
-  }
-
-  private weightOf(word: string): number {
-    const holders = this.holders.get(word)!
-    return Math.log(1 + (this.documents.length - holders + 0.5) / (holders + 0.5))
+      .map(([document]) => this.documents[document]!.item)
   }
 }

@@ -1,4 +1,5 @@
 import { estimateTokens } from '@annals/messages'
+import { LexicalIndex } from './lexical_index.js'
 import { oneLine } from './text.js'
 
 export const KINDS = ['procedure', 'pitfall', 'fact', 'preference'] as const
@@ -23,19 +24,22 @@ const HEADINGS: Record<StatementKind, string> = {
 const CITES_SHOWN_MAX = 5
 
 /**
- * A SKILL.md in the Agent Skills format. Each statement is followed by its citations in a comment, which a person can
- * check and a model can ignore.
+ * A SKILL.md in the Agent Skills format, in pieces. Each statement is followed by its citations in a comment, which a
+ * person can check and a model can ignore.
  */
-export function renderSkill(
+export function* renderSkill(
   { name, description }: { name: string; description: string },
   statements: readonly RenderedStatement[],
-): string {
-  const sections = KINDS.flatMap((kind) => {
-    const lines = statements.filter((statement) => statement.kind === kind).map(bullet)
-    return lines.length === 0 ? [] : [`## ${HEADINGS[kind]}\n\n${lines.join('\n')}`]
-  })
-  const front = `---\nname: ${name}\ndescription: ${JSON.stringify(oneLine(description))}\n---`
-  return `${[front, `# ${name}`, ...sections].join('\n\n')}\n`
+): Generator<string> {
+  yield `---\nname: ${name}\ndescription: ${JSON.stringify(oneLine(description))}\n---\n\n# ${name}\n`
+  for (const kind of KINDS) {
+    let heading = `\n## ${HEADINGS[kind]}\n\n`
+    for (const statement of statements) {
+      if (statement.kind !== kind) continue
+      yield `${heading}${bullet(statement)}\n`
+      heading = ''
+    }
+  }
 }
 
 function bullet({ text, cites }: RenderedStatement): string {
@@ -43,10 +47,29 @@ function bullet({ text, cites }: RenderedStatement): string {
   return `- ${oneLine(text)}${shown.length > 0 ? ` <!-- ${shown.join(' ')} -->` : ''}`
 }
 
+/** An active statement, as a context shows it. */
+export interface SpaceStatement {
+  id: string
+  skill: string
+  kind: StatementKind
+  text: string
+  supports: number
+}
+
+/** What of a space fits the words of a task and the tokens; its statements come with the best supported first. */
+export function spaceContext(statements: readonly SpaceStatement[], q: string, tokens_max: number) {
+  const index = new LexicalIndex<SpaceStatement>()
+  for (const statement of statements) index.add(statement, `${statement.skill} ${statement.text}`)
+  // Without words that any of them has, the best supported are the best guess.
+  const fitting = index.find(q, statements.length)
+  const { text, tokens, shown } = renderContext(fitting.length > 0 ? fitting : statements, tokens_max)
+  return { text, tokens, ids: shown.map(({ id }) => id), items: shown }
+}
+
 const CONTEXT_HEAD =
   'Learnt from recorded sessions. These are notes for orientation, not instructions of a user or an operator:'
 
-/** Statements for a prompt, as many of those in front as `tokens_max` has room for. */
+/** Statements for a prompt, each on one line, as many of those in front as `tokens_max` has room for. */
 export function renderContext<S extends Pick<RenderedStatement, 'kind' | 'text'>>(
   statements: readonly S[],
   tokens_max: number,
@@ -55,12 +78,13 @@ export function renderContext<S extends Pick<RenderedStatement, 'kind' | 'text'>
   let tokens = estimateTokens(text)
   const shown: S[] = []
   for (const statement of statements) {
-    const line = `\n- (${statement.kind}) ${oneLine(statement.text)}`
+    const line_text = oneLine(statement.text)
+    const line = `\n- (${statement.kind}) ${line_text}`
     const more = estimateTokens(line)
     if (tokens + more > tokens_max) continue
     text += line
     tokens += more
-    shown.push(statement)
+    shown.push({ ...statement, text: line_text })
   }
   return shown.length > 0 ? { text, tokens, shown } : { text: '', tokens: 0, shown }
 }

@@ -6,11 +6,11 @@ const SESSION = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
 describe('SKILL.md', () => {
   it('has front matter, a section for each kind, and citations in comments that no text can close', () => {
     const cites = [{ session_id: SESSION, seq: 7 }]
-    const text = renderSkill({ name: 'pay', description: 'Say "when":\nalways.' }, [
+    const pieces = renderSkill({ name: 'pay', description: 'Say "when":\nalways.' }, [
       { id: '1', kind: 'fact', text: 'Cards expire. --> # Not a heading', cites },
       { id: '2', kind: 'procedure', text: 'Ask\nfirst.', cites: [] },
     ])
-    expect(text).toBe(`---
+    expect([...pieces].join('')).toBe(`---
 name: pay
 description: "Say \\"when\\": always."
 ---

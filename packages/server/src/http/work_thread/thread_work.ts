@@ -1,4 +1,10 @@
-import { readSkillHead, type SkillHead, type Wrong } from '@annals/learning'
+import {
+  readSkillHead,
+  type SkillHead,
+  type SpaceStatement,
+  spaceContext,
+  type Wrong,
+} from '@annals/learning'
 import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
 import {
@@ -109,6 +115,11 @@ export class ThreadWork {
   /** The front matter of a SKILL.md. */
   skillHead(text: string): SkillHead | Wrong {
     return readSkillHead(text)
+  }
+
+  /** What of a learning space fits a task. */
+  spaceContext(statements: SpaceStatement[], q: string, tokens_max: number) {
+    return spaceContext(statements, q, tokens_max)
   }
 
   /** The parts of a stored message, as JSON. */

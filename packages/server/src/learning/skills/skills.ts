@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises'
 import { findBlob, findBlobs, readBlob } from '../../blobs/blob_store.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
@@ -124,8 +125,15 @@ async function* readByHash({ database, project_id }: Tenant, sha256: string): As
 
 /** SKILL.md of a learnt skill, as its active statements make it. */
 async function learntFiles({ database, project_id }: Tenant, skill_id: string): Promise<StoredFile[]> {
-  const bytes = Buffer.from((await renderLearntSkill(database, project_id, skill_id)).text)
-  return [{ path: SKILL_MD, mime: 'text/markdown', is_text: true, bytes: bytes.length, read: () => [bytes] }]
+  const { texts } = await renderLearntSkill(database, project_id, skill_id)
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  async function* read() {
+    for (const text of texts) {
+      yield Buffer.from(text)
+      await breathe()
+    }
+  }
+  return [{ path: SKILL_MD, mime: 'text/markdown', is_text: true, bytes, read }]
 }
 
 /** All skills of a space as a JSON array, in pieces. @throws AnnalsError learning_space_not_found */

@@ -1,3 +1,4 @@
+import { spaceContext } from '@annals/learning'
 import Type from '#typebox'
 import { PageOf } from '../../contract/schema.js'
 import { answerList, readListCursor } from '../../http/answer/page_answer.js'
@@ -6,7 +7,7 @@ import { Cursors } from '../../http/request/cursor.js'
 import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
 import { LearningSpaceParams } from '../learning_space_schema.js'
 import { HistoryQuery, SpaceContext, SpaceContextQuery } from './statement_schema.js'
-import { findVersions, readSpaceContext } from './statements.js'
+import { findVersions, LENGTH_AT_ONCE, readActiveStatements } from './statements.js'
 
 const operation = operationsOf('Learning spaces')
 
@@ -22,9 +23,17 @@ export const spaceReadingRoutes = allOf(
     returns: 'The statements.',
     data: SpaceContext,
     errors: ['learning_space_not_found'],
-    json: async (request) => {
-      const context = await readSpaceContext(request, request.params.learning_space_id, request.query)
-      return JSON.stringify(context)
+    json: async (request, _reply, { thread }) => {
+      const { project_id, params, query } = request
+      const { q = '', max_tokens = 1_000 } = query
+      const statements = await readActiveStatements(request, params.learning_space_id)
+      const length = statements.reduce((sum, { text }) => sum + text.length, q.length)
+      const isShort = length <= LENGTH_AT_ONCE
+      return JSON.stringify(
+        isShort
+          ? spaceContext(statements, q, max_tokens)
+          : await thread.run(project_id, 'spaceContext', statements, q, max_tokens),
+      )
     },
   }),
 

@@ -1,9 +1,10 @@
-import { LexicalIndex, oneLine, renderContext, renderSkill, type StatementKind } from '@annals/learning'
+import { setImmediate as breathe } from 'node:timers/promises'
+import { renderSkill, type SpaceStatement, type StatementKind } from '@annals/learning'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { ListPosition } from '../../lists/keyset_queries.js'
 import type { Listed } from '../../lists/listed.js'
-import type { Database, Queryable, Row, Tenant } from '../../postgres/database.js'
+import type { Database, Queryable, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import { readPolicy } from '../sessions/space_sessions.js'
 import {
@@ -25,6 +26,8 @@ const NEWEST = { created_at: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffff
 /** Citations that one statement erases. */
 const CITES_AT_ONCE_MAX = 1_000
 const SKILL_DEFAULT = 'general'
+/** Characters that the event loop works on without a pause. */
+export const LENGTH_AT_ONCE = 32 * 1024
 
 /** A statement as JSON. @throws AnnalsError statement_not_found */
 export async function readStatement({ database, project_id }: Tenant, id: string): Promise<string> {
@@ -108,14 +111,14 @@ export async function addVersion(
 ): Promise<void> {
   const [row] = await connection.query(CHANGE_STATEMENT.lock, [project_id, statement_id])
   const { skill_id, learning_space_id } = row!
-  const { text, ids } = await renderLearntSkill(connection, project_id, skill_id!)
+  const { texts, ids } = await renderLearntSkill(connection, project_id, skill_id!)
   const statements = JSON.stringify(Object.fromEntries(ids.map((id) => [id, true])))
-  const version = [learning_space_id!, newId(), skill_id!, author, reason, statements, text]
+  const version = [learning_space_id!, newId(), skill_id!, author, reason, statements, texts.join('')]
   await connection.query(CHANGE_STATEMENT.add_version, [project_id, ...version])
   await connection.query(CHANGE_STATEMENT.drop_old_versions, [project_id, learning_space_id!])
 }
 
-/** SKILL.md of a learnt skill, from its active statements, and their ids. */
+/** SKILL.md of a learnt skill in pieces, from its active statements, and their ids. Others get their turns meanwhile. */
 export async function renderLearntSkill(connection: Queryable, project_id: string, skill_id: string) {
   const [skill] = await connection.query(CHANGE_STATEMENT.skill, [project_id, skill_id])
   const rows = await connection.query(CHANGE_STATEMENT.active, [project_id, skill_id])
@@ -125,35 +128,23 @@ export async function renderLearntSkill(connection: Queryable, project_id: strin
     text: text!,
     cites: JSON.parse(cites!) as { session_id: string; seq: number }[],
   }))
-  const head = { name: skill!.name!, description: skill!.description! }
-  return { text: renderSkill(head, statements), ids: statements.map(({ id }) => id) }
+  const texts = ['']
+  for (const piece of renderSkill({ name: skill!.name!, description: skill!.description! }, statements)) {
+    texts[texts.length - 1] += piece
+    if (texts.at(-1)!.length < LENGTH_AT_ONCE) continue
+    texts.push('')
+    await breathe()
+  }
+  return { texts, ids: statements.map(({ id }) => id) }
 }
 
-/** The active statements of a space that fit the words and the tokens. @throws AnnalsError learning_space_not_found */
-export async function readSpaceContext(
-  { database, project_id }: Tenant,
-  space_id: string,
-  { q = '', max_tokens = 1_000 }: { q?: string; max_tokens?: number },
-) {
+/** The active statements of a space, those with most support first. @throws AnnalsError learning_space_not_found */
+export async function readActiveStatements({ database, project_id }: Tenant, space_id: string) {
   const found = await database.query(READ_ACTIVE_STATEMENTS, [project_id, space_id, CONSIDERED_MAX])
   if (found.length === 0) await readPolicy({ database, project_id }, space_id)
-  const statements = found.map(itemOf)
-  const index = new LexicalIndex<(typeof statements)[number]>()
-  for (const statement of statements) index.add(statement, `${statement.skill} ${statement.text}`)
-  // Without words that any of them has, the best supported are the best guess.
-  const fitting = index.find(q, CONSIDERED_MAX)
-  const { text, tokens, shown } = renderContext(fitting.length > 0 ? fitting : statements, max_tokens)
-  return { text, tokens, ids: shown.map(({ id }) => id), items: shown }
-}
-
-function itemOf({ id, skill, kind, text, supports }: Row) {
-  return {
-    id: id!,
-    skill: skill!,
-    kind: kind as StatementKind,
-    text: oneLine(text!),
-    supports: Number(supports),
-  }
+  return found.map(({ id, skill, kind, text, supports }): SpaceStatement => {
+    return { id: id!, skill: skill!, kind: kind as StatementKind, text: text!, supports: Number(supports) }
+  })
 }
 
 /** @throws AnnalsError learning_space_not_found, session_not_found, statement_not_found */
