@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startObjectStore, type TestObjectStore } from '../../lab/object_store.ts'
 import { bytesOf, errorOf, getBlob, newBytes, putBlob, sha256Of } from '../harness/blobs.ts'
 import { doctor } from '../harness/doctor.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
-import { startObjectStore, type TestObjectStore } from '../harness/object_store.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
 import { execute, queryRows } from '../harness/sql.ts'
@@ -141,6 +141,23 @@ describe('with an object store', () => {
     expect((await bytesOf(await get(copy, sent))).equals(sent)).toBe(true)
     const verified = await annals.run('verify', '--json', '--project', project.name)
     expect(verified.code, verified.stdout).toBe(0)
+  })
+
+  it('a verification finds what is missing, and what has other bytes or more of them', async () => {
+    const project = await service.newProject()
+    const bytes = [1, 2, 3, 4].map((n) => newBytes(300_000 + n))
+    for (const one of bytes) await put(project, one)
+    const keys = await store.keysOf(project.id)
+    await store.damage(keys[0]!)
+    await store.damage(keys[1]!, newBytes(1_000))
+    await store.damage(keys[2]!, Buffer.concat([bytes[2]!, newBytes(1)]))
+    const { code, stdout } = await annals.run('verify', '--json', '--project', project.name)
+    expect(code).not.toBe(0)
+    const { findings } = JSON.parse(stdout) as { findings: Array<{ check: string; place: string }> }
+    expect(findings.map(({ place }) => place).sort()).toEqual(
+      keys.slice(0, 3).map((key) => `blob ${key.split('/')[1]}`),
+    )
+    expect(await errorOf(await get(project, bytes[0]!))).toMatchObject({ status: 404 })
   })
 
   it('the doctor says whether it can be reached', async () => {

@@ -5,7 +5,6 @@ import type { Queryable, Row } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
 import {
   ADD_BLOB_CHUNK,
-  BEGIN_OBJECT,
   DISCARD_UPLOAD,
   FIND_BLOB_OF_SESSION,
   FIND_BLOBS,
@@ -14,6 +13,7 @@ import {
   TOUCH_BLOB,
 } from './blob_queries.js'
 import { discardObjects, keyOf, objectsOf } from './discard_objects.js'
+import { BEGIN_OBJECT } from './object_queries.js'
 
 /** Bytes of a chunk; the last one of a blob may have fewer. */
 export const CHUNK_BYTES = 256 * 1024
@@ -169,7 +169,7 @@ export async function findBlobs(
   return new Map(rows.map((row) => [row.sha256!, blobOf(row)]))
 }
 
-function blobOf({ id, sha256, bytes, in_object_store }: Row): Blob {
+export function blobOf({ id, sha256, bytes, in_object_store }: Row): Blob {
   return { id: id!, sha256: sha256!, bytes: Number(bytes), in_object_store: in_object_store === 't' }
 }
 

@@ -4,7 +4,7 @@ import {
   FIND_DISCARDED_OBJECTS,
   FIND_PROJECTS_WITH_DISCARDED_OBJECTS,
   FORGET_OBJECT,
-} from './blob_queries.js'
+} from './object_queries.js'
 
 const AT_ONCE = 8
 /** Objects that an erasure waits for; the rest is left to housekeeping. */

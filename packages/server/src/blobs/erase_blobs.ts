@@ -1,12 +1,7 @@
 import type { Counts, Dependents, ErasedStep } from '../lifecycle/table.js'
 import type { Queryable } from '../postgres/database.js'
-import {
-  DELETED_BYTES_MAX,
-  ERASE_BLOBS,
-  NOTE_OBJECTS,
-  RELEASE_BLOBS,
-  RELEASED_AT_ONCE_MAX,
-} from './blob_queries.js'
+import { DELETED_BYTES_MAX, ERASE_BLOBS, RELEASE_BLOBS, RELEASED_AT_ONCE_MAX } from './blob_queries.js'
+import { NOTE_OBJECTS } from './object_queries.js'
 
 /** Deletes references of owners that are being erased, and with each the blob that nothing else refers to. */
 export const releaseSome: Dependents['eraseSome'] = async (connection, project_id, owner_ids) => {

@@ -13,6 +13,7 @@ import { discardObjects } from './discard_objects.js'
 import { eraseSomeBlobs, releaseSome } from './erase_blobs.js'
 import { exportBlobs } from './transfer/export_blobs.js'
 import { BLOB_LINES, restoreBlobs, restoreReferences } from './transfer/restore_blobs.js'
+import { verifyObjects } from './verify_objects.js'
 
 /** Attachments: bytes that entries refer to by their hash. */
 export const BLOBS_MODULE: Module = {
@@ -49,6 +50,7 @@ export const BLOBS_MODULE: Module = {
         further_lines: BLOB_LINES,
         restore: restoreBlobs,
         settle: discardObjects,
+        verifyBeyond: verifyObjects,
       },
     },
     { name: 'blob_chunks', handled: 'With their blob in all respects; they go with it by a foreign key.' },

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { Config } from '../configuration/config.js'
-import { AnnalsError, StartError } from '../errors.js'
+import { AnnalsError, notFound, StartError } from '../errors.js'
 import type { ObjectStore } from '../postgres/object_store.js'
 
 const SIGNED_S = 60
@@ -72,7 +72,7 @@ class S3Store implements ObjectStore {
     const { sdk, client } = await this.connect()
     const asked = { Bucket: this.Bucket, Key, Range: `bytes=${from}-${to - 1}` }
     const { Body } = await client.send(new sdk.GetObjectCommand(asked)).catch((error) => {
-      throw away(error)
+      throw error instanceof sdk.NoSuchKey ? notFound('blob') : away(error)
     })
     yield* Body as Readable
   }

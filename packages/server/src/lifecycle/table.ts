@@ -164,6 +164,8 @@ export interface OwnFunctions {
   lock?: { table: string; column: string }
   /** Reads all of a project in bounded pieces. */
   verify?(database: Database, project_id: string): AsyncGenerator<CheckedPiece>
+  /** Reads what belongs to the rows and is not in the database. */
+  verifyBeyond?(database: Database, project_id: string): AsyncGenerator<CheckedPiece>
   /** What else is counted before, for the progress: tables, and SQL of how many rows one (`t`) has. */
   measured?: Readonly<Record<string, string>>
 }

@@ -2,7 +2,7 @@
 export interface ObjectStore {
   /** Stores exactly so many bytes with this SHA-256; an error of the source is thrown, and nothing is stored. */
   put(key: string, source: AsyncIterable<Buffer>, length: number, sha256: string): Promise<void>
-  /** The bytes from a position to before another, which are at least one. */
+  /** The bytes from a position to before another, which are at least one. @throws AnnalsError blob_not_found */
   get(key: string, from: number, to: number): AsyncGenerator<Buffer>
   /** Deletes an object, if there is one, and makes sure that it has gone. */
   delete(key: string): Promise<void>

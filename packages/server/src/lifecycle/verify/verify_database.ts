@@ -105,12 +105,13 @@ async function verifyOne(
   let rows = 0
   for (const table of tables) {
     const pieces = table.own?.verify?.(database, id) ?? verifyRows(database, id, table, tables)
-    for await (const piece of pieces) {
-      addCounts(counts, piece.counts)
-      rows += piece.rows
-      onRows(rows)
-      report.add(piece.findings)
-    }
+    for (const source of [pieces, table.own?.verifyBeyond?.(database, id) ?? []])
+      for await (const piece of source) {
+        addCounts(counts, piece.counts)
+        rows += piece.rows
+        onRows(rows)
+        report.add(piece.findings)
+      }
   }
   result.projects.push({ id, name, counts, findings: report.total() })
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
-import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 
 const BUCKET = 'annals'
 const KEY = 'S3RVER'
@@ -15,6 +15,8 @@ export interface TestObjectStore {
   env: Record<string, string>
   /** Keys of all objects of a project. */
   keysOf(project_id: string): Promise<string[]>
+  /** Puts other bytes in the place of an object, or none. */
+  damage(key: string, bytes?: Buffer): Promise<unknown>
   /** Answers nothing any more, until it is started again on the same address. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -57,6 +59,10 @@ export async function startObjectStore(): Promise<TestObjectStore> {
       const listed = await client.send(new ListObjectsV2Command({ Bucket: BUCKET, Prefix: `${project_id}/` }))
       return (listed.Contents ?? []).map(({ Key }) => Key!)
     },
+    damage: (Key, Body) =>
+      Body
+        ? client.send(new PutObjectCommand({ Bucket: BUCKET, Key, Body }))
+        : client.send(new DeleteObjectCommand({ Bucket: BUCKET, Key })),
     start,
     stop: () => server.close(),
     end: async () => {
