@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
+import { ADMIN_TOKEN, type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
-import { expectOk } from '../harness/expectations.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
+import { httpClient } from '../harness/http_client.ts'
+import { createProject } from '../harness/service.ts'
+import { newSessionLog } from '../harness/session_log.ts'
 import { execute, queryRows, withConnection } from '../harness/sql.ts'
 import { createEmptyDatabase, reasonForNoOwnDatabase, type TestDatabase } from '../harness/test_database.ts'
 
@@ -137,5 +140,41 @@ describe.skipIf(reasonForNoOwnDatabase() !== undefined)('a database of schema ve
     )
     expect(usage.entries.used).toBe(Number(counted!.entries))
     await verified()
+  })
+
+  it('answers by name, as the older node of the next upgrade, where a newer one stored what it does not know', async () => {
+    const admin = httpClient(node.url, ADMIN_TOKEN)
+    const project = await createProject(admin)
+    const client = apiClient(node.url, project.token)
+    try {
+      const log = await newSessionLog(client)
+      expectOk(await log.add({ role: 'user', content: 'of the future' }), 201)
+      expectOk(await log.addEvent())
+      await execute(
+        database.url,
+        "UPDATE entries SET format = 'next' WHERE project_id = $1 AND kind = 'message'",
+        [project.id],
+      )
+      for (const path of ['messages', 'context', 'messages?format=anthropic'])
+        expectError(
+          await client.request('GET', `/api/v1/session/${log.id}/${path}`),
+          503,
+          'unavailable',
+          'next',
+        )
+      const [message, event] = expectOk(await log.timeline()).items
+      expect(message).toMatchObject({ format: 'next', blob: { content: 'of the future' } })
+      expect(event).toMatchObject({ kind: 'event', seq: 2 })
+
+      await execute(database.url, 'CREATE TABLE next_rows (project_id uuid REFERENCES projects (id))')
+      await execute(database.url, 'INSERT INTO next_rows VALUES ($1)', [project.id])
+      const erase = () => admin.request('DELETE', `/admin/v1/projects/${project.id}`)
+      expectError(await erase(), 503, 'unavailable', 'newest version')
+      await execute(database.url, 'DROP TABLE next_rows')
+      expectOk(await erase())
+    } finally {
+      client.close()
+      admin.close()
+    }
   })
 })

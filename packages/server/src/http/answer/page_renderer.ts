@@ -1,5 +1,6 @@
-import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
+import { MESSAGE_FORMATS, type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import type { ContextMessage, StoredSeq } from '@annals/messages/context'
+import { AnnalsError } from '../../errors.js'
 import { storedPartsJson } from '../../log/append/message_entry.js'
 import { inOrders, workInOrders } from '../work_thread/work_in_orders.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
@@ -26,7 +27,9 @@ export class PageRenderer {
     this.inline = new StoredRenderer(format)
   }
 
+  /** @throws AnnalsError unavailable, if a newer version stored a message in a format that is unknown here */
   async render(messages: StoredText[]): Promise<string[][]> {
+    for (const { format } of messages) requireKnown(format)
     this.seen_length += messages.reduce((length, { blob }) => length + blob.length, 0)
     if (this.seen_length <= INLINE_LENGTH_MAX) {
       this.seen.push(...messages)
@@ -59,6 +62,7 @@ export async function messageParts(
   blob: string,
   id: string,
 ): Promise<string> {
+  requireKnown(format)
   if (blob.length > INLINE_LENGTH_MAX) return await thread.run(project_id, 'messageParts', format, blob, id)
   return storedPartsJson(format, blob, id)
 }
@@ -69,7 +73,15 @@ export async function contextMessages(
   project_id: string,
   messages: StoredSeq[],
 ): Promise<ContextMessage[]> {
+  for (const { format } of messages) requireKnown(format)
   return workInOrders(thread, project_id, 'contextMessages', messages, blobLength)
+}
+
+/** During a rolling upgrade, nodes of the next version store what this one cannot convert. */
+function requireKnown(format: MessageFormat): void {
+  if (MESSAGE_FORMATS.includes(format)) return
+  const problem = `A newer version of Annals stored a message in the format ${format}, which this node cannot convert.`
+  throw new AnnalsError('unavailable', `${problem} Retry; the timeline shows the message as it was sent.`)
 }
 
 function blobLength({ blob }: { blob: string }): number {

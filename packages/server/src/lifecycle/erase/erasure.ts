@@ -1,4 +1,4 @@
-import { notFound } from '../../errors.js'
+import { AnnalsError, notFound } from '../../errors.js'
 import type { Database, Queryable } from '../../postgres/database.js'
 import { isForeignKeyViolation } from '../../postgres/database_errors.js'
 import type { Statement } from '../../postgres/statement.js'
@@ -16,6 +16,8 @@ import { ERASE, eraseOwners, eraseRows } from './table_queries.js'
 /** Sessions, learning spaces and the like that one transaction erases at most: each may have 256 terms. */
 const OWNERS_AT_ONCE_MAX = 100
 const ATTEMPTS_MAX = 10
+const STILL_REFERRED_TO =
+  'The project still has data: requests add to it, or a newer version of Annals stored what this one does not know. Erase it again, at a node of the newest version.'
 
 /** A table whose rows go one by one, each with what belongs to it. */
 interface Owner {
@@ -127,7 +129,7 @@ export class Erasure {
   /**
    * Erases a project. Its keys go first, so that no new request gets in; then its data; what requests under way add
    * meanwhile keeps the project's row from going, and is erased in another round.
-   * @throws AnnalsError project_not_found
+   * @throws AnnalsError project_not_found; unavailable, if there are rows of tables that only a newer version knows
    */
   async eraseProject(database: Database, project_id: string): Promise<void> {
     for (let attempt = 1; ; attempt++) {
@@ -142,7 +144,8 @@ export class Erasure {
         await this.settle(database, project_id)
         return
       } catch (error) {
-        if (!isForeignKeyViolation(error) || attempt >= ATTEMPTS_MAX) throw error
+        if (!isForeignKeyViolation(error)) throw error
+        if (attempt >= ATTEMPTS_MAX) throw new AnnalsError('unavailable', STILL_REFERRED_TO, { cause: error })
       }
     }
   }
