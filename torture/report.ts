@@ -1,5 +1,6 @@
 import { killsOf } from './bounds.ts'
 import type { Findings } from './check/compare.ts'
+import type { editFigures } from './check/edits.ts'
 import type { Learning } from './check/learning.ts'
 import type { Traffic } from './clients/traffic.ts'
 import type { Rounds } from './rounds.ts'
@@ -20,6 +21,7 @@ export interface Result {
   /** How long the consumer of changes took to see everything after the last write. */
   consumed_ms: number
   learnt: ReturnType<Learning['figures']>
+  edited: ReturnType<typeof editFigures>
   findings: Findings
   /** Other violations. */
   problems: string[]
@@ -33,7 +35,7 @@ export function passed({ findings, problems }: Result): boolean {
 
 /** The report of a run, as text. */
 export function report(result: Result): string {
-  const { rounds, traffic, findings, acknowledged, tailed, learnt } = result
+  const { rounds, traffic, findings, acknowledged, tailed, learnt, edited } = result
   const { away } = rounds
   const kills = killsOf(rounds)
   const width = Math.max(...rounds.tallies.map(({ kind }) => kind.length))
@@ -64,6 +66,10 @@ export function report(result: Result): string {
     row(
       'learnt',
       `${learnt.sessions} sessions, with ${learnt.inputs} inputs in ${learnt.calls} calls of the model and ${learnt.versions} versions, ${Math.round(learnt.took_ms)} ms after the last write`,
+    ),
+    row(
+      'edited',
+      `${edited.retractions} retractions, ${edited.forks} forks, ${edited.blobs} blobs in ${edited.objects ? 'an object store' : 'the database'}, ${edited.expiring} sessions that expire`,
     ),
     row('lost', findings.lost.length),
     row('duplicated', findings.duplicated.length),

@@ -6,16 +6,19 @@ import { type Random, seededRandom } from '../lab/random.ts'
 import { brokenBounds, RSS_MB_MAX } from './bounds.ts'
 import { compare, type StoredSession } from './check/compare.ts'
 import { Consumption } from './check/consumption.ts'
+import { editFigures, problemsOfEdits } from './check/edits.ts'
 import { Journal } from './check/journal.ts'
 import { Learning } from './check/learning.ts'
 import { readDatabase } from './check/read_database.ts'
 import { Crowd, type Surroundings } from './clients/crowd.ts'
+import { newEdits } from './clients/editor.ts'
 import type { Lessons } from './clients/learning_visitor.ts'
 import { Probe } from './clients/probe.ts'
 import { Traffic } from './clients/traffic.ts'
 import { type Options, readOptions } from './options.ts'
 import { passed, type Result, report } from './report.ts'
 import { runRounds } from './rounds.ts'
+import type { ServiceNode } from './world/node.ts'
 import { newSession, newSpace, newTenant, orderByActivity, startWorld, type World } from './world/world.ts'
 
 /**
@@ -73,11 +76,13 @@ async function run(
   const lessons = await newLessons(world)
   const learning = new Learning(world.postgres, lessons)
   const tenants = [await newTenant(world, 'torture-1'), consumed]
+  const edits = newEdits(await newTenant(world, 'torture-edits'))
   const around: Surroundings = {
     nodes,
     tenants,
     consumed,
     lessons,
+    edits,
     sessions,
     journal,
     traffic,
@@ -97,15 +102,16 @@ async function run(
   ]
   if (!(await settled(crowd))) problems.push('a write was not settled a minute after the last fault')
   for (const probe of probes) probe.stop()
-  const caughtUp = [consumption.problems(CONSUME_MS_MAX), learning.problems(LEARN_MS_MAX)]
+  const caughtUp = [
+    consumption.problems(CONSUME_MS_MAX),
+    learning.problems(LEARN_MS_MAX),
+    problemsOfEdits(world, edits, CONSUME_MS_MAX),
+  ]
   problems.push(...(await Promise.all(caughtUp)).flat())
   const stored = await readWhenTailsAreThere(world, crowd, problems)
   crowd.close()
   if (!(await verify(world))) problems.push('annals verify found something')
-  for (const node of nodes) {
-    if (node.fallen > 0) problems.push(`${node.name} ended by itself ${node.fallen} times`)
-    if (node.rss_max_mb > RSS_MB_MAX) problems.push(`${node.name} took ${node.rss_max_mb} MB`)
-  }
+  problems.push(...nodes.flatMap(problemsOfNode))
   for (const [what, count] of traffic.unexpected) problems.push(`${count} times ${what}`)
   return {
     ...sums(journal, crowd),
@@ -115,10 +121,18 @@ async function run(
     traffic,
     consumed_ms: consumption.caught_up_ms,
     learnt: learning.figures(),
+    edited: editFigures(journal, edits, world),
     findings: compare(journal, stored),
     problems,
     rss_max_mb: Object.fromEntries(nodes.map(({ name, rss_max_mb }) => [name, rss_max_mb])),
   }
+}
+
+function problemsOfNode({ name, fallen, rss_max_mb }: ServiceNode): string[] {
+  return [
+    ...(fallen > 0 ? [`${name} ended by itself ${fallen} times`] : []),
+    ...(rss_max_mb > RSS_MB_MAX ? [`${name} took ${rss_max_mb} MB`] : []),
+  ]
 }
 
 /** One for each node, with a tenant and a session of its own. */
@@ -143,9 +157,9 @@ async function newLessons(world: World): Promise<Lessons> {
 }
 
 /** The service's own proof of what must be true of a database, beside the comparison with the journals. */
-async function verify({ postgres }: World): Promise<boolean> {
+async function verify({ postgres, objects }: World): Promise<boolean> {
   const { PATH = '', HOME = '/' } = process.env
-  const env = { PATH, HOME, NO_COLOR: '1', DATABASE_URL: postgres.url() }
+  const env = { PATH, HOME, NO_COLOR: '1', DATABASE_URL: postgres.url(), ...objects?.env }
   say('\nannals verify')
   const child = spawn(process.execPath, [ANNALS, 'verify'], { env, stdio: 'inherit' })
   const [code] = (await once(child, 'exit')) as [number | null]

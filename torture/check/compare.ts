@@ -1,3 +1,4 @@
+import { compareForks, compareRetractions, withoutForks } from './compare_edits.ts'
 import type { Journal, SentAppend } from './journal.ts'
 
 /** An entry as the database has it. */
@@ -9,6 +10,9 @@ export interface StoredEntry {
   created_at: number
   tokens: number
   is_message: boolean
+  is_retraction: boolean
+  /** The seq of the retraction that named it. */
+  retracted_by: number | null
 }
 
 /** A session as the database has it, its entries in the order of seq. */
@@ -45,7 +49,10 @@ export function compare(journal: Journal, stored: StoredSession[]): Findings {
   }
   const sessions = new Map(stored.map((session) => [session.session_id, session]))
   compareSessions(journal, stored, sessions, findings)
-  const places = placesByMarker(stored, findings)
+  compareRetractions(journal, sessions, findings)
+  compareForks(journal, sessions, findings)
+  const written = withoutForks(journal, stored)
+  const places = placesByMarker(written, findings)
   const senders = new Map(
     journal.appends.flatMap((append) => append.markers.map((marker) => [marker, append])),
   )
@@ -53,6 +60,8 @@ export function compare(journal: Journal, stored: StoredSession[]): Findings {
   for (const session of stored) {
     checkLog(session, findings)
     checkHead(session, findings)
+  }
+  for (const session of written) {
     checkOrderOfTime(session, senders, findings)
     for (const { marker, seq } of session.entries) {
       if (!senders.has(marker))
@@ -136,7 +145,8 @@ function checkLog({ session_id, entries }: StoredSession, findings: Findings): v
 function checkHead({ session_id, head, entries }: StoredSession, findings: Findings): void {
   const disagree = (what: string) => findings.broken.push(`the head of ${session_id} disagrees on ${what}`)
   if (head.last_seq !== (entries.at(-1)?.seq ?? 0)) disagree('last_seq')
-  if (head.total_tokens !== entries.reduce((sum, { tokens }) => sum + tokens, 0)) disagree('total_tokens')
+  const live = entries.filter(({ retracted_by }) => retracted_by === null)
+  if (head.total_tokens !== live.reduce((sum, { tokens }) => sum + tokens, 0)) disagree('total_tokens')
   if (head.updated_at < (entries.at(-1)?.created_at ?? 0)) disagree('updated_at')
   const lastMessage = entries.findLast(({ is_message }) => is_message)
   if (head.last_message_id !== (lastMessage?.id ?? null)) disagree('last_message_id')

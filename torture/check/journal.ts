@@ -30,6 +30,21 @@ export interface SentAppend {
   places?: Place[]
 }
 
+/** What a retraction asked for, and which seqs it was told that it retracted at its place. */
+export interface SentRetraction {
+  session_id: string
+  seq: number
+  asked: { last?: number; after_seq?: number; kind?: 'message' }
+  seqs: number[]
+}
+
+/** A fork that was acknowledged. */
+export interface SentFork {
+  session_id: string
+  of: string
+  up_to_seq: number
+}
+
 /** One request to create a session. */
 export interface SentSession {
   marker: string
@@ -47,6 +62,8 @@ export interface Sighting extends Place {
 export class Journal {
   readonly appends: SentAppend[] = []
   readonly sessions: SentSession[] = []
+  readonly retractions: SentRetraction[] = []
+  readonly forks: SentFork[] = []
   /** By session and seq: what was read there first. Everything read there later must be the same. */
   readonly sightings = new Map<string, Map<number, Sighting>>()
   /** What a reader or a tail saw that must not be, in a sentence each. */

@@ -7,11 +7,15 @@ SELECT s.project_id, s.id AS session_id, s.configs ->> 'marker' AS marker, h.las
 FROM sessions s LEFT JOIN session_heads h ON h.project_id = s.project_id AND h.session_id = s.id`
 
 const ENTRIES = `
-SELECT e.session_id, e.seq, e.id, coalesce(e.data ->> 'marker', e.data ->> 'content') AS marker, e.tokens,
-  (extract(epoch FROM e.created_at) * 1000000)::bigint AS created_at, e.kind = 'message' AS is_message
+SELECT e.session_id, e.seq, e.id, e.tokens, e.retracted_by,
+  CASE WHEN e.type = 'annals.retraction' THEN 'retraction ' || e.session_id || '/' || e.seq
+    ELSE coalesce(e.data ->> 'marker', e.data #>> '{content,0,text}', e.data ->> 'content') END AS marker,
+  (extract(epoch FROM e.created_at) * 1000000)::bigint AS created_at, e.kind = 'message' AS is_message,
+  e.type IS NOT DISTINCT FROM 'annals.retraction' AS is_retraction
 FROM entries e WHERE (e.session_id, e.seq) > ($1, $2) ORDER BY e.session_id, e.seq LIMIT 20000`
 
 type Row = Record<string, string | null>
+type EntryRow = Row & { is_message: boolean; is_retraction: boolean }
 
 /** Everything that the database has, as the comparison wants it. An entry without a session shows as one without a marker. */
 export async function readDatabase(connectionString: string): Promise<StoredSession[]> {
@@ -35,7 +39,7 @@ export async function readDatabase(connectionString: string): Promise<StoredSess
     }
     let last: [string, string] = ['00000000-0000-0000-0000-000000000000', '0']
     for (;;) {
-      const { rows } = await client.query<Row & { is_message: boolean }>(ENTRIES, last)
+      const { rows } = await client.query<EntryRow>(ENTRIES, last)
       for (const row of rows) entriesOf(sessions, row.session_id!).push(entryOf(row))
       const end = rows.at(-1)
       if (!end) return [...sessions.values()]
@@ -56,7 +60,7 @@ function entriesOf(sessions: Map<string, StoredSession>, session_id: string): St
   return session.entries
 }
 
-function entryOf(row: Row & { is_message: boolean }): StoredEntry {
+function entryOf(row: EntryRow): StoredEntry {
   return {
     seq: Number(row.seq),
     id: row.id!,
@@ -64,5 +68,7 @@ function entryOf(row: Row & { is_message: boolean }): StoredEntry {
     created_at: Number(row.created_at),
     tokens: Number(row.tokens),
     is_message: row.is_message,
+    is_retraction: row.is_retraction,
+    retracted_by: row.retracted_by === null ? null : Number(row.retracted_by),
   }
 }

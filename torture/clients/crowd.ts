@@ -1,6 +1,7 @@
 import type { Random } from '../../lab/random.ts'
 import type { Journal } from '../check/journal.ts'
 import type { ServiceNode } from '../world/node.ts'
+import { Editor, type Edits } from './editor.ts'
 import { LearningVisitor, type Lessons } from './learning_visitor.ts'
 import { Reader } from './reader.ts'
 import { Tailer } from './tailer.ts'
@@ -28,6 +29,7 @@ export interface Surroundings {
   consumed: Tenant
   /** What learning spaces are given. */
   lessons: Lessons
+  edits: Edits
   /** Sessions that were acknowledged, the newest last. */
   sessions: OpenSession[]
   journal: Journal
@@ -36,10 +38,11 @@ export interface Surroundings {
   isRunning: () => boolean
 }
 
-/** Of each kind, how many: 66 in all. */
+/** Of each kind, how many: 70 in all. */
 const WRITERS = 30
 const VISITORS = 16
 const LEARNING_VISITORS = 2
+const EDITORS = 4
 const READERS = 6
 const TAILERS = 12
 
@@ -57,6 +60,7 @@ export class Crowd {
       ...make(WRITERS, 'w', (name, own) => new Writer(name, surroundings, own)),
       ...make(VISITORS, 'v', (name, own) => new Visitor(name, surroundings, own)),
       ...make(LEARNING_VISITORS, 'l', (name, own) => new LearningVisitor(name, surroundings, own)),
+      ...make(EDITORS, 'e', (name, own) => new Editor(name, surroundings, own)),
     ]
     this.readers = make(READERS, 'r', (name, own) => new Reader(name, surroundings, own))
     this.tailers = make(TAILERS, 't', (name, own) => new Tailer(name, surroundings, own))

@@ -19,9 +19,12 @@ interface Call {
   method: string
   path: string
   token: string
+  /** What is sent as JSON, or as it is where it is bytes. */
   body?: unknown
   headers?: Record<string, string>
   wait_ms?: number
+  /** The session may have expired. */
+  may_be_gone?: boolean
 }
 
 /** One client's connections to the nodes, one to each. */
@@ -34,8 +37,10 @@ export class Caller {
   }
 
   /** Sends a request once. Never throws. */
-  async call(node: ServiceNode, { method, path, token, body, headers, wait_ms }: Call): Promise<Answer> {
-    const payload = body === undefined ? undefined : JSON.stringify(body)
+  async call(node: ServiceNode, { may_be_gone, ...sent }: Call): Promise<Answer> {
+    const { method, path, token, body, headers, wait_ms } = sent
+    const bytes = Buffer.isBuffer(body) ? body : undefined
+    const payload = bytes ?? (body === undefined ? undefined : JSON.stringify(body))
     const answer = await new Promise<Answer>((resolve) => {
       const timer = setTimeout(() => call.destroy(new Error('too late')), wait_ms ?? CLIENT_WAIT_MS)
       const end = (result: Answer) => {
@@ -50,7 +55,7 @@ export class Caller {
           headers: {
             authorization: `Bearer ${token}`,
             ...(payload !== undefined && {
-              'content-type': 'application/json',
+              'content-type': bytes ? 'application/octet-stream' : 'application/json',
               'content-length': Buffer.byteLength(payload),
             }),
             ...headers,
@@ -73,7 +78,8 @@ export class Caller {
       call.on('error', () => end(NO_ANSWER))
       call.end(payload)
     })
-    this.traffic.count(answer, `${method} ${path.replace(/[0-9a-f-]{36}/, ':id').split('?', 1)[0]}`)
+    if (!may_be_gone || answer.status !== 404)
+      this.traffic.count(answer, `${method} ${path.replace(/[0-9a-f-]{36,64}/, ':id').split('?', 1)[0]}`)
     return answer
   }
 

@@ -48,12 +48,12 @@ export class Writer {
     this.caller.close()
   }
 
-  protected async createSession(tenant: Tenant): Promise<OpenSession | undefined> {
+  protected async createSession(tenant: Tenant, more = this.lasting()): Promise<OpenSession | undefined> {
     const marker = this.marker()
     const sent = { marker, project_id: tenant.project_id, fate: 'open' as const }
     const record: (typeof this.around.journal.sessions)[number] = sent
     this.around.journal.sessions.push(record)
-    const body = { configs: { marker }, user: `user-${this.random.integer(1, 50)}` }
+    const body = { configs: { marker }, user: `user-${this.random.integer(1, 50)}`, ...more }
     const headers = { 'idempotency-key': marker }
     const call = { method: 'POST', path: '/session', token: tenant.token, body, headers }
     const answer = await this.untilAnswered(call)
@@ -61,6 +61,11 @@ export class Writer {
     record.fate = 'acknowledged'
     record.session_id = (answer.data as { id: string }).id
     return { session_id: record.session_id, tenant }
+  }
+
+  /** Some expire long after the run, whatever the clocks are set to. */
+  private lasting(): { expires_in_s?: number } {
+    return this.random.chance(0.2) ? { expires_in_s: 1_000_000 } : {}
   }
 
   private get newestSessions(): OpenSession[] {
@@ -80,7 +85,7 @@ export class Writer {
     session_id: string,
     markers: string[],
     repeatable = true,
-  ): Promise<void> {
+  ): Promise<Answer> {
     const { journal } = this.around
     const sent = journal.send(session_id, markers)
     const answer = repeatable
@@ -88,6 +93,7 @@ export class Writer {
       : await this.caller.call(this.random.pick(this.around.nodes), call)
     if (answer.status === 200 || answer.status === 201) journal.acknowledge(sent, placesOf(answer.data))
     else settle(sent, answer)
+    return answer
   }
 
   private makeAppend({ session_id }: OpenSession): Append {

@@ -23,6 +23,8 @@ function agreement(): { journal: Journal; stored: StoredSession } {
     created_at: 1_000 + seq,
     tokens: 1,
     is_message: seq === 2,
+    is_retraction: false,
+    retracted_by: null,
   }))
   const head = { last_seq: 5, total_tokens: 5, updated_at: 1_005, last_message_id: 'id-2' }
   return { journal, stored: { project_id: 'p', session_id: SESSION, marker: 's', head, entries } }

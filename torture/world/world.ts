@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startObjectStore, type TestObjectStore } from '../../lab/object_store.ts'
 import type { Random } from '../../lab/random.ts'
 import { mountSmallDisk, type SmallDisk } from '../../lab/small_disk.ts'
 import type { OpenSession, Tenant } from '../clients/crowd.ts'
@@ -25,6 +26,8 @@ export interface World {
   databaseLine: Line
   /** What learning spaces ask. */
   model: Model
+  /** Where attachments are; undefined: in the database. */
+  objects: TestObjectStore | undefined
   disk: SmallDisk | undefined
   clock: Clock
   /** The schema after a single migration. */
@@ -60,6 +63,7 @@ export async function startWorld(random: Random, cluster_url?: string): Promise<
     : await Postgres.create(work, join(diskPath, 'data'))
   const databaseLine = await Line.open(random.fork('database line'), postgres.port)
   const model = await Model.open(random.fork('model'))
+  const objects = random.fork('objects').chance(0.5) ? await startObjectStore() : undefined
   const adminToken = randomBytes(24).toString('hex')
   const settings = {
     LOG_LEVEL: 'warn',
@@ -69,6 +73,8 @@ export async function startWorld(random: Random, cluster_url?: string): Promise<
     ANNALS_MODEL: 'scripted',
     ANNALS_MODEL_MS_MAX: '2000',
     ANNALS_MODEL_TOKENS_PER_DAY_MAX: '1000000000',
+    ANNALS_RETENTION_MS: '4000',
+    ...objects?.env,
   }
   const nodes: [ServiceNode, ServiceNode] = [
     new ServiceNode('node-1', work, await Line.open(random.fork('line of node 1')), {
@@ -92,6 +98,7 @@ export async function startWorld(random: Random, cluster_url?: string): Promise<
     nodes,
     databaseLine,
     model,
+    objects,
     disk,
     clock: new Clock(join(work, 'clock')),
     schema: await fingerprint(postgres.superuserUrl()),
@@ -104,6 +111,7 @@ export async function startWorld(random: Random, cluster_url?: string): Promise<
       for (const { line } of nodes) line.close()
       databaseLine.close()
       await model.close()
+      await objects?.end()
       await postgres.stop('SIGINT')
       await disk?.unmount()
       if (!keepLogs) await rm(work, { recursive: true, force: true })
