@@ -13,6 +13,7 @@ import { batch } from './parts/batch.ts'
 import { blobs } from './parts/blobs.ts'
 import { byHand } from './parts/by_hand.ts'
 import { foreignIds } from './parts/foreign_ids.ts'
+import { frameworks } from './parts/frameworks.ts'
 import { growth } from './parts/growth.ts'
 import { indexes } from './parts/indexes.ts'
 import { learning } from './parts/learning.ts'
@@ -34,6 +35,7 @@ const PARTS: Part[] = [
   batch,
   atomic,
   blobs,
+  frameworks,
   byHand,
   lists,
   timeline,
