@@ -5,6 +5,7 @@ import { expectOk } from '../harness/expectations.ts'
 import { learnerOf, user } from '../harness/model_project.ts'
 import { useService } from '../harness/service.ts'
 import { queryRows } from '../harness/sql.ts'
+import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
 
 const EMPTY: Reply = { answer: { statements: [] } }
 const model = await startModelServer(() => EMPTY)
@@ -35,7 +36,10 @@ const FAILURES: Record<string, { reply: Reply; error: string }> = {
   'an endless answer': { reply: 'endless', error: 'answered too much' },
 }
 
-describe('a model that fails', () => {
+// In a database that all files share, nodes without a model take up these sessions too.
+const withOwnDatabase = describe.skipIf(reasonForNoOwnDatabase())
+
+withOwnDatabase('a model that fails', () => {
   it('is told of in the session, disturbs no request, and is tried again by itself', async () => {
     const project = await service.newProject()
     const learner = learnerOf(
@@ -64,7 +68,7 @@ describe('a model that fails', () => {
   })
 })
 
-describe('a node that is killed while it learns', () => {
+withOwnDatabase('a node that is killed while it learns', () => {
   it('loses no session, applies nothing twice, and sends no input again that was answered', async () => {
     const project = await service.newProject()
     const learner = learnerOf(

@@ -26,7 +26,7 @@ async function restoreTo(last_seq: number): Promise<void> {
 async function replaceAfter(seq: number): Promise<void> {
   await execute(
     service.databaseUrl,
-    "UPDATE entries SET created_at = created_at + interval '1 microsecond' WHERE project_id = $1 AND session_id = $2 AND seq > $3",
+    "UPDATE entries SET created_at = (created_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC' WHERE project_id = $1 AND session_id = $2 AND seq > $3",
     [tails.project.id, tails.log.id, seq],
   )
   await addMessages(1)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { pino } from 'pino'
-import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { Changes, type ChangesOptions } from '../../packages/server/src/changes/changes.ts'
 import type { Consumer } from '../../packages/server/src/changes/consumer.ts'
 import { APPEND_MARKED_ENTRIES } from '../../packages/server/src/log/append/append_queries.ts'
@@ -30,6 +30,8 @@ beforeAll(async () => {
     'CREATE TABLE seen (project_id uuid, session_id uuid, seq bigint, PRIMARY KEY (project_id, session_id, seq))',
   )
 })
+// Where all files share a database, it would stay.
+afterAll(() => execute(log.url, 'DROP TABLE seen'))
 afterEach(async () => {
   for (const end of undo.splice(0)) await end()
 })

@@ -38,8 +38,10 @@ BEGIN
     WHERE u.project_id = p_project AND u.learning_space_id = p_space AND u.sent_at > now() - ${DAY}) + p_tokens > p_space_max THEN
     RETURN 'space';
   END IF;
-  INSERT INTO usage_days AS u (project_id, day, model_tokens)
-  SELECT p_project, ${today('now()')}, p_tokens WHERE p_tokens <= p_project_max
+  IF p_tokens > p_project_max THEN
+    RETURN 'project';
+  END IF;
+  INSERT INTO usage_days AS u (project_id, day, model_tokens) VALUES (p_project, ${today('now()')}, p_tokens)
   ON CONFLICT (project_id, day) DO UPDATE SET model_tokens = u.model_tokens + excluded.model_tokens
   WHERE u.model_tokens + excluded.model_tokens <= p_project_max;
   IF NOT FOUND THEN
