@@ -1,5 +1,5 @@
 import Type from '#typebox'
-import { Strict } from '../contract/schema.js'
+import { optional, Strict } from '../contract/schema.js'
 
 export const Sha256 = Type.String({
   pattern: '^[0-9a-f]{64}$',
@@ -19,10 +19,10 @@ export const BlobParams = Strict({ sha256: Sha256 })
 
 export const AssetQuery = Strict({ sha256: Sha256 })
 
-export const BlobHeaders = Type.Object({
-  range: Type.Optional(
-    Type.String({
+export const BlobHeaders = Type.Object(
+  optional({
+    range: Type.String({
       description: 'One range of bytes, such as `bytes=0-1023`. Several, or another unit, count as none.',
     }),
-  ),
-})
+  }),
+)

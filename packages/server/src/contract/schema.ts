@@ -15,6 +15,12 @@ export const JsonObject = (description: string, example: object) =>
 
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
+/** Members of an object that may be absent. */
+export function optional<P extends Record<string, TSchema>>(members: P) {
+  const entries = Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])
+  return Object.fromEntries(entries) as { [Name in keyof P]: ReturnType<typeof Type.Optional<P[Name]>> }
+}
+
 /** An object with exactly these fields: unknown ones are refused rather than dropped. */
 export const Strict = <P extends Record<string, TSchema>>(properties: P, options: object = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
@@ -33,25 +39,19 @@ export const Name = Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, exam
 
 /** The query parameters that every list takes. */
 export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT, limit_max: number = PAGE_LIMIT_MAX) {
-  return {
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: limit_max,
-        default: limit_default,
-        description: 'Most items per page. It may change between pages.',
-      }),
-    ),
-    cursor: Type.Optional(
-      Type.String({
-        description:
-          'The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused.',
-      }),
-    ),
-    time_desc: Type.Optional(
-      Type.Boolean({ default: false, description: 'true: newest first. false: oldest first.' }),
-    ),
-  }
+  return optional({
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: limit_max,
+      default: limit_default,
+      description: 'Most items per page. It may change between pages.',
+    }),
+    cursor: Type.String({
+      description:
+        'The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused.',
+    }),
+    time_desc: Type.Boolean({ default: false, description: 'true: newest first. false: oldest first.' }),
+  })
 }
 
 /** A page of a list. */

@@ -1,57 +1,47 @@
 import Type, { type Static } from '#typebox'
-import { JsonObject, Strict, Uuid } from '../contract/schema.js'
+import { JsonObject, optional, Strict, Uuid } from '../contract/schema.js'
 import { MessageFormat } from './message_schema.js'
 
 const TOKENS_MAX = 2_000_000
 
-export const ContextQuery = Strict({
-  format: Type.Optional(MessageFormat),
-  max_tokens: Type.Optional(
-    Type.Integer({
+export const ContextQuery = Strict(
+  optional({
+    format: MessageFormat,
+    max_tokens: Type.Integer({
       minimum: 1,
       maximum: TOKENS_MAX,
       default: 100_000,
       description: 'Tokens that the context may have before it is cut.',
     }),
-  ),
-  target_tokens: Type.Optional(
-    Type.Integer({
+    target_tokens: Type.Integer({
       minimum: 1,
       maximum: TOKENS_MAX,
       description: 'Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`.',
     }),
-  ),
-  keep_tool_results: Type.Optional(
-    Type.Integer({
+    keep_tool_results: Type.Integer({
       minimum: 0,
       maximum: 1_000,
       description:
         'So many of the newest tool results stay whole; a short text that names seq and size stands for each older one. None: all stay.',
     }),
-  ),
-  exclude_tools: Type.Optional(
-    Type.String({
+    exclude_tools: Type.String({
       minLength: 1,
       maxLength: 4_096,
       description: 'Names of tools, separated by commas, whose results always stay whole.',
       examples: ['get_user_details,search_policy'],
     }),
-  ),
-  clear_tool_inputs: Type.Optional(
-    Type.Boolean({
+    clear_tool_inputs: Type.Boolean({
       default: false,
       description: 'true: also empties the arguments of the calls whose results are cleared.',
     }),
-  ),
-  pin: Type.Optional(
-    Type.String({
+    pin: Type.String({
       minLength: 1,
       maxLength: 256,
       description:
         'The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again.',
     }),
-  ),
-})
+  }),
+)
 export type ContextQuery = Static<typeof ContextQuery>
 
 export const Context = Type.Object({

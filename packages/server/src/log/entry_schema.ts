@@ -1,5 +1,5 @@
 import Type, { type Static } from '#typebox'
-import { JsonObject, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { JsonObject, optional, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import {
   ATOMIC_SESSIONS_MAX,
   BATCH_ENTRIES_MAX,
@@ -93,16 +93,16 @@ export const LatestQuery = Strict({
 })
 export type LatestQuery = Static<typeof LatestQuery>
 
-export const TailHeaders = Type.Object({
-  accept: Type.Optional(Type.String({ description: '`text/event-stream` for the live tail.' })),
-  'last-event-id': Type.Optional(
-    Type.String({
+export const TailHeaders = Type.Object(
+  optional({
+    accept: Type.String({ description: '`text/event-stream` for the live tail.' }),
+    'last-event-id': Type.String({
       pattern: '^(0|[1-9][0-9]{0,15})(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z)?$',
       description:
         'For the live tail: the `seq` of the last entry received, or better `<seq>@<created_at>`, which is refused (`log_diverged`) if that entry is another by now, as after a restore. It takes precedence over `after_seq`.',
     }),
-  ),
-})
+  }),
+)
 
 const GivenId = Type.Optional(
   Uuid(
@@ -141,19 +141,17 @@ export const AppendToSessionsBody = Strict({
     Strict({
       session_id: Uuid('The session; each at most once.'),
       entries: Entries,
-      if_match: Type.Optional(
-        Type.Integer({
+      ...optional({
+        if_match: Type.Integer({
           minimum: 0,
           maximum: Number.MAX_SAFE_INTEGER,
           description: 'Append only if the last seq of the session still has this value.',
         }),
-      ),
-      configs_patch: Type.Optional(
-        JsonObject(
+        configs_patch: JsonObject(
           "Merged into the session's configs: the top level, and a null deletes its key. Not merged again where all entries are stored already.",
           { stage: 'booked' },
         ),
-      ),
+      }),
     }),
     { minItems: 1, maxItems: ATOMIC_SESSIONS_MAX },
   ),
@@ -170,31 +168,27 @@ export const AppendedToSessions = Type.Object({
   ),
 })
 export const RetractEntriesBody = Strict(
-  {
-    ids: Type.Optional(
-      Type.Array(Uuid('An entry of the session.'), {
-        minItems: 1,
-        maxItems: IDS_MAX,
-        description: 'These entries. Those that were retracted before are skipped.',
-      }),
-    ),
-    after_seq: Type.Optional({ ...AfterSeq, description: 'All entries with a greater seq, up to 10,000.' }),
-    last: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: RETRACTED_LAST_MAX,
-        description:
-          'So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
-      }),
-    ),
-    kind: Type.Optional({ ...Kind, description: 'With `last`: only entries of this kind.' }),
-    type: Type.Optional({ ...EventType, description: 'With `last`: only events of this type.' }),
-    entries: Type.Optional({
+  optional({
+    ids: Type.Array(Uuid('An entry of the session.'), {
+      minItems: 1,
+      maxItems: IDS_MAX,
+      description: 'These entries. Those that were retracted before are skipped.',
+    }),
+    after_seq: { ...AfterSeq, description: 'All entries with a greater seq, up to 10,000.' },
+    last: Type.Integer({
+      minimum: 1,
+      maximum: RETRACTED_LAST_MAX,
+      description:
+        'So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
+    }),
+    kind: { ...Kind, description: 'With `last`: only entries of this kind.' },
+    type: { ...EventType, description: 'With `last`: only events of this type.' },
+    entries: {
       ...Entries,
       description:
         'Appended behind the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing.',
-    }),
-  },
+    },
+  }),
   { examples: [{ last: 1 }] },
 )
 export type RetractEntriesBody = Static<typeof RetractEntriesBody>

@@ -1,5 +1,5 @@
 import Type, { type Static } from '#typebox'
-import { JsonObject, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { JsonObject, optional, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import {
   ENTRY_KEY_LENGTH_MAX,
   ENTRY_PAGE_LIMIT_DEFAULT,
@@ -34,15 +34,13 @@ export const EntryKey = Type.String({
 })
 
 /** What is shown of an entry only if it is set. */
-export const entryMarks = {
-  key: Type.Optional(EntryKey),
-  retracted_by: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      description: 'The seq of the event that retracted the entry. Absent: it was not retracted.',
-    }),
-  ),
-}
+export const entryMarks = optional({
+  key: EntryKey,
+  retracted_by: Type.Integer({
+    minimum: 1,
+    description: 'The seq of the event that retracted the entry. Absent: it was not retracted.',
+  }),
+})
 
 export const SessionEvent = Type.Object(
   {
@@ -68,17 +66,17 @@ export const ListEventsQuery = Strict({
 })
 export type ListEventsQuery = Static<typeof ListEventsQuery>
 
-export const IdempotencyHeaders = Type.Object({
-  'idempotency-key': Type.Optional(
-    Type.String({
+export const IdempotencyHeaders = Type.Object(
+  optional({
+    'idempotency-key': Type.String({
       minLength: 1,
       maxLength: IDEMPOTENCY_KEY_LENGTH_MAX,
       description:
         'Makes a retry safe: the same request with the same key stores nothing more and returns the first answer with `Idempotent-Replayed: true`. Kept for at least 24 hours.',
       examples: ['5f2c1f9e-append-17'],
     }),
-  ),
-})
+  }),
+)
 
 export const AppendHeaders = Type.Object({
   ...IdempotencyHeaders.properties,

@@ -1,6 +1,6 @@
 import { MESSAGE_FORMATS } from '@annals/messages'
 import Type, { type Static } from '#typebox'
-import { JsonObject, Nullable, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { JsonObject, Nullable, optional, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { ENTRY_PAGE_LIMIT_MAX } from '../limits.js'
 import { EntryKey, Seq } from './event_schema.js'
 
@@ -68,44 +68,36 @@ export type AddMessageBody = Static<typeof AddMessageBody>
 export const ListMessagesQuery = Strict({
   format: Type.Optional(MessageFormat),
   ...pageQuery(),
-  limit: Type.Optional(
-    Type.Integer({
+  ...optional({
+    limit: Type.Integer({
       minimum: 0,
       maximum: ENTRY_PAGE_LIMIT_MAX,
       description: 'Most messages per page. Absent or 0: the whole session, streamed.',
     }),
-  ),
-  time_desc: Type.Optional(
-    Type.Boolean({
+    time_desc: Type.Boolean({
       default: false,
       description:
         'true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest.',
     }),
-  ),
-  edit_strategies: Type.Optional(
-    Type.String({
+    edit_strategies: Type.String({
       contentMediaType: 'application/json',
       description:
         'A JSON array, URL-encoded, of `{ "type", "params" }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle.',
       examples: ['[{"type":"token_limit","params":{"limit_tokens":8000}}]'],
     }),
-  ),
-  pin_editing_strategies_at_message: Type.Optional(
-    Uuid('The last message that `edit_strategies` are applied to; those behind it are shown as they are.'),
-  ),
-  with_events: Type.Optional(
-    Type.Boolean({
+    pin_editing_strategies_at_message: Uuid(
+      'The last message that `edit_strategies` are applied to; those behind it are shown as they are.',
+    ),
+    with_events: Type.Boolean({
       default: false,
       description: 'true: also the events between the messages of the page.',
     }),
-  ),
-  with_asset_public_url: Type.Optional(
-    Type.Boolean({
+    with_asset_public_url: Type.Boolean({
       default: false,
       description:
         'true: also a URL for each blob of the page, which needs no API key and is valid for 5 minutes.',
     }),
-  ),
+  }),
 })
 export type ListMessagesQuery = Static<typeof ListMessagesQuery>
 

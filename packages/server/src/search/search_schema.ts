@@ -1,45 +1,37 @@
 import Type, { type Static } from '#typebox'
-import { Nullable, pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from '../contract/schema.js'
+import { Nullable, optional, pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from '../contract/schema.js'
 import { EVENT_TYPE_LENGTH_MAX, SEARCH_QUERY_LENGTH_MAX } from '../limits.js'
 import { EventType, Seq } from '../log/event_schema.js'
 
 const { time_desc: _newest_first, ...PAGE } = pageQuery()
 
-const ONLY = {
-  user: Type.Optional(UserIdentifier),
-  filter_by_configs: Type.Optional(
-    Type.String({
-      contentMediaType: 'application/json',
-      description:
-        'A JSON object, URL-encoded. Only entries of sessions whose `configs` contain it, as in the list of sessions.',
-      examples: ['{"agent":"gpt-4o"}'],
-    }),
-  ),
-  session_id: Type.Optional(Uuid('Only entries of this session.')),
-  kind: Type.Optional(
-    Type.Union([Type.Literal('message'), Type.Literal('event')], {
-      description: 'Only entries of this kind.',
-    }),
-  ),
-  type: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: EVENT_TYPE_LENGTH_MAX,
-      description: 'Only events of this type.',
-      examples: ['tool_call'],
-    }),
-  ),
-  role: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 64,
-      description: 'Only messages with this role.',
-      examples: ['assistant'],
-    }),
-  ),
-  from: Type.Optional(Timestamp('Only entries that were stored at this time or later.')),
-  to: Type.Optional(Timestamp('Only entries that were stored at this time or earlier.')),
-}
+const ONLY = optional({
+  user: UserIdentifier,
+  filter_by_configs: Type.String({
+    contentMediaType: 'application/json',
+    description:
+      'A JSON object, URL-encoded. Only entries of sessions whose `configs` contain it, as in the list of sessions.',
+    examples: ['{"agent":"gpt-4o"}'],
+  }),
+  session_id: Uuid('Only entries of this session.'),
+  kind: Type.Union([Type.Literal('message'), Type.Literal('event')], {
+    description: 'Only entries of this kind.',
+  }),
+  type: Type.String({
+    minLength: 1,
+    maxLength: EVENT_TYPE_LENGTH_MAX,
+    description: 'Only events of this type.',
+    examples: ['tool_call'],
+  }),
+  role: Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: 'Only messages with this role.',
+    examples: ['assistant'],
+  }),
+  from: Timestamp('Only entries that were stored at this time or later.'),
+  to: Timestamp('Only entries that were stored at this time or earlier.'),
+})
 
 export const SearchQuery = Strict({
   q: Type.String({

@@ -2,6 +2,7 @@ import Type, { type Static } from '#typebox'
 import {
   JsonObject,
   Nullable,
+  optional,
   pageQuery,
   Strict,
   Timestamp,
@@ -34,23 +35,21 @@ export const Session = Type.Object(
     id: Uuid('The session.'),
     project_id: Uuid('The project that the token names.'),
     user_id: Nullable(Uuid("The user's UUID; null if the session has no user.")),
-    expires_in_s: Type.Optional(
-      Type.Integer({
+    ...optional({
+      expires_in_s: Type.Integer({
         ...EXPIRES_IN_S,
         description: 'The session is deleted when nobody has touched it for so many seconds. Absent: never.',
       }),
-    ),
-    parent_id: Type.Optional(Uuid('The session with which this one is deleted. Absent: none.')),
-    forked_from: Type.Optional(
-      Uuid('The session that this one was copied from, for as long as that one exists. Absent: none.'),
-    ),
-    forked_at_seq: Type.Optional(
-      Type.Integer({
+      parent_id: Uuid('The session with which this one is deleted. Absent: none.'),
+      forked_from: Uuid(
+        'The session that this one was copied from, for as long as that one exists. Absent: none.',
+      ),
+      forked_at_seq: Type.Integer({
         minimum: 0,
         description: 'The last seq of that session that was copied.',
         examples: [7],
       }),
-    ),
+    }),
     configs: Configs('Any JSON object of the caller, stored with the session; `{}` if never set.'),
     disable_task_tracking: Type.Boolean(),
     created_at: Timestamp('When the session was created.'),
@@ -59,53 +58,47 @@ export const Session = Type.Object(
   { $id: 'Session' },
 )
 
-export const CreateSessionBody = Strict({
-  user: Type.Optional(Nullable(UserIdentifier)),
-  configs: Type.Optional(Nullable(Configs('Any JSON object, up to 64 KiB.'))),
-  disable_task_tracking: Type.Optional(Nullable(Type.Boolean({ default: false }))),
-  expires_in_s: Type.Optional(ExpiresIn),
-  parent: Type.Optional(
-    Nullable(
+export const CreateSessionBody = Strict(
+  optional({
+    user: Nullable(UserIdentifier),
+    configs: Nullable(Configs('Any JSON object, up to 64 KiB.')),
+    disable_task_tracking: Nullable(Type.Boolean({ default: false })),
+    expires_in_s: ExpiresIn,
+    parent: Nullable(
       Uuid(
         'A session of this project, below which the new one stands: when that one is deleted, or its user is erased, this one goes as well, whosever it is. A session keeps its parent.',
       ),
     ),
-  ),
-  use_uuid: Type.Optional(
-    Nullable(
+    use_uuid: Nullable(
       Uuid(
         'An id for the session. If the project already has a session with this id, the request must agree with it.',
       ),
     ),
-  ),
-})
+  }),
+)
 export type CreateSessionBody = Static<typeof CreateSessionBody>
 
 export const ListSessionsQuery = Strict({
-  user: Type.Optional(UserIdentifier),
-  filter_by_configs: Type.Optional(
-    Type.String({
+  ...optional({
+    user: UserIdentifier,
+    filter_by_configs: Type.String({
       contentMediaType: 'application/json',
       description:
         'A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing.',
       examples: ['{"agent":"gpt-4o"}'],
     }),
-  ),
-  parent: Type.Optional(
-    Type.String({
+    parent: Type.String({
       pattern: '^(none|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$',
       description:
         "A session's id: only the sessions directly below it. `none`: only sessions without a parent.",
       examples: ['none'],
     }),
-  ),
-  order_by: Type.Optional(
-    Type.Union([Type.Literal('created_at'), Type.Literal('last_activity')], {
+    order_by: Type.Union([Type.Literal('created_at'), Type.Literal('last_activity')], {
       default: 'created_at',
       description:
         'What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`.',
     }),
-  ),
+  }),
   ...pageQuery(),
 })
 export type ListSessionsQuery = Static<typeof ListSessionsQuery>
@@ -113,9 +106,9 @@ export type ListSessionsQuery = Static<typeof ListSessionsQuery>
 export const SessionParams = Strict({ session_id: Uuid('The session.') })
 export type SessionParams = Static<typeof SessionParams>
 
-export const CopySessionBody = Strict({
-  up_to_seq: Type.Optional(
-    Nullable(
+export const CopySessionBody = Strict(
+  optional({
+    up_to_seq: Nullable(
       Type.Integer({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
@@ -123,19 +116,15 @@ export const CopySessionBody = Strict({
         examples: [7],
       }),
     ),
-  ),
-  user: Type.Optional(Nullable(UserIdentifier)),
-  configs: Type.Optional(
-    Nullable(Configs("The copy's configs, up to 64 KiB; by default those of the original.")),
-  ),
-  use_uuid: Type.Optional(
-    Nullable(
+    user: Nullable(UserIdentifier),
+    configs: Nullable(Configs("The copy's configs, up to 64 KiB; by default those of the original.")),
+    use_uuid: Nullable(
       Uuid(
         'An id for the copy. If it is the id of a copy of this session already, the request must agree with it, and gets the same answer.',
       ),
     ),
-  ),
-})
+  }),
+)
 export type CopySessionBody = Static<typeof CopySessionBody>
 
 export const CopiedSession = Type.Object({

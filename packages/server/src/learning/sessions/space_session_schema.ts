@@ -1,5 +1,5 @@
 import Type, { type Static } from '#typebox'
-import { Nullable, Strict, Timestamp, Uuid } from '../../contract/schema.js'
+import { Nullable, optional, Strict, Timestamp, Uuid } from '../../contract/schema.js'
 import { LearningSpaceParams } from '../learning_space_schema.js'
 
 export const SpaceSession = Type.Object(
@@ -76,11 +76,16 @@ export type SpacePolicy = Static<typeof SpacePolicy>
 
 const DAYS_MAX = 90
 
-export const SpaceUsageQuery = Strict({
-  days: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: DAYS_MAX, default: 30, description: 'How many days, to today.' }),
-  ),
-})
+export const SpaceUsageQuery = Strict(
+  optional({
+    days: Type.Integer({
+      minimum: 1,
+      maximum: DAYS_MAX,
+      default: 30,
+      description: 'How many days, to today.',
+    }),
+  }),
+)
 
 const Count = (description: string) => Type.Integer({ minimum: 0, description })
 

@@ -1,6 +1,6 @@
 import { KINDS, SKILL_NAME, SKILL_NAME_LENGTH_MAX } from '@annals/learning'
 import Type, { type Static } from '#typebox'
-import { Nullable, pageQuery, Strict, Timestamp, Uuid } from '../../contract/schema.js'
+import { Nullable, optional, pageQuery, Strict, Timestamp, Uuid } from '../../contract/schema.js'
 import { IDS_MAX } from '../../limits.js'
 
 export const STATEMENT_LENGTH_MAX = 2_000
@@ -80,29 +80,30 @@ export type AddStatementBody = Static<typeof AddStatementBody>
 export const StatementParams = Strict({ statement_id: Uuid('The statement.') })
 
 export const ChangeStatementBody = Strict(
-  {
-    state: Type.Optional(
-      oneOf(['active', 'retired'], '`active` approves it; `retired` rejects it or takes it out.'),
-    ),
-    text: Type.Optional(Text),
-    kind: Type.Optional(Kind),
-  },
+  optional({
+    state: oneOf(['active', 'retired'], '`active` approves it; `retired` rejects it or takes it out.'),
+    text: Text,
+    kind: Kind,
+  }),
   { examples: [{ state: 'active' }] },
 )
 export type ChangeStatementBody = Static<typeof ChangeStatementBody>
 
-export const SpaceContextQuery = Strict({
-  q: Type.Optional(
-    Type.String({
+export const SpaceContextQuery = Strict(
+  optional({
+    q: Type.String({
       maxLength: 4_000,
       description:
         'Words of the task, such as what the user said first: statements that share them come first. Without it, those with most support do.',
     }),
-  ),
-  max_tokens: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100_000, default: 1_000, description: 'Tokens of `text` at most.' }),
-  ),
-})
+    max_tokens: Type.Integer({
+      minimum: 1,
+      maximum: 100_000,
+      default: 1_000,
+      description: 'Tokens of `text` at most.',
+    }),
+  }),
+)
 
 export const SpaceContext = Type.Object({
   text: Type.String({ description: 'For a prompt; empty if nothing fits.' }),
