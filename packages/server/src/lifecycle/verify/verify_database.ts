@@ -1,8 +1,9 @@
 import type { Database } from '../../postgres/database.js'
 import { addCounts } from '../erase/dependents.js'
 import type { TableRegistry } from '../registry.js'
-import type { Counts } from '../table.js'
+import type { Counts, Table } from '../table.js'
 import type { Check, Finding, PieceFindings } from './check.js'
+import { type CheckedPiece, readFindings } from './check.js'
 import { ORPHAN } from './meaning.js'
 import {
   LIST_PROJECT_NAMES,
@@ -11,8 +12,7 @@ import {
   PROJECT_IS_KNOWN,
   TOKENS_WITHOUT_PROJECT,
 } from './verify_queries.js'
-import { rowChecks } from './verify_row_queries.js'
-import { verifyRows } from './verify_rows.js'
+import { rowChecks, verifyPiece } from './verify_row_queries.js'
 
 /** Findings of one check in one project that are reported individually; further ones are only counted. */
 const REPORTED_MAX = 10
@@ -186,5 +186,28 @@ export function allChecks({ tables }: TableRegistry): Record<string, Pick<Check,
     ),
     project_missing: { means: 'rows of a project that does not exist', todo: ORPHAN },
     token_without_project: { means: 'a token of a project that does not exist', todo: ORPHAN },
+  }
+}
+
+/** Bounds of a piece: what one statement reads, how long its snapshot lasts, and how often progress is seen. */
+const ROWS_AT_ONCE = 1_000
+
+/** Reads all rows of a table, in the order of its key, and holds them against what the table says of itself. */
+async function* verifyRows(
+  database: Database,
+  project_id: string,
+  table: Table,
+  tables: readonly Table[],
+): AsyncGenerator<CheckedPiece> {
+  const statement = verifyPiece(table, tables)
+  const at_once = table.verified_at_once ?? ROWS_AT_ONCE
+  for (let after: (string | null)[] = table.key.map(() => null); ; ) {
+    const { counted, findings } = readFindings(
+      await database.query(statement, [project_id, at_once, ...after]),
+    )
+    const count = Number(counted.count)
+    yield { rows: Number(counted.rows), counts: table.is_derived ? {} : { [table.name]: count }, findings }
+    if (count < at_once) return
+    after = JSON.parse(String(counted.last)) as string[]
   }
 }

@@ -10,7 +10,6 @@ import {
   PATCH_CONFIGS,
   REMEMBER_ATOMIC,
 } from './atomic_queries.js'
-import { REFER, REFERENCES } from './reference_queries.js'
 import { RETRACT, RETRACTION_VARIABLES } from './retraction_queries.js'
 
 /** The index of a head's session in `p_sessions`, which is sorted: a binary search. */
@@ -202,6 +201,20 @@ export const APPEND_MARKED_ENTRIES = storedFunction(
   PARAMETERS,
   appendBody({ store: STORE_ANY + REMEMBER, mark: MARK }),
 )
+
+/**
+ * Stores the references to blobs, for entries that have any. `p_references`: a JSON array of `place` (index of the session),
+ * `behind` (position after the head) and `sha256`, or null. A blob that is not there, or is just being deleted, violates
+ * the foreign key, and nothing is stored. Blobs are locked in the order of their hashes, as where they are deleted.
+ */
+const REFER = `
+  INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
+  SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, i.sha256
+  FROM jsonb_to_recordset(p_references) AS i (place int, behind int, sha256 text)
+  WHERE open_seqs[i.place] IS NOT NULL ORDER BY i.sha256
+  ON CONFLICT DO NOTHING;`
+
+const REFERENCES = 'p_references jsonb'
 
 /** The same as APPEND_MARKED_ENTRIES for a flush in which an entry refers to a blob. */
 export const APPEND_REFERRING_ENTRIES = storedFunction(

@@ -1,12 +1,13 @@
 import type { Logger } from 'pino'
 import { repeat } from '../../changes/repeat.js'
 import type { Erasure } from '../../lifecycle/erase/erasure.js'
+import { IDEMPOTENCY_KEPT_HOURS } from '../../limits.js'
+import { FORGET_IDEMPOTENCY_KEYS } from '../../log/append/idempotency_queries.js'
 import type { Database } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
-import { FIND_PROJECTS_WITH_RETENTION } from '../../projects/project_queries.js'
+import { FIND_PROJECTS_WITH_RETENTION, LIST_PROJECTS } from '../../projects/project_queries.js'
+import { FIND_DUE, MOVE_DUE } from '../expiry_queries.js'
 import { findProjectsWithRemains } from './erase_sessions.js'
-import { eraseExpired } from './expiry.js'
-import { forgetOldKeys } from './forget_old_keys.js'
 import { prune, timeBefore } from './prune.js'
 import type { PrunePosition } from './prune_queries.js'
 
@@ -84,5 +85,48 @@ async function applyOnce(
     if (stopped_at) positions.set(project_id, stopped_at)
     else positions.delete(project_id)
     if (sessions > 0) onErased(project_id, sessions, entries)
+  }
+}
+
+const DUE_AT_ONCE_MAX = 500
+/** The rest waits for the next round. */
+const LOOKS_A_ROUND_MAX = 200
+
+/**
+ * Deletes the sessions whose `expires_in_s` has passed since they were last touched, with those below them. That they have
+ * expired is looked at again under the lock. If none is due, it costs one look at an index.
+ */
+async function eraseExpired(
+  database: Database,
+  erasure: Erasure,
+  signal: AbortSignal,
+  onErased: (project_id: string, sessions: number, entries: number) => void,
+): Promise<void> {
+  for (let look = 0; look < LOOKS_A_ROUND_MAX; look++) {
+    const due = await database.query(FIND_DUE, [DUE_AT_ONCE_MAX])
+    for (const project_id of new Set(due.map((row) => row.project_id!))) {
+      const ids = due.filter((row) => row.project_id === project_id).map((row) => row.id!)
+      const { sessions = 0, entries = 0 } = await erasure.erase(database, project_id, 'session', ids, {
+        only_expired: true,
+        onStep: () => signal.throwIfAborted(),
+        onSlice: () => signal.throwIfAborted(),
+      })
+      if (sessions > 0) onErased(project_id, sessions, entries)
+      await database.query(MOVE_DUE, [project_id, ids])
+    }
+    if (due.length < DUE_AT_ONCE_MAX) return
+  }
+}
+
+const KEYS_AT_ONCE_MAX = 1_000
+
+/** Deletes expired idempotency keys, one project and one bounded batch at a time, so that locks are short. */
+async function forgetOldKeys(database: Database, signal: AbortSignal): Promise<void> {
+  for (const { id } of await database.query(LIST_PROJECTS, [])) {
+    for (let forgotten = KEYS_AT_ONCE_MAX; forgotten === KEYS_AT_ONCE_MAX; ) {
+      signal.throwIfAborted()
+      const old = [id!, IDEMPOTENCY_KEPT_HOURS, KEYS_AT_ONCE_MAX]
+      forgotten = (await database.query(FORGET_IDEMPOTENCY_KEYS, old)).length
+    }
   }
 }

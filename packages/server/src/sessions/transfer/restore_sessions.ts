@@ -7,6 +7,7 @@ import {
   type Tallies,
   tally,
 } from '../../lifecycle/transfer/restore_context.js'
+import { RETRACTION_TYPE } from '../../log/append/append_request.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { FIND_REMAINS_OF } from '../erase/erasure_queries.js'
 import {
@@ -14,9 +15,9 @@ import {
   FIND_HEADS,
   LOCK_HEADS,
   RESTORE_ENTRIES,
+  RESTORE_RETRACTIONS,
   RESTORE_SESSIONS,
 } from './restore_queries.js'
-import { restoreRetractions } from './restore_retractions.js'
 import type { EntryRecord, SessionRecord } from './session_lines.js'
 
 interface SessionLine extends ExportLine {
@@ -170,4 +171,29 @@ function requireAll(lines: readonly SessionLine[], stored: ReadonlySet<string>):
 /** The sessions that lines of a batch belong to. */
 function sessionsOf({ sessions, entries }: SessionBatch): Map<string, SessionRecord> {
   return new Map([...sessions, ...entries].map(({ session }) => [session.id, session]))
+}
+
+/** Marks what restored entries retract. */
+async function restoreRetractions(
+  connection: Queryable,
+  project_id: string,
+  entries: ReadonlyArray<{ entry: EntryRecord }>,
+): Promise<void> {
+  const retracted = entries.flatMap(({ entry }) =>
+    retractedSeqs(entry).map((seq) => ({ session_id: entry.session_id, seq, by: entry.seq })),
+  )
+  if (retracted.length === 0) return
+  await connection.query(RESTORE_RETRACTIONS, [
+    project_id,
+    retracted.map(({ session_id }) => session_id),
+    retracted.map(({ seq }) => String(seq)),
+    retracted.map(({ by }) => String(by)),
+  ])
+}
+
+/** The entries that an entry retracts. An event of that type may also be a caller's from before there were retractions. */
+function retractedSeqs({ type, seq, data }: EntryRecord): number[] {
+  const { seqs } = data as { seqs?: unknown }
+  if (type !== RETRACTION_TYPE || !Array.isArray(seqs)) return []
+  return seqs.filter((one) => Number.isInteger(one) && one > 0 && one < seq)
 }
