@@ -25,14 +25,17 @@ const WAV = Buffer.concat([
   Buffer.alloc(160),
 ])
 const PDF = Buffer.from('%PDF-1.4 not much of one')
-const SVG = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>')
+const SVG = Buffer.from(
+  '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(2)</script></svg>',
+)
+const HTML = Buffer.from('<!doctype html><script>alert(3)</script><img src="x" onerror="alert(4)">')
 
 beforeAll(async () => {
   if (!CHROMIUM) return
   const project = await service.newProject()
   const api = await service.newClient({ token: project.token })
   const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
-  for (const bytes of [PNG, WAV, PDF, SVG])
+  for (const bytes of [PNG, WAV, PDF, SVG, HTML])
     expect((await putBlob(service.node.url, project.token, bytes)).status).toBe(201)
   const blob = (bytes: Buffer, media_type: string, filename: string) => ({
     annals_blob: sha256Of(bytes),
@@ -45,6 +48,8 @@ beforeAll(async () => {
     { type: 'input_audio', input_audio: { data: blob(WAV, 'audio/wav', 'silence.wav'), format: 'wav' } },
     { type: 'file', file: { file_data: blob(PDF, 'application/pdf', 'report.pdf'), filename: 'report.pdf' } },
     { type: 'image_url', image_url: { url: blob(SVG, 'image/svg+xml', 'evil.svg') } },
+    { type: 'image_url', image_url: { url: blob(HTML, 'image/png', 'page.png') } },
+    { type: 'image_url', image_url: { url: blob(SVG, 'image/png', 'drawing.png') } },
     { type: 'input_audio', input_audio: { data: WAV.toString('base64'), format: 'wav' } },
   ]
   expectOk(await log.add({ role: 'user', content }), 201)
@@ -81,8 +86,12 @@ describe.skipIf(!CHROMIUM)(`attachments (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     ])
     expect(saved.suggestedFilename()).toBe('report.pdf')
     await page.locator('figure').filter({ hasText: 'image/svg+xml' }).waitFor()
+    // What is no image says so, whatever it is called.
+    const unread = page.getByText('Not shown: your browser cannot read it as image/png.')
+    await expect.poll(() => unread.count()).toBe(2)
     expect(await page.locator('iframe, object, embed').count()).toBe(0)
     expect(await page.locator('img.picture').count()).toBe(2)
+    expect(page.frames()).toHaveLength(1)
     expect(tab.complaints).toEqual([])
   })
 })

@@ -93,10 +93,14 @@ export function StoredBlob(props: { sha256: string; media_type: string; filename
 
 function Shown(props: { source: string; media_type: string; filename: string | undefined }) {
   const { source, media_type, filename } = props
+  const [is_broken, setBroken] = useState(false)
   const name = filename ?? 'From the message'
-  if (SHOWN.image.test(media_type)) return <img className="picture" src={source} alt={name} />
+  const onError = () => setBroken(true)
+  if (is_broken) return <p className="faint">Not shown: your browser cannot read it as {media_type}.</p>
+  if (SHOWN.image.test(media_type))
+    return <img className="picture" src={source} alt={name} onError={onError} />
   const Player = SHOWN.audio.test(media_type) ? 'audio' : 'video'
-  return <Player className="recording" controls src={source} aria-label={name} />
+  return <Player className="recording" controls src={source} aria-label={name} onError={onError} />
 }
 
 /** External images are not fetched: that would reveal who reads. */

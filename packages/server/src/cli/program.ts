@@ -11,6 +11,7 @@ import { sessionsCommand } from './client/sessions.js'
 import { showCommand } from './client/show.js'
 import { spacesCommand } from './client/spaces.js'
 import { tailCommand } from './client/tail.js'
+import { toolsCommand } from './client/tools.js'
 import { usageCommand } from './client/usage.js'
 import { usersCommand } from './client/users.js'
 import { completionCommand } from './completion/completion.js'
@@ -50,6 +51,7 @@ export function annalsProgram(): Command {
     .addCommand(retractCommand())
     .addCommand(latestCommand())
     .addCommand(searchCommand())
+    .addCommand(toolsCommand())
     .addCommand(spacesCommand())
     .addCommand(usersCommand())
     .addCommand(usageCommand())

@@ -102,13 +102,13 @@ const FIND_SESSIONS = termsStatement({
 })
 
 /**
- * Finds entries that may match, the newest first, behind a place. It may end before it has `limit`: `next` is where it
- * goes on, undefined where there is nothing more.
+ * Finds entries that may match, the newest first, behind a place: `first` of them, and then ever more at once, up to
+ * `most`. It may end before it has so many: `next` is where it goes on, undefined where there is nothing more.
  */
 export async function* findCandidates(
   { database, search, state }: Finding,
   after: FoundPlace | undefined,
-  limit: number,
+  [first, most = first]: [first: number, most?: number],
 ): AsyncGenerator<{ candidates: Candidate[]; next: FoundPlace | undefined }> {
   const narrowed = await scopesOf(database, search, state)
   if (!narrowed) return
@@ -119,7 +119,7 @@ export async function* findCandidates(
     ...(role === null ? [] : [indexedLabel(null, role)]),
   ]
   const { together, each, longest } = searchCondition(terms, labels)
-  for (;;) {
+  for (let limit = first; ; limit = Math.min(2 * limit, most)) {
     const [row] = await database.query(FIND_ENTRIES.statement, [
       search.project_id,
       together,

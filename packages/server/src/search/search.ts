@@ -5,7 +5,7 @@ import { type Finding, type FoundEntry, type FoundPlace, findCandidates, readFou
 const PAGE_MS_MAX = 1_000
 /** The newest entries that match, which are ordered by relevance. */
 const RANKED = { entries: 200, bytes: 8 * 1024 * 1024 }
-/** Entries that are looked at for words beside each other at once. */
+/** Entries that are looked at for words beside each other at once, at most: the first few often fill the page. */
 const INEXACT_ENTRIES = 200
 
 /** A page of a search; `next` is where the next one begins. */
@@ -25,8 +25,11 @@ export async function findNewest(
   const { search, limit } = finding
   const until = performance.now() + PAGE_MS_MAX
   const items: FoundEntry[] = []
-  const at_once = isExact(search.terms) ? limit + 1 : Math.max(limit + 1, INEXACT_ENTRIES)
-  for await (const { candidates, next } of findCandidates(finding, after, at_once)) {
+  const most = isExact(search.terms) ? limit + 1 : Math.max(limit + 1, INEXACT_ENTRIES)
+  for await (const { candidates, next } of findCandidates(finding, after, [
+    Math.min(2 * limit, most),
+    most,
+  ])) {
     for await (const entry of readFound(finding, candidates)) {
       if (items.length === limit) return { items, next: items.at(-1)! }
       items.push(entry)
@@ -51,7 +54,7 @@ export async function findRelevant(
   const ranked: FoundEntry[] = []
   let bytes = 0
   let newest = after?.newest
-  search: for await (const { candidates, next } of findCandidates(finding, newest, RANKED.entries)) {
+  search: for await (const { candidates, next } of findCandidates(finding, newest, [RANKED.entries])) {
     const [first] = candidates
     // Behind the place right after the first one, which is so part of it again.
     newest ??= first && { ...first, seq: first.seq + 1 }

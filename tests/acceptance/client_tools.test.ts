@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import { useClientCommands } from '../harness/client_commands.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useSharedService } from '../harness/service.ts'
+import { sessionLog } from '../harness/session_log.ts'
+
+const service = useSharedService()
+const commands = useClientCommands(service)
+const { annals, values, newSession } = commands
+
+describe('annals tools', () => {
+  it('shows which tool failed most, and what the agent said after it', { timeout: 90_000 }, async () => {
+    expect(await annals(['tools', '--no-json'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('no tool calls'),
+    })
+    const sessions = [await newSession({ configs: { agent: 'old' } }), await newSession({ user: 'omar' })]
+    for (const [index, id] of sessions.entries()) {
+      const log = sessionLog(commands.api, id)
+      const call = (name: string, result: string) =>
+        log.addEvent('tool_call', { name, arguments: {}, result })
+      expectOk(await call('find', 'found'))
+      expectOk(await call('refund', 'Error: the card has expired'))
+      if (index === 1) expectOk(await call('find', 'Error: no such order'))
+      if (index === 1) expectOk(await call('refund', 'Error: the card has expired'))
+      expectOk(await log.add({ role: 'assistant', content: `Sorry ${index}` }), 201)
+    }
+    const refund = { name: 'refund', calls: 3, failures: 3, sessions: 2 }
+    const find = { name: 'find', calls: 3, failures: 1, sessions: 2 }
+    expect(await values('tools')).toEqual([refund, find])
+    expect(await values('tools', '--user', 'omar')).toMatchObject([
+      { failures: 2 },
+      { calls: 2, failures: 1 },
+    ])
+    expect(await values('tools', 'find', '--sessions', '1')).toHaveLength(1)
+    expect(await values('tools', 'find', '--configs', 'agent=old')).toEqual([])
+    expect(await values('tools', 'refund')).toMatchObject([
+      { session_id: sessions[1], seq: 2, said: { seq: 5, text: 'Sorry 1' } },
+      { session_id: sessions[1], seq: 4, said: { text: 'Sorry 1' } },
+      { session_id: sessions[0], seq: 2, result: 'Error: the card has expired', said: { text: 'Sorry 0' } },
+    ])
+    const { stdout, stderr } = await annals(['tools', '--no-json'])
+    expect(stdout).toMatch(/refund\s+3\s+3\s+100 %\s+2\n.*find\s+1\s+3\s+33 %/s)
+    expect(stderr).toContain('tools refund')
+  })
+})
