@@ -10,7 +10,7 @@ import { queryRows } from '../harness/sql.ts'
 import { IS_THOROUGH } from '../harness/thorough.ts'
 
 /** The runs that are sent: the gate's thorough run takes more. */
-const RUNS = IS_THOROUGH ? 40 : 4
+const RUNS = IS_THOROUGH ? 150 : 4
 const FORMATS = ['anthropic', 'gemini', 'responses', 'acontext']
 const service = useSharedService()
 let api: ApiClient
@@ -48,7 +48,7 @@ const said = (format: string, items: Said[]) =>
 
 describe('a recorded run with images', () => {
   it('comes back as it was sent, in every format that it is written and read in', {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     for (const run of agentRuns(RUNS)) {
       const { messages, images } = withImages(run)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type ApiClient, apiClient, type Page } from '../harness/api_client.ts'
+import { putBlob, sha256Of } from '../harness/blobs.ts'
 import { expectError, expectOk, TIMESTAMP, UUID } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
@@ -153,6 +154,10 @@ describe('erasing a user', () => {
     )
     expectOk(await log.patchMeta(message.id, { patched: secret }))
     expectOk(await api.appendEvent(log.id, { type: 'note', data: { secret } }, headers('event')))
+    const bytes = Buffer.from(`${secret} `.repeat(20_000))
+    expect((await putBlob(service.node.url, project.token, bytes)).status).toBe(201)
+    const file = { annals_blob: sha256Of(bytes), media_type: 'text/plain' }
+    expectOk(await api.appendEvent(log.id, { type: 'file', data: { file }, key: `state of ${secret}` }))
     const copy = expectOk(await log.copy(headers('copy'))).new_session_id
     const space = expectOk(
       await api.createLearningSpace({ user: identifier, meta: { secret } }, headers('space')),
@@ -175,10 +180,13 @@ describe('erasing a user', () => {
       items[0]!.id,
       items[1]!.id,
       secret,
+      sha256Of(bytes),
     ]
-    expect(await tablesThatMention(needles)).not.toEqual([])
+    expect(await tablesThatMention(needles)).toEqual(
+      expect.arrayContaining(['public.blob_chunks', 'public.blob_references', 'public.entries']),
+    )
     expect(expectOk(await erase(identifier))).toMatchObject({
-      deleted: { sessions: 2, entries: 64, learning_spaces: 1 },
+      deleted: { sessions: 2, entries: 66, learning_spaces: 1, blobs: 1 },
     })
     expect(expectOk(await bystander.timeline()).items).toHaveLength(1)
     expectOk(await erase(`${identifier}x`))
