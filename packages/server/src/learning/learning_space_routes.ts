@@ -85,12 +85,8 @@ export const learningSpaceRoutes = allOf(
     errors: ['learning_space_not_found'],
     json: async (request) => {
       takeBody(request, checkMeta)
-      const { project_id, params, bodyText } = request
-      const space = await mergeMeta(
-        { database: request.database, project_id },
-        params.learning_space_id,
-        bodyText,
-      )
+      const { params, bodyText } = request
+      const space = await mergeMeta(request, params.learning_space_id, bodyText)
       if (mayRead(request)) return space
       return withFields(space, { user_id: 'null', meta: sentField(request, 'meta', '{}') })
     },

@@ -1,9 +1,10 @@
-import { mergedTooLarge, notFound } from '../errors.js'
+import { mergedTooLarge } from '../errors.js'
 import { newId } from '../ids.js'
 import { MERGED_BYTES_MAX } from '../limits.js'
+import { changeResource, readResource } from '../lists/tenant_resource.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
 import { type Created, createOnce } from '../log/create_once.js'
-import type { Database, Queryable, Tenant } from '../postgres/database.js'
+import type { Queryable, Tenant } from '../postgres/database.js'
 import { call } from '../postgres/stored_function.js'
 import { CREATE_LEARNING_SPACE, MERGE_META, READ_LEARNING_SPACE } from './learning_space_queries.js'
 
@@ -26,23 +27,16 @@ export function createLearningSpace(database: Queryable, request: LearningSpaceR
 }
 
 /** A learning space as JSON text. @throws AnnalsError learning_space_not_found */
-export async function readLearningSpace({ database, project_id }: Tenant, id: string): Promise<string> {
-  const [row] = await database.query(READ_LEARNING_SPACE, [project_id, id])
-  if (!row) throw notFound('learning_space')
-  return row.json!
+export function readLearningSpace(tenant: Tenant, id: string): Promise<string> {
+  return readResource(tenant, 'learning_space', READ_LEARNING_SPACE, id)
 }
 
 /**
  * Merges the body's meta into a space's, at the top level; null deletes a key. Returns the merged space.
  * @throws AnnalsError learning_space_not_found, payload_too_large
  */
-export async function mergeMeta(
-  { database, project_id }: Tenant<Database>,
-  id: string,
-  body: string,
-): Promise<string> {
-  const answer = await call(database, MERGE_META, project_id, id, body, MERGED_BYTES_MAX)
-  if (answer === null) throw notFound('learning_space')
+export async function mergeMeta(tenant: Tenant, id: string, body: string): Promise<string> {
+  const answer = await changeResource(tenant, 'learning_space', MERGE_META, id, body, MERGED_BYTES_MAX)
   if (answer === '') throw mergedTooLarge('meta')
   return answer
 }

@@ -49,12 +49,8 @@ export const configsRoutes = allOf(
     errors: ['session_not_found'],
     json: async (request) => {
       takeBody(request, checkConfigs)
-      const { project_id, params, bodyText } = request
-      const merged = await mergeConfigs(
-        { database: request.database, project_id },
-        params.session_id,
-        bodyText,
-      )
+      const { params, bodyText } = request
+      const merged = await mergeConfigs(request, params.session_id, bodyText)
       const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')
       return `{"configs":${configs}}`
     },

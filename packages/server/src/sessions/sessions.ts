@@ -1,9 +1,10 @@
-import { AnnalsError, mergedTooLarge, notFound } from '../errors.js'
+import { AnnalsError, mergedTooLarge } from '../errors.js'
 import { newId } from '../ids.js'
 import { MERGED_BYTES_MAX } from '../limits.js'
+import { changeResource, readResource } from '../lists/tenant_resource.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
 import { createOnce } from '../log/create_once.js'
-import type { Database, Queryable, Tenant } from '../postgres/database.js'
+import type { Queryable, Tenant } from '../postgres/database.js'
 import { call } from '../postgres/stored_function.js'
 import { type Room, withinRoom } from '../projects/usage.js'
 import { FIND_REMAINS_OF } from './erase/erasure_queries.js'
@@ -86,44 +87,26 @@ export async function refuseWhileReserved({ database, project_id }: Tenant, use_
 }
 
 /** A session as JSON text. @throws AnnalsError session_not_found */
-export async function readSession({ database, project_id }: Tenant, session_id: string): Promise<string> {
-  const [row] = await database.query(READ_SESSION, [project_id, session_id])
-  if (!row) throw notFound('session')
-  return row.json!
+export function readSession(tenant: Tenant, session_id: string): Promise<string> {
+  return readResource(tenant, 'session', READ_SESSION, session_id)
 }
 
 /** Sets or removes a session's `expires_in_s`, as the body says. Returns the session. @throws AnnalsError session_not_found */
-export async function setExpiry(
-  { database, project_id }: Tenant<Database>,
-  session_id: string,
-  body: string,
-): Promise<string> {
-  const answer = await call(database, SET_EXPIRY, project_id, session_id, body)
-  if (answer === null) throw notFound('session')
-  return answer
+export function setExpiry(tenant: Tenant, session_id: string, body: string): Promise<string> {
+  return changeResource(tenant, 'session', SET_EXPIRY, session_id, body)
 }
 
 /** Replaces a session's configs with those in the body. @throws AnnalsError session_not_found */
-export async function replaceConfigs(
-  { database, project_id }: Tenant<Database>,
-  session_id: string,
-  body: string,
-): Promise<void> {
-  const answer = await call(database, REPLACE_CONFIGS, project_id, session_id, body)
-  if (answer === null) throw notFound('session')
+export async function replaceConfigs(tenant: Tenant, session_id: string, body: string): Promise<void> {
+  await changeResource(tenant, 'session', REPLACE_CONFIGS, session_id, body)
 }
 
 /**
  * Merges the body's configs into a session's, at the top level; null deletes a key. Returns the merged configs.
  * @throws AnnalsError session_not_found, payload_too_large
  */
-export async function mergeConfigs(
-  { database, project_id }: Tenant<Database>,
-  session_id: string,
-  body: string,
-): Promise<string> {
-  const answer = await call(database, MERGE_CONFIGS, project_id, session_id, body, MERGED_BYTES_MAX)
-  if (answer === null) throw notFound('session')
+export async function mergeConfigs(tenant: Tenant, session_id: string, body: string): Promise<string> {
+  const answer = await changeResource(tenant, 'session', MERGE_CONFIGS, session_id, body, MERGED_BYTES_MAX)
   if (answer === '') throw mergedTooLarge('configs')
   return answer
 }

@@ -2,6 +2,7 @@ import { keepConsumer, switchConsumer } from '../../changes/project_consumers.js
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { RestoreContext } from '../../lifecycle/transfer/restore_context.js'
+import { changeResource, listWhole, readResource } from '../../lists/tenant_resource.js'
 import type { Database, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import { READ_SPACE_USAGE } from '../model/call_queries.js'
@@ -59,49 +60,22 @@ export async function readSpaceSession(
 }
 
 /** All sessions of a space as a JSON array, in pieces. @throws AnnalsError learning_space_not_found */
-export async function* listSpaceSessions(
-  { database, project_id }: Tenant,
-  space_id: string,
-): AsyncGenerator<string> {
-  await readPolicy({ database, project_id }, space_id)
-  yield '['
-  let after = { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
-  for (let separator = ''; ; separator = ',') {
-    const page = [project_id, space_id, after.created_at, after.id, ROWS_AT_ONCE]
-    const rows = (await database.query(LIST_SPACE_SESSIONS, page)) as unknown as (typeof after & {
-      json: string
-    })[]
-    if (rows.length > 0) yield separator + rows.map(({ json }) => json).join(',')
-    if (rows.length < ROWS_AT_ONCE) break
-    after = rows.at(-1)!
-  }
-  yield ']'
+export async function* listSpaceSessions(tenant: Tenant, space_id: string): AsyncGenerator<string> {
+  await readPolicy(tenant, space_id)
+  yield* listWhole(tenant, space_id, LIST_SPACE_SESSIONS, ROWS_AT_ONCE)
 }
 
 /** The policy of a space as JSON; the default one if none was set. @throws AnnalsError learning_space_not_found */
-export async function readPolicy({ database, project_id }: Tenant, space_id: string): Promise<string> {
-  const [row] = await database.query(READ_POLICY, [project_id, space_id])
-  if (!row) throw notFound('learning_space')
-  return row.json!
+export function readPolicy(tenant: Tenant, space_id: string): Promise<string> {
+  return readResource(tenant, 'learning_space', READ_POLICY, space_id)
 }
 
 /** What a space has used of a model in the last days, as JSON. @throws AnnalsError learning_space_not_found */
-export async function readSpaceUsage(
-  { database, project_id }: Tenant,
-  space_id: string,
-  days = USAGE_DAYS,
-): Promise<string> {
-  const [row] = await database.query(READ_SPACE_USAGE, [project_id, space_id, days])
-  if (!row) throw notFound('learning_space')
-  return row.json!
+export function readSpaceUsage(tenant: Tenant, space_id: string, days = USAGE_DAYS): Promise<string> {
+  return readResource(tenant, 'learning_space', READ_SPACE_USAGE, space_id, days)
 }
 
 /** @throws AnnalsError learning_space_not_found */
-export async function setPolicy(
-  { database, project_id }: Tenant,
-  space_id: string,
-  policy: string,
-): Promise<void> {
-  const answer = await call(database, SET_POLICY, project_id, space_id, policy)
-  if (answer === null) throw notFound('learning_space')
+export async function setPolicy(tenant: Tenant, space_id: string, policy: string): Promise<void> {
+  await changeResource(tenant, 'learning_space', SET_POLICY, space_id, policy)
 }

@@ -4,6 +4,7 @@ import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { ListPosition } from '../../lists/keyset_queries.js'
 import type { Listed } from '../../lists/listed.js'
+import { listWhole } from '../../lists/tenant_resource.js'
 import { createOnce } from '../../log/create_once.js'
 import type { Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
@@ -137,21 +138,9 @@ async function learntFiles({ database, project_id }: Tenant, skill_id: string): 
 }
 
 /** All skills of a space as a JSON array, in pieces. @throws AnnalsError learning_space_not_found */
-export async function* listSpaceSkills(
-  { database, project_id }: Tenant,
-  space_id: string,
-): AsyncGenerator<string> {
-  await readPolicy({ database, project_id }, space_id)
-  yield '['
-  let after = { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
-  for (let separator = ''; ; separator = ',') {
-    const page = [project_id, space_id, after.created_at, after.id, SKILLS_AT_ONCE]
-    const rows = (await database.query(LIST_SPACE_SKILLS, page)) as unknown as Listed[]
-    if (rows.length > 0) yield separator + rows.map(({ json }) => json).join(',')
-    if (rows.length < SKILLS_AT_ONCE) break
-    after = rows.at(-1)!
-  }
-  yield ']'
+export async function* listSpaceSkills(tenant: Tenant, space_id: string): AsyncGenerator<string> {
+  await readPolicy(tenant, space_id)
+  yield* listWhole(tenant, space_id, LIST_SPACE_SKILLS, SKILLS_AT_ONCE)
 }
 
 /** Refusals of INCLUDE_SKILL. */

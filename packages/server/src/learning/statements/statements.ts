@@ -4,6 +4,7 @@ import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { ListPosition } from '../../lists/keyset_queries.js'
 import type { Listed } from '../../lists/listed.js'
+import { readResource } from '../../lists/tenant_resource.js'
 import type { Database, Queryable, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import { readPolicy } from '../sessions/space_sessions.js'
@@ -30,10 +31,8 @@ const SKILL_DEFAULT = 'general'
 export const LENGTH_AT_ONCE = 32 * 1024
 
 /** A statement as JSON. @throws AnnalsError statement_not_found */
-export async function readStatement({ database, project_id }: Tenant, id: string): Promise<string> {
-  const [row] = await database.query(READ_STATEMENT, [project_id, id])
-  if (!row) throw notFound('statement')
-  return row.json!
+function readStatement(tenant: Tenant, id: string): Promise<string> {
+  return readResource(tenant, 'statement', READ_STATEMENT, id)
 }
 
 /** A page of a space's statements. @throws AnnalsError learning_space_not_found */

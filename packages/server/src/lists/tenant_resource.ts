@@ -1,0 +1,53 @@
+import { notFound } from '../errors.js'
+import type { Parameter, Tenant } from '../postgres/database.js'
+import type { Statement } from '../postgres/statement.js'
+import { call, type StoredFunction } from '../postgres/stored_function.js'
+import type { Listed } from './listed.js'
+
+type Resource = Parameters<typeof notFound>[0]
+
+/** The `json` that a statement finds in a project. `$1` is the project. @throws AnnalsError …_not_found without a row */
+export async function readResource(
+  { database, project_id }: Tenant,
+  resource: Resource,
+  statement: Statement,
+  ...parameters: Parameter[]
+): Promise<string> {
+  const [row] = await database.query(statement, [project_id, ...parameters])
+  if (!row) throw notFound(resource)
+  return row.json!
+}
+
+/** What a function of a project answers. @throws AnnalsError …_not_found where that is null */
+export async function changeResource(
+  { database, project_id }: Tenant,
+  resource: Resource,
+  change: StoredFunction,
+  ...parameters: Parameter[]
+): Promise<string> {
+  const answer = await call(database, change, project_id, ...parameters)
+  if (answer === null) throw notFound(resource)
+  return answer
+}
+
+/**
+ * All that a list of one owner has as a JSON array, in pieces of so many rows. Parameters of the statement: $1 project, $2
+ * owner, $3 created_at and $4 id to begin behind, $5 how many.
+ */
+export async function* listWhole(
+  { database, project_id }: Tenant,
+  owner_id: string,
+  statement: Statement,
+  rows_at_once: number,
+): AsyncGenerator<string> {
+  yield '['
+  let after = { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+  for (let separator = ''; ; separator = ',') {
+    const page = [project_id, owner_id, after.created_at, after.id, rows_at_once]
+    const rows = (await database.query(statement, page)) as unknown as Listed[]
+    if (rows.length > 0) yield separator + rows.map(({ json }) => json).join(',')
+    if (rows.length < rows_at_once) break
+    after = rows.at(-1)!
+  }
+  yield ']'
+}
