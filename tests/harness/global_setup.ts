@@ -1,10 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
-import { ANNALS_CLI, expectOrderlyEnds, runAnnals, startServer } from './annals_process.ts'
+import { expectOrderlyEnds, runAnnals, startServer } from './annals_process.ts'
 import { socketUrl, withDatabaseName } from './database_url.ts'
 import { collectIn, findLeaks } from './leaks.ts'
 import { execute, queryRows } from './sql.ts'
@@ -38,7 +39,8 @@ declare module 'vitest' {
 }
 
 export default async function prepareDatabases(project: TestProject): Promise<() => Promise<void>> {
-  if (!existsSync(ANNALS_CLI)) throw new Error('The server is not built. Run `npm run build` first.')
+  // What is tested is what was compiled last, though only `tsc -b` ran since the last build.
+  execFileSync(process.execPath, [fileURLToPath(new URL('../../packages/server/bundle.js', import.meta.url))])
   const given = process.env.TEST_DATABASE_URL
   const shown = await mkdtemp(join(tmpdir(), 'annals-shown-'))
   collectIn(shown)

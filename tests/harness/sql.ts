@@ -15,16 +15,29 @@ export async function withConnection<T>(
   }
 }
 
+/** A new connection costs more than most statements. One that is idle is closed soon, for it may be all that a server waits for. */
+const IDLE_MS_MAX = 1_000
+const pools = new Map<string, pg.Pool>()
+
 /** Runs one statement and returns its rows. */
 export async function queryRows<Row extends pg.QueryResultRow>(
   databaseUrl: string,
   statement: string,
   values: unknown[] = [],
 ): Promise<Row[]> {
-  return withConnection(
-    databaseUrl,
-    async (connection) => (await connection.query<Row>(statement, values)).rows,
-  )
+  let pool = pools.get(databaseUrl)
+  if (!pool) {
+    pool = new pg.Pool({
+      connectionString: databaseUrl,
+      max: 20,
+      idleTimeoutMillis: IDLE_MS_MAX,
+      allowExitOnIdle: true,
+    })
+    // The next statement gets another one.
+    pool.on('error', () => {})
+    pools.set(databaseUrl, pool)
+  }
+  return (await pool.query<Row>(statement, values)).rows
 }
 
 /** Runs one statement for its effect. */

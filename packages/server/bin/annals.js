@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 
 try {
-  await import('../dist/cli/annals.js')
+  await import('../dist/bundle/annals.js')
 } catch (error) {
   // A file of ours that is not there yet; any other failure is shown as it is.
   const missing = `Cannot find module '${fileURLToPath(new URL('../dist/', import.meta.url))}`

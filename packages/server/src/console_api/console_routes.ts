@@ -1,5 +1,4 @@
 import { createReadStream, existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import serveFiles from '@fastify/static'
 import type { FastifyReply } from 'fastify'
 import { AnnalsError } from '../errors.js'
@@ -7,12 +6,13 @@ import { authenticate } from '../http/admission/authenticate.js'
 import { NO_SNIFFING } from '../http/answer/security_headers.js'
 import type { AppServer } from '../http/app_server.js'
 import type { AppParts } from '../http/service_context.js'
+import { packagedFile } from '../version.js'
 import { consoleDataRoutes } from './console_data_routes.js'
 import { sessionRoutes } from './session_routes.js'
 
 // Built by packages/console into this package.
-const FILES = fileURLToPath(new URL('../console/', import.meta.url))
-const DEMO = fileURLToPath(new URL('../../demo/sessions.json', import.meta.url))
+const FILES = packagedFile('dist/console/')
+const DEMO = packagedFile('demo/sessions.json')
 
 // The page shows content from strangers. None of it may become script, leave by a request, or load anything: no
 // inline script or style, no other origin, and no string that becomes markup.

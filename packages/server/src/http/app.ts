@@ -6,7 +6,7 @@ import { admitRequests } from './admission/admit_requests.js'
 import { authenticate, authenticateAdmin } from './admission/authenticate.js'
 import { addressReader, noteAddresses } from './admission/caller_address.js'
 import { boundConnections, connectionLimits, refuseConnections } from './admission/connections.js'
-import { watchMethods } from './admission/method_not_allowed.js'
+import { answersUnrouted } from './admission/method_not_allowed.js'
 import { limitAddresses, limitRequests } from './admission/rate_limit.js'
 import { countMemory } from './admission/request_memory.js'
 import { sendInPieces } from './answer/answer_pieces.js'
@@ -58,13 +58,12 @@ export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
   await describeApi(app, modules)
-  logRequests(app, parts.metrics)
+  logRequests(app, parts.metrics, answersUnrouted(app))
   answerErrors(app)
   readBodies(app, parts)
   countMemory(app, parts.memory)
   sendInPieces(app)
   validateRequests(app)
-  const answerWrongMethods = watchMethods(app)
   metricsRoutes(app, parts)
   limitAddresses(app, parts)
 
@@ -91,7 +90,6 @@ export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]
   operationRoutes(app, parts)
   docsRoutes(app)
   await consoleRoutes(app, parts)
-  answerWrongMethods()
   return app
 }
 

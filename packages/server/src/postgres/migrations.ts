@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { packagedFile } from '../version.js'
 
-const DIRECTORY = fileURLToPath(new URL('../../migrations/', import.meta.url))
+const DIRECTORY = packagedFile('migrations/')
 
 /** The migrations of this binary, in order. */
 export interface Migration {

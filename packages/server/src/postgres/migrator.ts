@@ -23,9 +23,10 @@ export async function migrate(
   await onSchemaConnection(target, async (client) => {
     await checkServer(client)
     await createVersionTable(client)
-    const is_new = (await appliedVersion(client)) === 0
-    for (const migration of migrations())
-      if (await apply(client, migration, target, signal)) onApplied(migration.name, is_new)
+    // All up to it are applied: each is committed before the next begins.
+    const applied = await appliedVersion(client)
+    for (const migration of migrations().filter(({ version }) => version > applied))
+      if (await apply(client, migration, target, signal)) onApplied(migration.name, applied === 0)
     await refuseNewerSchema(client)
   })
 }

@@ -24,8 +24,8 @@ it('annals says that it is not built, and how to build it, without a stack', () 
 })
 
 it('annals shows any other module that is missing as it is', () => {
-  mkdirSync(join(directory, 'dist', 'cli'), { recursive: true })
-  writeFileSync(join(directory, 'dist', 'cli', 'annals.js'), "import 'nowhere-to-be-found'")
+  mkdirSync(join(directory, 'dist', 'bundle'), { recursive: true })
+  writeFileSync(join(directory, 'dist', 'bundle', 'annals.js'), "import 'nowhere-to-be-found'")
   const { status, stderr } = run()
   expect(stderr).toContain("Cannot find package 'nowhere-to-be-found'")
   expect(status).not.toBe(0)

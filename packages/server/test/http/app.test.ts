@@ -148,11 +148,21 @@ describe('a path', () => {
     }
   })
 
-  it('is refused with another method by 405, and Allow names those that it takes', async () => {
-    const answer = await send('DELETE', '/api/v1/session')
-    expect(answer.statusCode).toBe(405)
-    expect(answer.headers.allow).toBe('GET, HEAD, POST')
-  })
+  it.each([
+    ['DELETE', '/api/v1/session', 'GET, HEAD, POST'],
+    ['DELETE', '/api/v1/sess%69on?limit=1', 'GET, HEAD, POST'],
+    ['POST', '/api/v1/user/ls', 'GET, HEAD'],
+    ['POST', '/api/v1/user/anna', 'DELETE'],
+    ['POST', '/console/', 'GET, HEAD'],
+    ['POST', '/console/sessions/1', 'GET, HEAD'],
+  ])(
+    'is refused with another method by 405, and Allow names those that it takes: %s %s',
+    async (method, url, allow) => {
+      const answer = await send(method, url)
+      expect(answer.statusCode).toBe(405)
+      expect(answer.headers.allow).toBe(allow)
+    },
+  )
 })
 
 describe('a tail', () => {

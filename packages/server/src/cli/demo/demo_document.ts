@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { NewEntry } from '@annals/client'
+import { packagedFile } from '../../version.js'
 
 /** The demo in demo/sessions.json: request bodies of the API, and their times. */
 export interface DemoDocument {
@@ -26,6 +27,5 @@ export interface DemoTotals {
 
 /** The demo that ships with the package. */
 export async function readDemo(): Promise<DemoDocument> {
-  const path = new URL('../../../demo/sessions.json', import.meta.url)
-  return JSON.parse(await readFile(path, 'utf8')) as DemoDocument
+  return JSON.parse(await readFile(packagedFile('demo/sessions.json'), 'utf8')) as DemoDocument
 }

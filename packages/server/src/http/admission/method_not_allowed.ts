@@ -1,52 +1,53 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import { answerError } from '../answer/answer.js'
+import { answerNotFound } from '../answer/errors.js'
 import type { AppServer } from '../app_server.js'
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'TRACE'] as const
-
 /**
- * Records the methods with which each path is registered. Call the returned function after the last route: it answers
- * every other method there with 405 and Allow.
+ * Answers a request for which the router finds no route: 405, with the methods that there are in Allow, where its path
+ * is that of a route added after this call, else 404. So the router needs no routes for methods that are refused.
  */
-export function watchMethods(app: AppServer): () => void {
+export function answersUnrouted(app: AppServer): (request: FastifyRequest, reply: FastifyReply) => void {
   const methodsByUrl = new Map<string, Set<string>>()
   app.addHook('onRoute', (route) => {
     const methods = methodsByUrl.get(route.url) ?? new Set<string>()
     methodsByUrl.set(route.url, methods)
     for (const method of [route.method].flat()) methods.add(method)
   })
-  return () => {
-    // The routes added here also go through the hook, hence the copy.
-    const known = [...methodsByUrl]
-    for (const [url, methods] of known) {
-      // A fixed path must not refuse a method that a pattern accepts for it: /user/ls is also a user.
-      const patterns = known.filter(([pattern]) => pattern !== url && matches(pattern, url))
-      addRoute(app, url, methods, new Set(patterns.flatMap(([, taken]) => [...taken])))
-    }
+  return (request, reply) => {
+    const url = routeOf(request.url, [...methodsByUrl.keys()])
+    if (url === undefined) return answerNotFound(request, reply)
+    const allow = [...methodsByUrl.get(url)!].sort().join(', ')
+    const sentence = `${request.method} is not supported here; use ${allow}.`
+    answerError(reply.header('allow', allow), new AnnalsError('method_not_allowed', sentence))
   }
 }
 
-function matches(pattern: string, url: string): boolean {
-  const parts = pattern.split('/')
-  const own = url.split('/')
+/** The most specific pattern that fits a request's target, as the router reads both. */
+function routeOf(target: string, patterns: string[]): string | undefined {
+  const [path = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)
+  const parts = decoded(path).split('/')
+  // In the order of characters, a word comes behind a parameter, and a parameter behind a wildcard.
+  return patterns
+    .filter((pattern) => matches(pattern.split('/'), parts))
+    .sort()
+    .at(-1)
+}
+
+function matches(pattern: string[], parts: string[]): boolean {
+  const isOpen = pattern.at(-1) === '*'
+  const length = isOpen ? pattern.length - 1 : pattern.length
   return (
-    parts.length === own.length && parts.every((part, index) => part.startsWith(':') || part === own[index])
+    (isOpen ? parts.length > length : parts.length === length) &&
+    pattern.slice(0, length).every((part, index) => part.startsWith(':') || part === parts[index])
   )
 }
 
-function addRoute(app: AppServer, url: string, own: Set<string>, others: Set<string>): void {
-  const allow = [...own].sort().join(', ')
-  const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
-    const sentence = `${request.method} is not supported here; use ${allow}.`
-    return answerError(reply.header('allow', allow), new AnnalsError('method_not_allowed', sentence))
+function decoded(path: string): string {
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
   }
-  app.route({
-    method: METHODS.filter((method) => !own.has(method) && !others.has(method)),
-    url,
-    schema: { hide: true },
-    // Before the body, which need not be read, and before what the framework requires of some methods.
-    onRequest: refuse,
-    handler: refuse,
-  })
 }

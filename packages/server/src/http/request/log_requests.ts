@@ -3,8 +3,8 @@ import { AnnalsError } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
+import type { answersUnrouted } from '../admission/method_not_allowed.js'
 import { releaseMemory } from '../admission/request_memory.js'
-import { answerNotFound } from '../answer/errors.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
 
@@ -12,13 +12,17 @@ import type { AppServer } from '../app_server.js'
  * What every request passes first and last: headers that each answer has, and what counts requests and gives back what
  * they held. One structured line per request, when it is answered: never a token, a query string or a payload.
  */
-export function logRequests(app: AppServer, metrics: Metrics): void {
+export function logRequests(
+  app: AppServer,
+  metrics: Metrics,
+  answerUnrouted: ReturnType<typeof answersUnrouted>,
+): void {
   app.decorateRequest('project_id', '')
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(SECURITY_HEADERS)
     const refusal = refuseHeaders(request.raw)
     // Before the body, which need not be read.
-    if (!refusal && request.is404) answerNotFound(request, reply)
+    if (!refusal && request.is404) answerUnrouted(request, reply)
     else done(refusal)
   })
   // Nobody is left to answer: a caller who gave up, or a client who closed a tail.

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { countedText, type Part } from '@annals/messages'
+import { packagedFile } from '../../version.js'
 
 /** o200k_base as packages/server/tokens/table.js writes it. */
 interface Table {
@@ -43,7 +44,7 @@ export function countTokens(content: Part[]): number {
 }
 
 function readTable(): Table {
-  const file = readFileSync(new URL('../../../dist/o200k_base.bin', import.meta.url))
+  const file = readFileSync(packagedFile('dist/o200k_base.bin'))
   const integers = new Uint32Array(file.buffer, file.byteOffset, file.length >> 2)
   const [tokens, slots, pattern_bytes] = integers as unknown as [number, number, number]
   const slots_at = 3 + tokens + 1

@@ -1,0 +1,77 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+
+/**
+ * Makes what runs: dist/bundle has the hundreds of modules of this package and of its siblings in a few files, and
+ * dist/typebox.js has TypeBox's 350. Finding and reading each by itself takes most of a start. Packages of others
+ * stay where npm installs them, for audits to see.
+ */
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const DIST = join(HERE, 'dist')
+const BUNDLE = join(DIST, 'bundle')
+/** What Node is told to run: the command line, a thread, and what an ending process leaves behind. */
+const PROGRAMS = ['cli/annals.js', 'http/work_thread/thread.js', 'postgres/embedded/stop_unused.js']
+
+/** Modules that require a package, by their ids. */
+const REQUIRED = new Map()
+
+// The licence goes wherever the code goes.
+const licence = readFileSync(join(folderOf('typebox'), 'license'), 'utf8').trim()
+await build(
+  DIST,
+  { input: { typebox: join(HERE, 'typebox/index.js') } },
+  { banner: `/*! typebox\n\n${licence}\n*/` },
+)
+
+const input = Object.fromEntries(PROGRAMS.map((path) => [basename(path, '.js'), join(DIST, path)]))
+const plugins = [{ name: 'packages', resolveId: resolvePackage, load: (id) => REQUIRED.get(id) }]
+const files = await build(BUNDLE, { input, plugins }, { chunkFileNames: '[name]-[hash].js' })
+for (const name of readdirSync(BUNDLE)) if (!files.includes(name)) rmSync(join(BUNDLE, name))
+
+/** Packages stay outside. To import one of CommonJS, Node parses all of it for names: to require it is faster. */
+function resolvePackage(name, importer) {
+  if (!importer || /^(?:[./\0]|@annals\/)/.test(name)) return null
+  const id = `\0required:${name}`
+  if (!importer.startsWith('/') || !isCommonJs(name, importer)) return { id: name, external: true }
+  REQUIRED.set(id, `module.exports = require(${JSON.stringify(name)})`)
+  return id
+}
+
+function isCommonJs(name, importer) {
+  try {
+    const path = createRequire(importer).resolve(name)
+    return /\.c?js$/.test(path) && (path.endsWith('.cjs') || manifestOf(path).type !== 'module')
+  } catch {
+    return false // A peer that is not installed, or a package that can only be imported.
+  }
+}
+
+/** The package.json that says what kind of module a file is. */
+function manifestOf(path) {
+  const file = join(dirname(path), 'package.json')
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : manifestOf(dirname(path))
+}
+
+/** Writes what has changed, each file at once: tests and services may be running from the others. */
+async function build(folder, options, outputOptions) {
+  const bundle = await rolldown({ platform: 'node', logLevel: 'warn', ...options })
+  const { output } = await bundle.generate({ format: 'esm', entryFileNames: '[name].js', ...outputOptions })
+  await bundle.close()
+  mkdirSync(folder, { recursive: true })
+  for (const { fileName, code } of output) {
+    const path = join(folder, fileName)
+    if (existsSync(path) && readFileSync(path, 'utf8') === code) continue
+    writeFileSync(`${path}.${process.pid}`, code)
+    renameSync(`${path}.${process.pid}`, path)
+  }
+  return output.map(({ fileName }) => fileName)
+}
+
+/** Its package.json and licence are none of what a package exports. */
+function folderOf(name) {
+  const paths = createRequire(import.meta.url).resolve.paths(name)
+  return paths.map((path) => join(path, name)).find(existsSync)
+}
