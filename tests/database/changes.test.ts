@@ -25,20 +25,21 @@ let appender: Appender
 
 beforeAll(async () => {
   appender = log.newNode()
+  await execute(log.url, 'CREATE SCHEMA witness')
   await execute(
     log.url,
-    'CREATE TABLE seen (project_id uuid, session_id uuid, seq bigint, PRIMARY KEY (project_id, session_id, seq))',
+    'CREATE TABLE witness.seen (project_id uuid, session_id uuid, seq bigint, PRIMARY KEY (project_id, session_id, seq))',
   )
 })
-// Where all files share a database, it would stay.
-afterAll(() => execute(log.url, 'DROP TABLE seen'))
+// Other files look at all tables of the product, and all may share a database.
+afterAll(() => execute(log.url, 'DROP SCHEMA witness CASCADE'))
 afterEach(async () => {
   for (const end of undo.splice(0)) await end()
 })
 
 const WRITE = planned(
   'write_seen',
-  'INSERT INTO seen AS s (project_id, session_id, seq) SELECT $1, $2, unnest($3::bigint[])',
+  'INSERT INTO witness.seen AS s (project_id, session_id, seq) SELECT $1, $2, unnest($3::bigint[])',
 )
 
 /** Writes down what it is given, after whatever `before` does. */
@@ -85,7 +86,7 @@ async function newProject(): Promise<string> {
 async function seenOf(project: string): Promise<Record<string, string[]>> {
   const rows = await queryRows<{ session_id: string; seqs: string[] }>(
     log.url,
-    'SELECT session_id, array_agg(seq ORDER BY seq) AS seqs FROM seen WHERE project_id = $1 GROUP BY session_id',
+    'SELECT session_id, array_agg(seq ORDER BY seq) AS seqs FROM witness.seen WHERE project_id = $1 GROUP BY session_id',
     [project],
   )
   return Object.fromEntries(rows.map(({ session_id, seqs }) => [session_id, seqs]))

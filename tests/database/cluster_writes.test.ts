@@ -190,5 +190,5 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
       }
     })
     expect([...needs_all].filter((name) => !name.startsWith('restore_')).sort()).toEqual(NEEDS_ALL_WORKERS)
-  })
+  }, 120_000)
 })

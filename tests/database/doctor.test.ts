@@ -24,7 +24,8 @@ afterAll(async () => {
 describe('what the doctor expects of a schema', () => {
   it('is what the migrations make, no more and no less', async () => {
     const rows = await database.query(LIST_OBJECTS, [])
-    const made = rows.map((row) => row.name!).filter((name) => !name.startsWith('schema_migrations'))
+    // On Citus, the coordinator has shards of the reference tables, whose names end with a number.
+    const made = rows.map((row) => row.name!).filter((name) => !/^schema_migrations|_\d{6,}$/.test(name))
     expect(
       expectedObjects()
         .map(({ name }) => name)
