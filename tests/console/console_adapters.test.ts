@@ -85,7 +85,7 @@ describe.skipIf(!CHROMIUM)(`what adapters store (${CHROMIUM ? 'in Chromium' : NO
     await page.getByRole('heading', { name: 'Where is booking 7?' }).waitFor()
     await page.getByText('It is lost.').first().waitFor()
     const call = page.getByRole('region', { name: 'Tool call 1: find' })
-    expect(await call.innerText()).toMatch(/failed.*id\s*:?\s*7.*no such booking/s)
+    await expect.poll(() => call.innerText()).toMatch(/failed.*id\s*:?\s*7.*no such booking/s)
     const outline = page.getByRole('navigation', { name: 'Tool calls and events' })
     await outline
       .getByRole('button', { name: /checkpoint/ })

@@ -24,6 +24,7 @@ import {
   type SerializerProtocol,
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
+import { CheckpointOrder } from './checkpoint_order.js'
 import {
   channelEntryId,
   checkpointKey,
@@ -53,6 +54,7 @@ const VERSION_FRACTIONS = 2 ** 30
 export class AnnalsSaver extends BaseCheckpointSaver {
   readonly #annals: Annals
   readonly #options: AnnalsSaverOptions
+  readonly #order = new CheckpointOrder()
 
   constructor(annals: Annals, options: AnnalsSaverOptions = {}) {
     super(options.serde)
@@ -86,8 +88,22 @@ export class AnnalsSaver extends BaseCheckpointSaver {
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     const parent = placeOf(config, 'Storing a checkpoint')
-    const { channel_values, ...kept } = copyCheckpoint(checkpoint)
     const place = { ...parent, checkpoint_id: checkpoint.id }
+    const events = this.#checkpointEvents(parent, copyCheckpoint(checkpoint), metadata, newVersions)
+    await this.#order.append(place, events, (made) =>
+      this.#append(place, made, idempotencyKey('langgraph/put', made.at(-1)!.id)),
+    )
+    return configOf(place, place.checkpoint_id)
+  }
+
+  /** The channels that are new, and the checkpoint last: in parts, nobody sees it before its channels. */
+  async #checkpointEvents(
+    parent: Place,
+    { channel_values, ...kept }: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<NewEventWithId[]> {
+    const place = { ...parent, checkpoint_id: kept.id }
     const channels = Object.entries(newVersions).filter(([channel]) => Object.hasOwn(channel_values, channel))
     const events = await Promise.all(
       channels.map(async ([channel, version]) =>
@@ -107,10 +123,7 @@ export class AnnalsSaver extends BaseCheckpointSaver {
       metadata: await storedValue(this.serde, metadata),
     }
     const id = stableId('langgraph/checkpoint', place.thread_id, JSON.stringify(record))
-    // The checkpoint comes last: if all is too much for one request, nobody sees it before its channels.
-    events.push({ ...newEvent('checkpoint', id, record), key: checkpointKey(place) })
-    await this.#append(place, events, idempotencyKey('langgraph/put', id))
-    return configOf(place, place.checkpoint_id)
+    return [...events, { ...newEvent('checkpoint', id, record), key: checkpointKey(place) }]
   }
 
   async putWrites(
@@ -123,7 +136,7 @@ export class AnnalsSaver extends BaseCheckpointSaver {
     if (!place.checkpoint_id)
       throw new Error('Storing writes needs the checkpoint_id that they belong to in config.configurable.')
     const { thread_id, checkpoint_ns, checkpoint_id } = place
-    const events = await Promise.all(
+    const events = Promise.all(
       writes.map(async ([channel, value], index) => {
         const idx = WRITES_IDX_MAP[channel] ?? index
         // The first write of an index wins. Of errors, interrupts and the like (below 0) the last does: each is new.
@@ -142,8 +155,10 @@ export class AnnalsSaver extends BaseCheckpointSaver {
         return { ...newEvent('write', id, data), key: writeKey(place, taskId, idx) }
       }),
     )
-    if (events.length > 0)
-      await this.#append(place, events, idempotencyKey('langgraph/writes', JSON.stringify(events)))
+    if (writes.length > 0)
+      await this.#order.append(place, events, (made) =>
+        this.#append(place, made, idempotencyKey('langgraph/writes', JSON.stringify(made))),
+      )
   }
 
   async deleteThread(threadId: string): Promise<void> {

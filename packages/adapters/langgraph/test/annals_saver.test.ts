@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { stableId } from '@annals/adapter-kit'
 import { Annals, type TimelineItem } from '@annals/client'
 import { AnnalsSaver } from '@annals/langgraph'
@@ -12,11 +13,12 @@ const [CHECKPOINTS, STEPS] = process.env.TEST_THOROUGH === '1' ? [1_000, 200] : 
 const metadata = { source: 'loop' as const, step: 0, parents: {} }
 
 /** A saver of a new project, and how many requests it has sent. */
-async function newSaver() {
+async function newSaver(beforeRequest: (nth: number) => Promise<void> = async () => {}) {
   const { token } = await shared.newProject()
   const sent = { requests: 0 }
-  const counted: typeof fetch = (input, init) => {
+  const counted: typeof fetch = async (input, init) => {
     sent.requests += 1
+    await beforeRequest(sent.requests)
     return fetch(input, init)
   }
   const annals = new Annals({ url: shared.node.url, token, fetch: counted })
@@ -101,6 +103,20 @@ describe('a thread', () => {
     expect(holding).toHaveLength(3)
     expect(bytes(entries) - bytes(holding)).toBeLessThan(STEPS * 7_000)
   }, 60_000)
+
+  it('reads in the order in which it happened, although a graph goes on while it is stored', async () => {
+    // Every other request is overtaken by those that are sent after it.
+    const { annals, saver } = await newSaver((nth) => setTimeout(nth % 2 ? 30 : 0))
+    const config = { configurable: { thread_id: 'order' }, recursionLimit: 100 }
+    await counter(saver, 12).invoke({ n: 0, book: '' }, config)
+    const entries = await entriesOf(annals, 'order')
+    const written = entries.flatMap((entry) =>
+      entry.kind === 'event' && entry.type === 'langgraph.write' && entry.data.channel === 'n'
+        ? [(entry.data.value as { json: number }).json]
+        : [],
+    )
+    expect(written).toEqual(Array.from({ length: 13 }, (_, n) => n))
+  })
 
   it('keeps the values of two branches apart that count on from the same version', async () => {
     const { saver } = await newSaver()
