@@ -10,7 +10,8 @@ const service = useSharedService()
 const browser = useBrowser()
 let api: ApiClient
 let tab: Tab
-const TITLES = ['Refund of a kettle', 'A seat by the window', 'Lost luggage in Oslo']
+const LONG = 'Lost luggage in Oslo, a brown suitcase with two wheels and a tag of the hotel'
+const TITLES = ['Refund of a kettle', 'A seat by the window', LONG]
 
 const titles = () =>
   tab.page
@@ -44,6 +45,13 @@ describe.skipIf(!CHROMIUM)(`the list of sessions (${CHROMIUM ? 'in Chromium' : N
     expect(await first.locator('.is-failures').innerText()).toBe('1')
     expect(await row(TITLES[2]!).locator('.is-failures').innerText()).toBe('–')
     expect(await row(TITLES[2]!).locator('.is-calls').innerText()).toBe('3')
+  })
+
+  it('cuts a long title off at its end, within its cell', async () => {
+    const cell = row(LONG).locator('.cell-id')
+    expect(await cell.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0)
+    const link = cell.locator('.row-link')
+    expect(await link.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)).toBe(true)
   })
 
   it('splits the chart by outcome', async () => {
