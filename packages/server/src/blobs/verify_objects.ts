@@ -38,10 +38,10 @@ async function flawOf(database: Database, project_id: string, blob: Blob): Promi
       read += piece.length
     }
     if (read === bytes && hash.digest('hex') === sha256) return undefined
-    flaw = `its object has not the ${bytes} bytes with the SHA-256 ${sha256}`
+    flaw = `its object does not have the ${bytes} bytes with the SHA-256 ${sha256}`
   } catch (error) {
     if (!(error instanceof AnnalsError && error.error === 'blob_not_found')) throw error
-    flaw = 'its object is not there'
+    flaw = 'its object is missing'
   }
   const now = (await findBlobs(database, project_id, [sha256])).get(sha256)
   return now?.id === id ? flaw : undefined
