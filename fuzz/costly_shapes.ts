@@ -8,6 +8,7 @@ const TEXT_PIECES = {
   'open emphasis': '*a_',
   'mixed case': 'aA1!',
   letters: 'a',
+  'words of a letter': 'a ',
   punctuation: '!?;',
   'double quotes': '"',
   backslashes: '\\',
@@ -28,6 +29,7 @@ export function costlyTexts(bytes: number): Array<[string, string]> {
   ])
   return [
     ...texts,
+    ['marks out of order', `e${'\u0301'.repeat(bytes / 4 - 1)}${'\u0323'.repeat(bytes / 4 - 1)}`],
     ['Chinese', varied(Math.floor(bytes / 3), 0x4e00, 3_000)],
     ['lower case', varied(bytes, 97, 26)],
   ]
@@ -65,4 +67,15 @@ export function costlyJson(bytes: number): Array<[string, string]> {
     ['one member again and again', members(() => '"a":1', 6)],
     ['what cannot be stored, at the end', array('{}').replace(/\]$/, ',"\\u0000"]')],
   ]
+}
+
+/** As much of a text, as JSON, as so many bytes hold; some characters are six as JSON. */
+export function fittingJson(text: string, bytes_max: number): string {
+  const json = JSON.stringify(text)
+  return Buffer.byteLength(json) > bytes_max ? fittingJson(text.slice(0, text.length / 2), bytes_max) : json
+}
+
+/** Those of many that a place gets, another part for each, so that all places together get all of them. */
+export function shareOf<T>(many: readonly T[], place: number, count: number): T[] {
+  return Array.from({ length: count }, (_, index) => many[(place * count + index) % many.length]!)
 }

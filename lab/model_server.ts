@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +14,8 @@ export interface Asked {
   step: 'reflect' | 'curate'
   /** What it was sent. */
   prompt: { system: string; user: string }
-  digest: string
+  /** Its API key. */
+  key: string | undefined
   data: {
     runs?: { run: string; outcome: string; entries: SeenEntry[] }[]
     candidates?: { number: number; kind: string; text: string }[]
@@ -67,7 +67,8 @@ export async function startModelServer(script: Script): Promise<ModelServer> {
   const take = async (request: IncomingMessage, response: ServerResponse) => {
     let text = ''
     for await (const chunk of request.setEncoding('utf8')) text += chunk
-    const seen = request.method === 'POST' && request.url === '/v1/chat/completions' && readAsked(text)
+    const isChat = request.method === 'POST' && request.url === '/v1/chat/completions'
+    const seen = isChat && readAsked(text, request.headers.authorization?.replace(/^Bearer /, ''))
     if (!seen) return send(response, 400, '{"error":{"message":"not a chat completion of a JSON schema"}}')
     asked.push(seen)
     await reply(response, seen, await model.script(seen))
@@ -77,7 +78,7 @@ export async function startModelServer(script: Script): Promise<ModelServer> {
   return model
 }
 
-function readAsked(text: string): Asked | undefined {
+function readAsked(text: string, key: string | undefined): Asked | undefined {
   const { model, messages, response_format, max_completion_tokens } = JSON.parse(text)
   const { name, strict, schema } = response_format?.json_schema ?? {}
   const [system, user] = messages
@@ -91,12 +92,11 @@ function readAsked(text: string): Asked | undefined {
     schema.additionalProperties === false
   if (!isWhole) return undefined
   const input = JSON.stringify([name, system.content, user.content])
-  const digest = createHash('sha256').update(input).digest('hex')
   const prompt = { system: system.content, user: user.content }
   return {
     step: name,
     prompt,
-    digest,
+    key,
     data: JSON.parse(user.content),
     tokens_in: Math.ceil(input.length / 4),
   }

@@ -13,8 +13,6 @@ const OUTPUT = join(ROOT, 'release/dist')
 const FILES = ['LICENSE', 'README.md']
 const FIELDS = ['name', 'version', 'description', 'license', 'engines', 'files']
 
-const run = (command, args) =>
-  execFileSync(command, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })
 const packages = ['packages', 'packages/adapters']
   .map((folder) => join(ROOT, folder))
   .filter(existsSync)
@@ -32,7 +30,8 @@ if (faults.length > 0) {
 for (const { folder } of packages) rmSync(join(folder, 'dist'), { recursive: true, force: true })
 rmSync(OUTPUT, { recursive: true, force: true })
 mkdirSync(OUTPUT)
-run('npm', ['run', '--silent', 'build'])
+// What the compiler says of an error, it says on its standard output.
+execFileSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: ['ignore', 2, 'inherit'] })
 for (const { folder } of packages) pack(folder)
 wheel()
 
@@ -44,6 +43,12 @@ function faultsOf({ folder, manifest }) {
     ...FIELDS.filter((field) => manifest[field] === undefined).map(
       (field) => `${name} has no field "${field}".`,
     ),
+    ...(manifest.name?.startsWith('@') && manifest.publishConfig?.access !== 'public'
+      ? [`${name} would be published for its owner alone: "publishConfig" lacks "access": "public".`]
+      : []),
+    ...Object.entries(manifest.dependencies ?? {})
+      .filter(([other, range]) => other.startsWith('@annals/') && range.replace('^', '') !== version)
+      .map(([other, range]) => `${name} depends on ${other} ${range}, not ${version}.`),
     ...(manifest.version === version ? [] : [`${name} has version ${manifest.version}, not ${version}.`]),
   ]
 }

@@ -14,7 +14,7 @@ const USAGE = `Scrolls the console in Chromium: a list of a million sessions, an
 
 Usage: npm run bench:console [-- --quick]
 
-  --quick  44,000 sessions and 5,000 entries: to see that it works; the figures are worth nothing
+  --quick  44,000 sessions and 5,000 entries: how fast views open; how they scroll says little at that size
   --help   this text
 `
 /** Not much more than one project with a million: it has more than half of all. */

@@ -1,6 +1,6 @@
 import { BenchFailure } from '../failure.ts'
 import { type LoadResult, runLoad } from '../load.ts'
-import { loadSessions } from '../load_sessions.ts'
+import { loadSessions, orderByActivity } from '../load_sessions.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
 import type { Service } from '../service.ts'
 import { callApi, openProject } from '../sessions.ts'
@@ -36,19 +36,30 @@ const QUESTIONS: Record<string, Query> = {
   'an array that nothing has': configs({ model: [] }),
 }
 
+/** The same of the order by last activity. */
+const BY_ACTIVITY: Record<string, Query> = {
+  'any, oldest first': {},
+  'any, newest first': { time_desc: true },
+  'a user with 1 in 60 of all': { user: 'user 0' },
+  'a value that half share, newest first': { ...configs({ env: 'prod' }), time_desc: true },
+  'three keys together that 0.2 % share': QUESTIONS['three keys together that 0.2 % share']!,
+}
+
 /** Not promised, and shown for that: the index has nothing that tells that two frequent values never meet. */
 const WORST = { 'two values, half each, that only meet at the other end': configs({ left: 1, right: 1 }) }
 
 /** Pages of the list of sessions, two million of them, right after a load: nothing was analysed or vacuumed for it. */
 export const lists: Part = {
   name: 'lists',
-  describe: 'pages of the list of sessions, filtered in many ways, among 2.2 million',
+  describe: 'pages of the list of sessions, filtered in many ways and in both orders, among 2.2 million',
   run: async (ctx) => {
     const database = await ctx.createDatabase()
     const count = ctx.quick ? 44_000 : 2_200_000
     ctx.say(`loading ${count} sessions`)
     const loaded = await loadSessions(database, count)
     ctx.detail('loaded', loaded)
+    ctx.say('putting them into the order of their last activity')
+    await orderByActivity(database)
     const service = await ctx.startService(database)
     const figures: Figure[] = []
     for (const size of ctx.quick ? (['huge'] as const) : (['huge', 'small'] as const)) {
@@ -57,6 +68,10 @@ export const lists: Part = {
       figures.push(...(await unfiltered(size, project, loaded[size].sessions, measure)))
       for (const [name, query] of Object.entries(QUESTIONS))
         figures.push(...latencies(`${size}: ${name}`, await measure(`${size}: ${name}`, query)))
+      for (const [question, query] of Object.entries(BY_ACTIVITY)) {
+        const name = `${size}, by last activity: ${question}`
+        figures.push(...latencies(name, await measure(name, { order_by: 'last_activity', ...query })))
+      }
       for (const [name, query] of Object.entries(WORST)) {
         const runs = await measure(`${size}: ${name}`, query)
         figures.push({

@@ -9,12 +9,15 @@ import { Annals } from '@annals/client'
 import { BaseLlm, type BaseLlmConnection, LlmAgent, type LlmResponse, Runner } from '@google/adk'
 
 class ScriptedModel extends BaseLlm {
-  constructor(private readonly answer: string) {
+  readonly #answer: string
+
+  constructor(answer: string) {
     super({ model: 'scripted' })
+    this.#answer = answer
   }
 
   async *generateContentAsync(): AsyncGenerator<LlmResponse, void> {
-    yield { content: { role: 'model', parts: [{ text: this.answer }] } }
+    yield { content: { role: 'model', parts: [{ text: this.#answer }] } }
   }
 
   async connect(): Promise<BaseLlmConnection> {

@@ -24,7 +24,7 @@ const SOURCES = [
 ]
 /** What makes the page and is not in it. */
 const BUILDS_ONLY = /^(?:vite|@vitejs\/|@types\/|@annals\/)/
-const COMPRESSED = /\.(?:js|css|svg)$/
+const COMPRESSED = /\.(?:m?js|css|svg)$/
 
 const digest = digestOf(SOURCES.map((source) => join(HERE, source)))
 if (!existsSync(DIGEST_FILE) || readFileSync(DIGEST_FILE, 'utf8') !== digest) {

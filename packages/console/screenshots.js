@@ -17,7 +17,7 @@ const env = { ...process.env, ANNALS_DATA_DIR: join(directory, 'data'), PORT: '0
 
 /** Each picture: its view, and what has to be on the screen. */
 const VIEWS = [
-  ['console', (page, id) => open(page, `/sessions/${id}?seq=5`, 'Timeline')],
+  ['console', (page, id) => open(page, `/sessions/${id}?seq=4`, 'Timeline')],
   ['console-search', (page) => open(page, '/search?q=refund', 'Entries found', 'list')],
   [
     'console-activity',
@@ -28,6 +28,7 @@ const VIEWS = [
 async function open(page, path, name, role = 'region') {
   await page.goto(`${new URL(page.url()).origin}/console${path}`)
   await page.getByRole(role, { name }).waitFor()
+  await page.getByText('Indexing: ').waitFor({ state: 'detached' })
   await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => {})
 }
 

@@ -20,6 +20,7 @@ export default defineConfig({
   plugins: [react()],
   // For work on the page: what it asks for comes from a service that runs.
   server: { proxy: Object.fromEntries(SERVICE_PATHS.map((path) => [path, 'http://127.0.0.1:8029'])) },
+  worker: { format: 'es' },
   build: {
     outDir: '../server/dist/console',
     emptyOutDir: true,
@@ -28,5 +29,6 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: 'es2023',
     chunkSizeWarningLimit: 1_000,
+    rolldownOptions: { checks: { bundlerTimings: false } },
   },
 })

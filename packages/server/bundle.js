@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,8 +22,16 @@ import { rolldown } from 'rolldown'
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const DIST = join(HERE, 'dist')
 const BUNDLE = join(DIST, 'bundle')
-/** What Node is told to run: the command line, a thread, and what an ending process leaves behind. */
-const PROGRAMS = ['cli/annals.js', 'http/work_thread/thread.js', 'postgres/embedded/stop_unused.js']
+/** What Node is told to run, from `dist`: the command line, its threads, and what an ending process leaves behind. */
+const PROGRAMS = [
+  '../../cli/dist/annals.js',
+  'http/work_thread/thread.js',
+  'http/work_thread/mcp_thread.js',
+  'postgres/embedded/stop_unused.js',
+]
+
+/** How long a file stays that no build has made since. */
+const KEPT_MS = 7 * 24 * 60 * 60 * 1_000
 
 /** Modules that require a package, by their ids. */
 const REQUIRED = new Map()
@@ -29,11 +47,19 @@ await build(
 const input = Object.fromEntries(PROGRAMS.map((path) => [basename(path, '.js'), join(DIST, path)]))
 const plugins = [{ name: 'packages', resolveId: resolvePackage, load: (id) => REQUIRED.get(id) }]
 const files = await build(BUNDLE, { input, plugins }, { chunkFileNames: '[name]-[hash].js' })
-for (const name of readdirSync(BUNDLE)) if (!files.includes(name)) rmSync(join(BUNDLE, name))
+for (const name of readdirSync(BUNDLE).filter((name) => !files.includes(name))) {
+  const path = join(BUNDLE, name)
+  // A service that has run since an earlier build may still want to load it.
+  if (statSync(path).mtimeMs < Date.now() - KEPT_MS) rmSync(path)
+}
+
+// What the service answers at /openapi.json.
+const { describeApi } = await import('./dist/service/describe_api.js')
+put(join(DIST, 'openapi.json'), JSON.stringify(await describeApi()))
 
 /** Packages stay outside. To import one of CommonJS, Node parses all of it for names: to require it is faster. */
 function resolvePackage(name, importer) {
-  if (!importer || /^(?:[./\0]|@annals\/)/.test(name)) return null
+  if (!importer || /^(?:[./\0]|@?annals\/)/.test(name)) return null
   const id = `\0required:${name}`
   if (!importer.startsWith('/') || !isCommonJs(name, importer)) return { id: name, external: true }
   REQUIRED.set(id, `module.exports = require(${JSON.stringify(name)})`)
@@ -55,19 +81,20 @@ function manifestOf(path) {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : manifestOf(dirname(path))
 }
 
-/** Writes what has changed, each file at once: tests and services may be running from the others. */
+/** Builds files, of which those are written that have changed, each at once: tests and services may be running from the others. */
 async function build(folder, options, outputOptions) {
   const bundle = await rolldown({ platform: 'node', logLevel: 'warn', ...options })
   const { output } = await bundle.generate({ format: 'esm', entryFileNames: '[name].js', ...outputOptions })
   await bundle.close()
   mkdirSync(folder, { recursive: true })
-  for (const { fileName, code } of output) {
-    const path = join(folder, fileName)
-    if (existsSync(path) && readFileSync(path, 'utf8') === code) continue
-    writeFileSync(`${path}.${process.pid}`, code)
-    renameSync(`${path}.${process.pid}`, path)
-  }
+  for (const { fileName, code } of output) put(join(folder, fileName), code)
   return output.map(({ fileName }) => fileName)
+}
+
+function put(path, text) {
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return utimesSync(path, new Date(), new Date())
+  writeFileSync(`${path}.${process.pid}`, text)
+  renameSync(`${path}.${process.pid}`, path)
 }
 
 /** Its package.json and licence are none of what a package exports. */

@@ -47,7 +47,7 @@ it.each([
     const code = await readFile(new URL(`../../examples/agents/${name}`, import.meta.url), 'utf8')
     const program = await userProgram(code)
     try {
-      expect(program.compile()).toEqual([])
+      await program.translate()
       const { token } = await service.newProject()
       const finished = await program.run({ ANNALS_URL: service.node.url, ANNALS_API_KEY: token })
       expect(finished).toEqual({ code: 0, stdout: printed, stderr: '' })

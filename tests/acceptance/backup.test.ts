@@ -36,6 +36,8 @@ async function filledProject(): Promise<{ project: Project; revoked: string; ses
   for (let n = 0; n < 3; n += 1)
     expectOk(await api.request('POST', `/api/v1/session/${session_id}/events`, { body: event }))
   expectOk(await api.request('POST', '/api/v1/learning_spaces', { body: { user: 'ada' } }), 201)
+  // Which also writes what was used today.
+  expectOk(await api.request('GET', '/api/v1/usage'))
   return { project, revoked: token, session_id }
 }
 
@@ -89,6 +91,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
         "SELECT to_jsonb(p) - 'consumers' AS row FROM projects p WHERE p.id = $1",
         'SELECT * FROM api_keys WHERE project_id = $1 ORDER BY id',
         "SELECT * FROM audit WHERE project_id = $1 AND action <> 'project.restore' ORDER BY seq",
+        'SELECT * FROM usage_days WHERE project_id = $1 ORDER BY day',
       ])
         expect(await of(DATABASE_URL, text)).toEqual(await of(service.databaseUrl, text))
       expect(await of(DATABASE_URL, "SELECT model ->> 'key' AS key FROM projects WHERE id = $1")).toEqual([

@@ -8,7 +8,7 @@ import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 
-const SOON = { timeout: 20_000, interval: 100 }
+const SOON = { timeout: 20_000 }
 const service = useService({ ANNALS_RETENTION_MS: '200' })
 
 interface Place {

@@ -2,12 +2,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { CHUNK_BYTES, getBlob, newBytes, putBlob, sha256Of } from '../harness/blobs.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
 import { execute } from '../harness/sql.ts'
 import { verifyDatabase } from '../harness/verification.ts'
 
-const service = useService()
+const service = useSharedService()
 const annals = useTransfers(service)
 
 const alices = newBytes(2 * CHUNK_BYTES + 3)

@@ -15,7 +15,7 @@ import { expectOk } from '../harness/expectations.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { queryRows } from '../harness/sql.ts'
 
-const SOON = { timeout: 20_000, interval: 100 }
+const SOON = { timeout: 20_000 }
 
 const service = useSharedService()
 let project: Project

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { rawConnection, readRawAnswer } from '../harness/raw_connection.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 let project: Project
 
 beforeAll(async () => {

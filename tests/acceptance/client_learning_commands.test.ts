@@ -30,6 +30,26 @@ describe('the commands of learning spaces', () => {
     expect((await annals(['spaces', 'statements', id, '--state', 'odd'])).code).toBe(2)
   })
 
+  it('show how a space learns and change what is named, and only that', async () => {
+    const { values, annals } = commands
+    const [space] = await values('spaces', 'create')
+    const policy = (...options: string[]) => values('spaces', 'policy', String(space!.id), ...options)
+    expect(await policy()).toEqual([{ mode: 'suggest' }])
+    await policy('--mode', 'auto', '--max-tokens', '200000', '--reward', '/reward')
+    const changed = { mode: 'auto', reward: '/reward', group: '/task' }
+    expect(await policy('--max-tokens', 'none', '--group', '/task')).toEqual([changed])
+    expect((await annals(['spaces', 'policy', String(space!.id), '--no-json'])).stdout).toContain(
+      'mode: auto',
+    )
+    for (const wrong of [
+      ['--mode', 'odd'],
+      ['--max-tokens', '-1'],
+      ['--reward', 'reward'],
+    ])
+      expect((await annals(['spaces', 'policy', String(space!.id), ...wrong])).code).toBe(2)
+    expect(await policy()).toEqual([changed])
+  })
+
   it('upload a skill, include it in a space, list it and take it out', async () => {
     const { values, annals, directory } = commands
     const [space] = await values('spaces', 'create')

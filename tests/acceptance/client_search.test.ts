@@ -2,7 +2,7 @@ import { Annals } from '@annals/client'
 import { describe, expect, it, vi } from 'vitest'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { search, switchSearch } from '../harness/search.ts'
+import { search, switchSearch, untilIndexed } from '../harness/search.ts'
 import { useSharedService } from '../harness/service.ts'
 
 const service = useSharedService()
@@ -23,7 +23,6 @@ describe('annals search', () => {
     await switchSearch(service.adminClient(), project_id, true)
     await vi.waitFor(async () => expect(expectOk(await search(api, 'refund')).items).toHaveLength(1), {
       timeout: 30_000,
-      interval: 100,
     })
     const hit = { session_id: id, seq: 2, kind: 'event', type: 'note' }
     expect(await values('search', 'refund')).toMatchObject([hit])
@@ -36,6 +35,7 @@ describe('annals search', () => {
       stderr: expect.stringContaining('at least one word'),
     })
 
+    await untilIndexed(api)
     const client = new Annals({ url: service.node.url, token })
     const page = await client.search('refund', { kind: 'event', limit: 1 }).page()
     expect(page).toMatchObject({ items: [hit], has_more: false, indexed_through: expect.any(String) })

@@ -121,7 +121,7 @@ describe.skipIf(reasonForNoOwnDatabase())('a copy that is under way', () => {
     await vi.waitFor(
       async () =>
         expect(await rows()).toMatchObject({ sessions: 3, entries: 2 * ENTRIES, erased_sessions: 0 }),
-      { timeout: 20_000, interval: 50 },
+      { timeout: 20_000 },
     )
   })
 

@@ -46,7 +46,6 @@ async function expectUnavailable(): Promise<void> {
 async function expectRecovered(): Promise<void> {
   await vi.waitFor(async () => expect((await api.request('GET', '/ready')).status).toBe(200), {
     timeout: 15_000,
-    interval: 100,
   })
   expectOk(await api.appendEvent(sessionId, event))
   expect(expectOk(await api.listEvents(sessionId)).items.map((item) => item.seq)).toEqual([1])

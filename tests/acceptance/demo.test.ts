@@ -68,6 +68,9 @@ describe('annals demo', () => {
       expect(second.code, second.stderr).toBe(0)
       expect(second.stdout).toContain('nothing was added')
       expect((await list()).stdout).toBe(before.stdout)
+      // Search takes disk space, so the key of a project alone cannot switch it on.
+      const searched = await runAnnals(['search', 'refund'], client)
+      expect(searched.code).toBe(how === 'on the database' ? 0 : 6)
       const spaces = linesOf((await runAnnals(['spaces', 'list'], client)).stdout)
       expect(spaces).toHaveLength(3)
       const wantedSpace = spaces.find(({ meta }) => (meta as { demo: string }).demo === 'payment-provider')!

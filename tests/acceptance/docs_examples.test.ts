@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -8,19 +9,22 @@ import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ANNALS_BIN } from '../harness/annals_process.ts'
+import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const PAGES = [
-  'README.md',
-  'docs/quickstart.md',
-  'docs/concepts.md',
-  'docs/resources.md',
-  'docs/cli.md',
-  'docs/troubleshooting.md',
-]
 /** A block of commands, and the line before it, which may say why it is not run. */
 const SHELL_BLOCK = /^(.*)\n```sh\n([\s\S]*?)^```$/gm
+const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
+const commandsOf = (page: string) =>
+  [...read(page).matchAll(SHELL_BLOCK)]
+    .filter(([, before]) => !before!.startsWith('<!-- not run: '))
+    .map(([, , code]) => code)
+/** A reader comes from the first two, which fill the project. */
+const FIRST_PAGES = ['README.md', 'docs/quickstart.md']
+const OTHER_PAGES = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+  .map((name) => `docs/${name}`)
+  .filter((name) => name.endsWith('.md') && !FIRST_PAGES.includes(name) && commandsOf(name).length > 0)
 const URL_IN_DOCS = 'http://127.0.0.1:8029'
 
 /**
@@ -29,7 +33,8 @@ const URL_IN_DOCS = 'http://127.0.0.1:8029'
  */
 const PRELUDE = `
 set -eu
-npx() { test "$1" = annals; shift; node '${ANNALS_BIN}' "$@"; }
+npx() { test "$1" = annals; shift; annals "$@"; }
+annals() { node '${ANNALS_BIN}' "$@"; }
 curl() {
   case "$*" in
     *text/event-stream*) command curl --fail-with-body --max-time 3 "$@" || test $? = 28 ;;
@@ -44,8 +49,6 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'annals-docs-'))
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
-
-const read = (page: string) => readFile(join(ROOT, page), 'utf8')
 
 async function run(command: string, args: string[], env: Record<string, string>) {
   const { PATH = '' } = process.env
@@ -63,21 +66,28 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0
 describe.runIf(hasCurl)('the commands of', () => {
   // One project for all pages, since a reader goes from one to the next.
   let token: string
+  let variables: string
   beforeAll(async () => {
-    ;({ token } = await service.newProject())
+    const project = await service.newProject()
+    token = project.token
+    const search = { body: { search: true } }
+    expectOk(await service.adminClient().request('PATCH', `/admin/v1/projects/${project.id}`, search))
+    const api = await service.newClient({ token })
+    const { id } = expectOk(await api.createSession({}), 201)
+    // What pages take from one another.
+    variables = `KEY=sk-annals-… API=${URL_IN_DOCS}/api/v1 AUTH="Authorization: Bearer sk-annals-…"
+      JSON='Content-Type: application/json' SESSION=${id}`
+    await writeFile(join(directory, 'report.pdf'), '%PDF-1.4')
+    return async () => {
+      expectOk(await service.adminClient().request('DELETE', `/admin/v1/projects/${project.id}`))
+    }
   })
 
-  it.each(PAGES)(
+  it.each([...FIRST_PAGES, ...OTHER_PAGES])(
     '%s run, one behind the other',
     async (page) => {
-      expect(spawnSync('curl', ['--version']).status, 'curl is needed for the examples').toBe(0)
-      const blocks = [...(await read(page)).matchAll(SHELL_BLOCK)]
-      const runnable = blocks
-        .filter(([, before]) => !before!.startsWith('<!-- not run: '))
-        .map(([, , code]) => code)
-      expect(runnable.length).toBeGreaterThan(0)
-      // Pages that build on another one's variables expect a key.
-      const script = `${PRELUDE}KEY=sk-annals-…\n${runnable.join('\n')}`
+      expect(commandsOf(page)).not.toEqual([])
+      const script = `${PRELUDE}${variables}\n${commandsOf(page).join('\n')}`
       const here = script.replaceAll(URL_IN_DOCS, service.node.url).replaceAll('sk-annals-…', token)
       const { code, stdout, stderr } = await run('bash', ['-c', here], { ANNALS_API_KEY: token })
       expect(code, `${stdout}\n${stderr}`).toBe(0)
@@ -93,9 +103,7 @@ describe('the program of', () => {
   })
 
   it.each(['README.md', 'docs/tutorial.md'])('%s compiles, runs and prints what it says', async (page) => {
-    const program = [...(await read(page)).matchAll(/^```ts\n([\s\S]*?)^```$/gm)]
-      .map(([, code]) => code)
-      .join('')
+    const program = [...read(page).matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code).join('')
     const said = [...program.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)]
     const printed = said.flatMap(([, lines]) => lines!.split(' | '))
     expect(printed.length).toBeGreaterThan(0)

@@ -5,9 +5,13 @@ import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { runAnnals, startServer } from '../harness/annals_process.ts'
 import { isAlive, postmasterPid, prepareDataDir } from '../harness/embedded_postgres.ts'
 
-// A preload for the process under test: an error that nobody catches, when it is asked for.
+// A preload for the process under test: an error that nobody catches, when it is asked for, after which the process
+// needs two seconds to end, as it may where its threads are busy.
 const THROWS_WHEN_ASKED = `--import=data:text/javascript,${encodeURIComponent(
-  "process.on('SIGUSR2', () => { throw new Error('nobody catches this') })",
+  `process.on('SIGUSR2', () => {
+    process.on('exit', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000))
+    throw new Error('nobody catches this')
+  })`,
 )}`
 
 let directory: string

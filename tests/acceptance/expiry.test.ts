@@ -4,6 +4,7 @@ import type { ApiClient, Session } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
 import { lockWaits } from '../harness/lock_waits.ts'
+import { placesOf, switchSearch } from '../harness/search.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { mixedEntries, newSessionLog } from '../harness/session_log.ts'
 import { insertSessionRows } from '../harness/session_rows.ts'
@@ -26,7 +27,6 @@ const statusesOf = (ids: string[]) => Promise.all(ids.map(async (id) => (await a
 const untilGone = (...ids: string[]) =>
   vi.waitFor(async () => expect(await statusesOf(ids)).toEqual(ids.map(() => 404)), {
     timeout: 20_000,
-    interval: 50,
   })
 
 /** As though the sessions had been touched last an hour before they expire; their heads may say otherwise. */
@@ -53,6 +53,19 @@ describe('a session that expires', () => {
     expect(await statusesOf(others.map(({ id }) => id))).toEqual([200, 200])
     const left = 'SELECT seq FROM entries WHERE session_id = ANY ($1)'
     expect(await queryRows(service.databaseUrl, left, [[log.id, child.id]])).toEqual([])
+  })
+
+  it('is found by no search from then on, and leaves the index of words', async () => {
+    await switchSearch(service.adminClient(), project.id, true)
+    const [due, kept] = [await newSessionLog(api), await newSessionLog(api)]
+    for (const log of [due, kept]) expectOk(await log.addEvent('note', { text: 'refund' }))
+    const found = () => placesOf(api, 'refund')
+    await vi.waitFor(async () => expect(await found()).toHaveLength(2), { timeout: 20_000, interval: 50 })
+    expectOk(await update(due.id, { expires_in_s: 1 }))
+    await untilGone(due.id)
+    expect(await found()).toEqual([`${kept.id} 1`])
+    const indexed = 'SELECT session_id FROM search_entries WHERE project_id = $1'
+    expect(await queryRows(service.databaseUrl, indexed, [project.id])).toEqual([{ session_id: kept.id }])
   })
 
   it('stays as long as it is touched in time', async () => {
@@ -116,7 +129,7 @@ describe('a session that expires', () => {
         )
         expect(rows).toEqual([{ sessions: 700, is_later: true }])
       },
-      { timeout: 30_000, interval: 100 },
+      { timeout: 30_000 },
     )
     expect(await statusesOf(kept!.slice(0, 20))).toEqual(Array(20).fill(200))
   })

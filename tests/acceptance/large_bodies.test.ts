@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 let api: ApiClient
 let admin: HttpClient
 let session_id: string

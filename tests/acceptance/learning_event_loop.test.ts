@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { STRETCH_MS_MAX, watchEventLoop } from '../harness/event_loop_watch.ts'
+import { gullible } from '../../lab/model_scripts.ts'
+import { watchEventLoop } from '../harness/event_loop_watch.ts'
 import { expectOk } from '../harness/expectations.ts'
+import { agent, planted, useModelProjects, user } from '../harness/model_project.ts'
 import { useService } from '../harness/service.ts'
 import { execute } from '../harness/sql.ts'
 
 const watch = watchEventLoop()
 const service = useService(watch.env)
+const newModelProject = useModelProjects(service)
 
 /** As many as a space may have, each as long as it may be: words that differ, and lines that rendering joins. */
 const FILL = `
@@ -29,11 +32,25 @@ describe('a full learning space holds the event loop for 20 ms at most', () => {
       file: () => api.request('GET', `/api/v1/agent_skills/${skill!.id}/file?file_path=SKILL.md`),
       zip: () => api.request('GET', `/api/v1/agent_skills/${skill!.id}/download_zip`),
     }
-    const long: string[] = []
-    for (const [name, request] of Object.entries(requests)) {
-      const stretch_ms = await watch.stretchOf(request)
-      if (stretch_ms > STRETCH_MS_MAX) long.push(`${name}: ${stretch_ms.toFixed(0)} ms`)
-    }
-    expect(long).toEqual([])
+    for (const [name, request] of Object.entries(requests)) await watch.check(name, request)
+    expect(watch.noted()).toEqual([])
+  })
+
+  it('when what a model says of a session is compared with it', { timeout: 120_000 }, async () => {
+    const { api, newSpace, addRun, reflected } = await newModelProject(gullible)
+    const space_id = await newSpace('suggest')
+    const path = `/api/v1/learning_spaces/${space_id}/statements`
+    const body = { text: 'Ask first.' }
+    const { id } = expectOk(await api.request<{ id: string }>('POST', path, { body }), 201)
+    await execute(service.databaseUrl, FILL, [id])
+    const text = String.fromCodePoint(...Array.from({ length: 390 }, (_, n) => 19_968 + n * 40))
+    const cites = [{ run: 'A', seq: 1, quote: 'I looked it up' }]
+    const said = planted({ kind: 'fact', text, tool: null, cites })
+    await watch.check('reflection', async () => {
+      const session_id = await addRun(space_id, 'ada', [agent('I looked it up'), user(said)])
+      await reflected(space_id, session_id)
+      return { status: 200 }
+    })
+    expect(watch.noted()).toEqual([])
   })
 })

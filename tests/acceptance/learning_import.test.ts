@@ -1,13 +1,15 @@
 import { expect, it, vi } from 'vitest'
+import { honest } from '../../lab/model_scripts.ts'
 import type { ApiClient, Page } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
-import { calls, result } from '../harness/model_project.ts'
+import { calls, learnerOf, result, useModelProjects, user } from '../harness/model_project.ts'
 import { useSharedService } from '../harness/service.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 
 const service = useSharedService()
 const transfers = useTransfers(service)
+const newModelProject = useModelProjects(service)
 
 const post = (api: ApiClient, path: string, body: unknown) => api.request('POST', `/api/v1${path}`, { body })
 
@@ -63,4 +65,39 @@ it('goes on learning from a session for as long as there is the space, whenever 
     [project.id],
   )
   expect(wanted).toEqual([{ consumer: 'learning', for_good: true }])
+})
+
+it('the ledger comes along: what was used stays known, and no input that was answered is sent again', async () => {
+  const learner = await newModelProject(honest)
+  const { api, model, project } = learner
+  const space = await learner.newSpace('suggest')
+  const session = await learner.reflected(space, await learner.addRun(space, 'ada', [user('Hello?')]))
+  const { path } = await transfers.export(project.name)
+  const copy = await service.newProject()
+  const body = { model: { url: model.url, name: 'scripted' } }
+  expectOk(await service.adminClient().request('PATCH', `/admin/v1/projects/${copy.id}`, { body }))
+  await transfers.import(path, copy.name)
+  const ledger = ({ id }: { id: string }) =>
+    queryRows(
+      service.databaseUrl,
+      'SELECT to_jsonb(c) - $2::text AS call FROM learning_calls c WHERE c.project_id = $1',
+      [id, 'project_id'],
+    )
+  const [call, ...others] = await ledger(project)
+  expect([call!.call, others]).toMatchObject([{ step: 'reflect', status: 'applied', attempts: 1 }, []])
+  expect(await ledger(copy)).toEqual([call])
+  const target = await service.newClient({ token: copy.token })
+  const usage = `/api/v1/learning_spaces/${space}/usage`
+  expect(expectOk(await target.request('GET', usage))).toEqual(expectOk(await api.request('GET', usage)))
+  await execute(
+    service.databaseUrl,
+    'UPDATE space_sessions SET reflected_seq = 0 WHERE project_id = $1 AND session_id = $2',
+    [copy.id, session],
+  )
+  const again = await post(target, `/learning_spaces/${space}/learn`, { session_id: session, now: true })
+  expectOk(again, 201)
+  await learnerOf(service.databaseUrl, target, copy.id).reflected(space, session)
+  expect(model.asked).toHaveLength(1)
+  const verified = await transfers.run('verify', '--project', copy.name)
+  expect(verified.code, verified.stdout).toBe(0)
 })

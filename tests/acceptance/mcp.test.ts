@@ -167,7 +167,7 @@ it('a session is read in bounded answers that together have every entry once, ho
   ])
 })
 
-it('a search that is off says so, and one that is on finds entries by their words', async () => {
+it('a search that is off says so, and one that is on finds entries by their words, also behind a page that is empty', async () => {
   const { id, token } = await service.newProject()
   const { call, value } = await connectMcp(service.node.url, token)
   const off = await call('search', { q: 'umbrella' })
@@ -176,10 +176,21 @@ it('a search that is off says so, and one that is on finds entries by their word
   expectOk(await service.adminClient().request('PATCH', `/admin/v1/projects/${id}`, { body }))
   const own = await newSessionLog(await service.newClient({ token }))
   expectOk(await own.addEvent('note', { text: 'a lost umbrella' }))
-  await vi.waitFor(async () => {
-    const { found } = await value<{ found: unknown[] }>('search', { q: 'umbrella' })
-    expect(found).toMatchObject([{ session_id: own.id, seq: 1, text: expect.stringContaining('umbrella') }])
-  }, 20_000)
+  const apart = Array.from({ length: 599 }, () => ({
+    kind: 'event',
+    type: 'note',
+    data: { text: 'umbrella lost' },
+  }))
+  expectOk(await own.batch([...apart, { ...apart[0], data: { text: 'the end' } }]), 201)
+  const find = (q: string, cursor?: string) =>
+    value<{ found: unknown[]; next_cursor: string | null }>('search', { q, cursor })
+  await vi.waitFor(async () => expect((await find('end')).found).toHaveLength(1), 20_000)
+  let page = await find('"lost umbrella"')
+  expect(page).toMatchObject({ found: [], next_cursor: expect.stringMatching(/./) })
+  while (page.found.length === 0 && page.next_cursor) page = await find('"lost umbrella"', page.next_cursor)
+  expect(page.found).toMatchObject([
+    { session_id: own.id, seq: 1, text: expect.stringContaining('umbrella') },
+  ])
 })
 
 it('what was learnt is given for a task, and statement by statement', async () => {

@@ -203,6 +203,22 @@ describe('a message that is sent as a form', () => {
     )
   })
 
+  it.each(['x="boundary=a"', 'xboundary=a', 'x="; boundary=a"'])(
+    'has no more fields than it may have, also where its Content-Type names another boundary: %s',
+    async (ahead) => {
+      const log = await newSessionLog(api)
+      const field = '--b\r\nContent-Disposition: form-data; name="payload"\r\n\r\n{}\r\n'
+      const options = {
+        rawBody: `${field.repeat(100)}--b--\r\n`,
+        headers: { 'Content-Type': `multipart/form-data; ${ahead}; boundary=b` },
+      }
+      const answer = await api.request('POST', `/api/v1/session/${log.id}/messages`, options)
+      // Once it has been read, the field is named, which it has so often.
+      expectError(answer, 400, 'invalid_request')
+      expect(answer.json.msg).not.toContain('twice')
+    },
+  )
+
   it('is read only where messages are: elsewhere it is an unsupported type', async () => {
     const log = await newSessionLog(api)
     const options = { rawBody: '--a--', headers: { 'Content-Type': 'multipart/form-data; boundary=a' } }

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { type Asked, type Reply, startModelServer } from '../../lab/model_server.ts'
+import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { learnerOf, user } from '../harness/model_project.ts'
+import { freePort } from '../harness/pgbouncer.ts'
 import { useService } from '../harness/service.ts'
 import { queryRows } from '../harness/sql.ts'
 import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
@@ -40,33 +42,68 @@ const FAILURES: Record<string, { reply: Reply; error: string }> = {
 const withOwnDatabase = describe.skipIf(reasonForNoOwnDatabase())
 
 withOwnDatabase('a model that fails', () => {
-  it('is told of in the session, disturbs no request, and is tried again by itself', async () => {
-    const project = await service.newProject()
-    const learner = learnerOf(
-      service.databaseUrl,
-      await service.newClient({ token: project.token }),
-      project.id,
-    )
+  it('is told of in the session, disturbs no request, and is tried again by itself', {
+    timeout: 120_000,
+  }, async () => {
+    const newLearner = async () => {
+      const { id, token } = await service.newProject()
+      return { project_id: id, ...learnerOf(service.databaseUrl, await service.newClient({ token }), id) }
+    }
+    const [learner, away] = [await newLearner(), await newLearner()]
+    const setModel = async (url: string) => {
+      const body = { model: { url, name: 'scripted' } }
+      const path = `/admin/v1/projects/${away.project_id}`
+      expectOk(await service.adminClient().request('PATCH', path, { body }))
+    }
+    await setModel(`http://127.0.0.1:${await freePort()}/v1`)
     let healed = false
     model.script = (asked) => (healed ? EMPTY : FAILURES[textOf(asked)]!.reply)
-    const sessions = await Promise.all(
-      Object.keys(FAILURES).map(async (name) => {
-        const space = await learner.newSpace('suggest')
-        return { name, space, session: await learner.addRun(space, 'ada', [user(name)], { reward: 1 }) }
-      }),
-    )
-    for (const { name, space, session } of sessions)
-      await vi.waitFor(async () => {
-        const path = `/api/v1/learning_spaces/${space}/sessions/${session}`
-        const { error } = expectOk(await learner.api.request<{ error: string | null }>('GET', path))
-        expect(error, name).toContain(FAILURES[name]!.error)
-      }, 40_000)
+    const begin = async (
+      { newSpace, addRun, api, reflected }: typeof learner,
+      text: string,
+      error: string,
+    ) => {
+      const space = await newSpace('suggest')
+      const session = await addRun(space, 'ada', [user(text)], { reward: 1 })
+      const path = `/api/v1/learning_spaces/${space}/sessions/${session}`
+      return {
+        text,
+        error,
+        read: () => api.request<Read>('GET', path),
+        ended: () => reflected(space, session),
+      }
+    }
+    const begun = await Promise.all([
+      ...Object.entries(FAILURES).map(([name, { error }]) => begin(learner, name, error)),
+      begin(away, 'nobody is there', 'could not be reached'),
+    ])
+    const neighbour = appendUntil(await service.newClient(), () => healed)
+    for (const { text, error, read } of begun)
+      await vi.waitFor(async () => expect(expectOk(await read()).error, text).toContain(error), 40_000)
     const logged = service.node.logLines.join('\n')
     expect(logged).not.toContain('learning will be tried again')
     healed = true
-    for (const { space, session } of sessions) await learner.reflected(space, session)
+    await setModel(model.url)
+    for (const { ended } of begun) await ended()
+    expect(await neighbour).toBeGreaterThan(0)
   })
 })
+
+interface Read {
+  error: string | null
+}
+
+/** Appends, one event after the other, and gives how many; each must be stored. */
+async function appendUntil(api: ApiClient, isOver: () => boolean): Promise<number> {
+  const { id } = expectOk(await api.createSession({}), 201)
+  let stored = 0
+  while (!isOver()) {
+    const { seq } = expectOk(await api.appendEvent(id, { type: 'note', data: {} }))
+    stored += 1
+    expect(seq).toBe(stored)
+  }
+  return stored
+}
 
 withOwnDatabase('a node that is killed while it learns', () => {
   it('loses no session, applies nothing twice, and sends no input again that was answered', async () => {

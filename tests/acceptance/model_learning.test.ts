@@ -8,7 +8,8 @@ import { queryRows } from '../harness/sql.ts'
 const service = useSharedService()
 const newModelProject = useModelProjects(service)
 
-describe('a model', () => {
+// Longer than `reflected` waits, which says in what state a session is that waits in vain.
+describe('a model', { timeout: 120_000 }, () => {
   it('makes of two runs of one task, which ended differently, a procedure that cites both and waits for a person', async () => {
     const { newSpace, addRun, reflected, statementsOf, model } = await newModelProject(honest)
     const space = await newSpace('suggest')

@@ -25,5 +25,7 @@ describe('sessions that are made to poison a space, with a model that does whate
       expect(statements.map(({ supports }) => supports)).toEqual(statements.map(() => 3))
       expect(statements).not.toEqual([])
     },
+    // A space takes its sessions one after the other.
+    120_000,
   )
 })

@@ -1,6 +1,7 @@
+import { type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startObjectStore, type TestObjectStore } from '../../lab/object_store.ts'
-import { bytesOf, errorOf, getBlob, newBytes, putBlob, sha256Of } from '../harness/blobs.ts'
+import { blobUrl, bytesOf, errorOf, getBlob, newBytes, putBlob, sha256Of } from '../harness/blobs.ts'
 import { doctor } from '../harness/doctor.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
@@ -8,7 +9,7 @@ import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 
-const SOON = { timeout: 20_000, interval: 200 }
+const SOON = { timeout: 20_000 }
 const env: Record<string, string> = { ANNALS_RETENTION_MS: '500' }
 let store: TestObjectStore
 
@@ -77,6 +78,22 @@ describe('with an object store', () => {
     expect(refused).toMatchObject({ status: 400, error: 'invalid_request' })
     expect(await store.keysOf(project.id)).toEqual([])
     expect(await rowsOf(project)).toEqual([0, 0, 0])
+  })
+
+  it('a blob may have more than the database takes, up to a gibibyte', async () => {
+    const project = await service.newProject()
+    expect((await put(project, Buffer.alloc(27_000_000))).status).toBe(201)
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { Authorization: `Bearer ${project.token}`, 'Content-Length': 1024 ** 3 + 1 }
+      const sent = request(blobUrl(service.node.url, '0'.repeat(64)), { method: 'PUT', headers })
+      sent.on('response', (response) => {
+        resolve(response)
+        sent.destroy()
+      })
+      sent.on('error', reject)
+      sent.flushHeaders()
+    })
+    expect(answer.statusCode).toBe(413)
   })
 
   it('messages are read with their bytes, and signed URLs lead to the store', async () => {

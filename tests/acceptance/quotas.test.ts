@@ -21,7 +21,7 @@ interface Usage {
 }
 
 /** As long as an answer may be behind, and a node may know an old quota, on a busy machine. */
-const SOON = { timeout: 20_000, interval: 100 }
+const SOON = { timeout: 20_000 }
 const DATA = { text: 'x'.repeat(89) }
 /** Of the JSON in which an event with this data is sent. */
 const BYTES = JSON.stringify({ type: 'note', data: DATA }).length

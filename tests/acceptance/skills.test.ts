@@ -24,6 +24,7 @@ interface Skill {
 }
 interface File {
   content: { type: string; raw: string } | null
+  url: string | null
 }
 
 beforeAll(async () => {
@@ -99,6 +100,10 @@ describe('a skill that somebody wrote', () => {
       null,
       { type: 'text', raw: files.LICENSE },
     ])
+    const urls = contents.map((file) => expectOk(file).url)
+    expect(urls.map((url) => url !== null)).toEqual([false, false, false, true, false])
+    const bytes = await fetch(urls[3]!.replace(service.node.url, service.secondNode.url))
+    expect(Buffer.from(await bytes.arrayBuffer()).equals(picture)).toBe(true)
     const { type, zip } = await downloadOf(skill.id)
     expect(type).toBe('application/zip')
     const again = await upload(zip, { user: 'ada', meta })
@@ -145,10 +150,15 @@ describe('a skill that somebody wrote', () => {
     const two = await dataOf(await upload(skillZip('two', { 'a.bin': shared }), {}, own.token))
     expect(await blobsOf(own)).toBe(3)
     const client = await service.newClient({ token: own.token })
+    const { url } = expectOk(
+      await client.request<File>('GET', `/api/v1/agent_skills/${one.id}/file?file_path=a.bin`),
+    )
+    expect((await fetch(url!)).status).toBe(200)
     const receipt = expectOk(
       await client.request<{ deleted: Record<string, number> }>('DELETE', '/api/v1/user/eve'),
     )
     expect(receipt.deleted).toMatchObject({ skills: 1, blobs: 1 })
+    expect((await fetch(url!)).status).toBe(404)
     expectError(await client.request('GET', `/api/v1/agent_skills/${one.id}`), 404, 'skill_not_found')
     expect(await blobsOf(own)).toBe(2)
     expectOk(await client.request('DELETE', `/api/v1/agent_skills/${two.id}`))

@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
-import { putBlob, sha256Of } from '../harness/blobs.ts'
 import { type DatabaseProxy, proxyDatabase } from '../harness/database_proxy.ts'
 import { describedOperations, sampleOf } from '../harness/described_operations.ts'
 import { expectOk } from '../harness/expectations.ts'
 import type { Answer, HttpClient } from '../harness/http_client.ts'
+import { oneOfEach } from '../harness/one_of_each.ts'
 import { type Project, useService } from '../harness/service.ts'
-import { mixedEntries, newSessionLog, type SessionLog } from '../harness/session_log.ts'
-import { skillZip, uploadSkill } from '../harness/skills.ts'
+import type { SessionLog } from '../harness/session_log.ts'
 
 const withIds = describedOperations.filter(({ path }) => path.includes('{'))
-const asset = Buffer.from('test') // The blob that the description has as its example.
 /** Blobs are named by their bytes, which any project may send: `blobs.test.ts` shows that it gets no other's. */
 const operations = withIds.filter(
   ({ path }) => path.startsWith('/api/v1/') && !path.endsWith('/blobs/{sha256}'),
@@ -30,46 +28,13 @@ let owners: Ids
 let strangers: Ids
 let nobodys: Ids
 
-async function resourcesOf(client: ApiClient): Promise<{ ids: Ids; log: SessionLog }> {
-  const identifier = `user-${randomUUID()}`
-  const log = await newSessionLog(client, { user: identifier, configs: { secret: 1 } })
-  const { items } = expectOk(await log.batch(mixedEntries(4)), 201)
-  const { token } = client === owner ? ownersProject : strangersProject
-  await putBlob(service.node.url, token, asset)
-  expectOk(await log.addEvent('file', { annals_blob: sha256Of(asset), media_type: 'text/plain' }))
-  const space = expectOk(await client.createLearningSpace({ user: identifier, meta: { secret: 1 } }), 201)
-  const path = `/api/v1/learning_spaces/${space.id}/statements`
-  const { id } = expectOk<{ id: string }>(
-    await client.request('POST', path, { body: { text: 'A secret.' } }),
-    201,
-  )
-  const hook = { url: 'https://example.com/hook', events: ['event.never'] }
-  const webhook = expectOk(
-    await client.request<{ id: string }>('POST', '/api/v1/webhooks', { body: hook }),
-    201,
-  )
-  const zip = skillZip('secret', { 'own.md': identifier })
-  const uploaded = await uploadSkill(service.node.url, token, zip, { user: identifier })
-  const { data: skill } = (await uploaded.json()) as { data: { id: string } }
-  const ids = {
-    skill_id: skill.id,
-    session_id: log.id,
-    message_id: items[0]!.id,
-    learning_space_id: space.id,
-    statement_id: id,
-    webhook_id: webhook.id,
-    identifier,
-  }
-  return { ids, log }
-}
-
 beforeAll(async () => {
   ownersProject = await service.newProject()
   owner = await service.newClient({ token: ownersProject.token })
   strangersProject = await service.newProject()
   stranger = await service.newClient({ token: strangersProject.token })
-  ;({ ids: owners, log: ownersLog } = await resourcesOf(owner))
-  ;({ ids: strangers } = await resourcesOf(stranger))
+  ;({ ids: owners, log: ownersLog } = await oneOfEach(service.node.url, owner, ownersProject.token))
+  ;({ ids: strangers } = await oneOfEach(service.node.url, stranger, strangersProject.token))
   const unknown = Object.keys(owners).map((name) => [name, randomUUID()])
   nobodys = { ...Object.fromEntries(unknown), identifier: `user-${randomUUID()}` }
 })
@@ -170,7 +135,7 @@ describe('an operation with the ids of another project', () => {
 
   it('works in the own project, with what this file sends: no 404 above was for another reason', async () => {
     for (const operation of operations) {
-      const { ids } = await resourcesOf(stranger)
+      const { ids } = await oneOfEach(service.node.url, stranger, strangersProject.token)
       if (operation.path.endsWith('/sessions/{session_id}')) await learn(ids)
       const answer = await call(stranger, operation, ids)
       expect(answer.status, `${operation.method} ${operation.path} ${answer.text}`).toBeLessThan(300)

@@ -8,6 +8,7 @@ import { ANNALS_BIN } from '../harness/annals_process.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
 import { execute } from '../harness/sql.ts'
+import { createEmptyDatabase, reasonForNoOwnDatabase } from '../harness/test_database.ts'
 
 /** The `script` of util-linux gives a command a terminal of its own; that of other systems takes other options. */
 const hasScript = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux') ?? false
@@ -44,6 +45,37 @@ function onTerminal(args: string[], more: Record<string, string> = {}) {
 }
 
 describe.runIf(hasScript)('on a terminal', () => {
+  it.skipIf(reasonForNoOwnDatabase() !== undefined).each([
+    ['keeps its key in sight: requests are logged only if asked for', {}, 0],
+    ['logs each request with LOG_LEVEL', { LOG_LEVEL: 'info' }, 3],
+  ] as const)('a first start %s', async (_what, more, logged) => {
+    const database = await createEmptyDatabase()
+    const serve = onTerminal(['serve'], { ...more, PORT: '0', DATABASE_URL: database.url, NO_COLOR: '1' })
+    try {
+      await vi.waitFor(() => expect(serve.screen()).toContain('Ctrl-C stops'), 30_000)
+      const [, url] = /ready at (http:\S+)/.exec(serve.screen())!
+      const [, key] = /API key: (sk-\S+)/.exec(serve.screen())!
+      for (let n = 0; n < 3; n += 1)
+        expect(
+          (await fetch(`${url}/api/v1/session`, { headers: { authorization: `Bearer ${key}` } })).status,
+        ).toBe(200)
+      const requests = () => serve.screen().match(/"route":"\/api\/v1\/session"/g) ?? []
+      await vi.waitFor(() => expect(requests()).toHaveLength(logged), 10_000)
+      serve.type('\u0003')
+      await serve.exited
+      expect(requests()).toHaveLength(logged)
+      const printed = serve
+        .screen()
+        .split('\n')
+        .filter((line) => !line.startsWith('{'))
+      expect(printed.length).toBeLessThan(24)
+      expect(serve.screen()).toContain(`Console: ${url}/console`)
+      expect(serve.screen()).toContain('Try it:  annals demo')
+    } finally {
+      await database.drop()
+    }
+  })
+
   it('a list is a table in colour, unless colour is not wanted', async () => {
     const api = await service.newClient({ token })
     const { id } = expectOk(await api.createSession({ user: 'lena', configs: { agent: 'coder' } }), 201)
@@ -54,6 +86,32 @@ describe.runIf(hasScript)('on a terminal', () => {
     expect(await plain.exited).toBe(0)
     expect(plain.screen()).toContain(`${id.slice(0, 13)}  lena`)
     expect(plain.screen()).not.toContain('\u001b[')
+  })
+
+  it('usage is a table beside the quotas and one by day, which fit', async () => {
+    const project = await service.newProject()
+    const api = await service.newClient({ token: project.token })
+    const { id } = expectOk(await api.createSession({}), 201)
+    for (let n = 0; n < 2; n += 1) expectOk(await api.appendEvent(id, { type: 'note', data: { n } }))
+    const quota = { body: { max_sessions: 5 } }
+    expectOk(await service.adminClient().request('PATCH', `/admin/v1/projects/${project.id}`, quota))
+    await execute(
+      service.databaseUrl,
+      "INSERT INTO usage_days (project_id, day, entries, bytes, model_tokens) VALUES ($1, (now() AT TIME ZONE 'UTC')::date - 3, 1234567, 9876543210, 1000000)",
+      [project.id],
+    )
+    const usage = onTerminal(['usage'], { ANNALS_API_KEY: project.token, NO_COLOR: '1' })
+    expect(await usage.exited).toBe(0)
+    const lines = usage.screen().split(/\r?\n/)
+    const cells = lines.map((line) => line.split(/ {2,}/))
+    expect(cells[0]).toEqual(['what', 'used', 'quota'])
+    expect(cells).toContainEqual(['sessions', '1', '5'])
+    expect(cells).toContainEqual(['entries', '2', 'none'])
+    const [titles, today, before] = cells.slice(cells.findIndex(([title]) => title === 'day'))
+    expect(titles).toEqual(['day', 'sessions', 'entries', 'bytes', 'blob_bytes', 'model_tokens'])
+    expect(today!.slice(0, 3)).toEqual([expect.stringMatching(/^\d{4}-\d\d-\d\d$/), '1', '2'])
+    expect(before!.slice(1)).toEqual(['0', '1,234,567', '9,876,543,210', '0', '1,000,000'])
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)
   })
 
   it('pruning shows a bar from the first session to the last', async () => {

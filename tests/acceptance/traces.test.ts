@@ -52,7 +52,7 @@ async function spansOf(trace_id: string, enough: (spans: Span[]) => boolean): Pr
       if (!enough(spans)) throw new Error(`not yet: ${JSON.stringify(spans)}`)
       return spans
     },
-    { timeout: 20_000, interval: 50 },
+    { timeout: 20_000 },
   )
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ADMIN_TOKEN, type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
@@ -177,4 +177,33 @@ describe.skipIf(reasonForNoOwnDatabase() !== undefined)('a database of schema ve
       admin.close()
     }
   })
+})
+
+describe.skipIf(reasonForNoOwnDatabase() !== undefined)('a database of schema version 23', () => {
+  it('is migrated and sound, and what was forked, attached, learnt, indexed and watched is as it was', async () => {
+    const database = await createEmptyDatabase()
+    try {
+      await execute(database.url, fixture('schema_23.sql'))
+      const node = await startServer({ DATABASE_URL: database.url, ANNALS_API_KEY: KEY })
+      const api = apiClient(node.url, KEY)
+      try {
+        for (const line of fixture('schema_23_answers.ndjson').trim().split('\n')) {
+          const { path, data } = JSON.parse(line) as { path: string; data: object }
+          // The search index is built anew.
+          await vi.waitFor(
+            async () =>
+              expect(expectOk(await api.request('GET', `/api/v1${path}`)), path).toMatchObject(data),
+            25_000,
+          )
+        }
+        const { code, stdout } = await runAnnals(['verify'], { DATABASE_URL: database.url })
+        expect([code, stdout]).toEqual([0, expect.stringContaining('nothing is wrong')])
+      } finally {
+        api.close()
+        await node.stop()
+      }
+    } finally {
+      await database.drop()
+    }
+  }, 60_000)
 })

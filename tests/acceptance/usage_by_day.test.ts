@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { honest } from '../../lab/model_scripts.ts'
 import type { ApiClient } from '../harness/api_client.ts'
-import { newBytes, putBlob } from '../harness/blobs.ts'
+import { newBytes, putBlob, sha256Of } from '../harness/blobs.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
+import { useTransfers } from '../harness/exports.ts'
 import { useModelProjects, user } from '../harness/model_project.ts'
 import { useService } from '../harness/service.ts'
 import { newSessionLog, sessionLog } from '../harness/session_log.ts'
@@ -27,6 +28,7 @@ const BYTES = JSON.stringify({ type: 'note', data: DATA }).length
 
 const service = useService()
 const newModelProject = useModelProjects(service)
+const files = useTransfers(service)
 
 const usageOf = async (api: ApiClient, days?: number) =>
   expectOk(await api.request<Usage>('GET', '/api/v1/usage', { query: { days } }))
@@ -78,6 +80,26 @@ describe('usage by day', () => {
     expectOk(await service.adminClient().request('DELETE', `/admin/v1/projects/${project.id}`))
     const left = 'SELECT day FROM usage_days WHERE project_id = $1'
     expect(await queryRows(service.databaseUrl, left, [project.id])).toEqual([])
+  })
+
+  it('has what an import and the demo store, on the day on which they run, and once', async () => {
+    const source = await service.newProject()
+    const api = await service.newClient({ token: source.token })
+    const log = await newSessionLog(api)
+    const blob = newBytes(3_000)
+    await putBlob(service.node.url, source.token, blob)
+    const image = { annals_blob: sha256Of(blob), media_type: 'image/png' }
+    for (const data of [DATA, image]) expectOk(await log.addEvent('note', data))
+    const { path } = await files.export(source.name)
+    const target = await service.newProject()
+    const there = await service.newClient({ token: target.token })
+    const stored = async () => sumOf((await usageOf(there)).days)
+    await files.import(path, target.name, '--dry-run')
+    expect(await stored()).toEqual(NO_USE)
+    for (const _ of [1, 2]) await files.import(path, target.name)
+    expect(await stored()).toEqual(sumOf((await usageOf(api)).days))
+    expect((await files.run('demo', '--project', target.name)).code).toBe(0)
+    expect(await stored()).toMatchObject({ sessions: 13, entries: 194 })
   })
 
   it('has as many days as are asked for, to today, the newest first and only those with use', async () => {

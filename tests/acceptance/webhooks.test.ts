@@ -10,7 +10,7 @@ import { type Receiver, startReceiver } from '../harness/webhook_receiver.ts'
 // Keys are looked up anew by each request, so that a node knows at once that a project has webhooks.
 const service = useService({ ANNALS_TOKEN_CACHE_MS: '0' })
 const SECRET = `whsec_${randomBytes(32).toString('base64')}`
-const WAIT = { timeout: 20_000, interval: 50 }
+const WAIT = { timeout: 20_000 }
 let api: ApiClient
 let log: SessionLog
 let receivers: Receiver[]

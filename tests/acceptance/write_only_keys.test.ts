@@ -4,14 +4,14 @@ import { sha256Of } from '../harness/blobs.ts'
 import { describedOperations } from '../harness/described_operations.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { skillZip, uploadSkill } from '../harness/skills.ts'
 import { issueToken } from '../harness/tokens.ts'
 
 /** In everything that was stored before, and in nothing that the key sends. */
 const SECRET = 'stored-and-not-to-be-read'
 
-const service = useService()
+const service = useSharedService()
 let reader: ApiClient
 let reader_token: string
 let writer: HttpClient

@@ -4,14 +4,16 @@ import { ADMIN_TOKEN } from '../harness/annals_process.ts'
 import type { ApiClient, Page } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { expectOk } from '../harness/expectations.ts'
+import { redPdf } from '../harness/pdf.ts'
 import { switchSearch, untilIndexed } from '../harness/search.ts'
 import { type Project, useService } from '../harness/service.ts'
+import { sessionLog } from '../harness/session_log.ts'
 
 const TEST_MS_MAX = 60_000
 const service = useService()
 const browser = useBrowser()
-/** A failed session and a learning space of the demo. */
-const ids = { failed: '', other: '', space: '' }
+/** A failed session and a learning space of the demo, and a session with a PDF. */
+const ids = { failed: '', other: '', space: '', pdf: '' }
 /** Views: what each is called, its path, its heading. */
 const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = [
   ['sessions', () => '/sessions', () => 'Sessions'],
@@ -40,6 +42,13 @@ beforeAll(async () => {
   project = await service.newProject()
   const api = await service.newClient({ token: project.token })
   await switchSearch(service.adminClient(), project.id, true)
+  ids.pdf = expectOk(await api.createSession(), 201).id
+  const file = {
+    file_data: `data:application/pdf;base64,${redPdf(3).toString('base64')}`,
+    filename: 'receipt.pdf',
+  }
+  const content = [{ type: 'file', file }]
+  expectOk(await sessionLog(api, ids.pdf).add({ role: 'user', content }), 201)
   const demo = JSON.parse((await service.rawClient().request('GET', '/console/demo.json')).text) as Demo
   for (const { session, entries } of demo.sessions) {
     const { id } = expectOk(await api.createSession(session), 201)
@@ -143,6 +152,18 @@ describe.skipIf(!CHROMIUM)(`axe (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () 
       await tab.page.getByRole('heading', { name: heading() }).first().waitFor()
       expect(await look(tab, name)).toEqual([])
       expect(tab.complaints).toEqual([])
+    },
+    TEST_MS_MAX,
+  )
+
+  it(
+    'finds nothing where a PDF is open',
+    async () => {
+      const { page } = tab
+      await page.goto(`${service.node.url}/console/sessions/${ids.pdf}`)
+      await page.getByRole('button', { name: 'Show', exact: true }).click()
+      await page.getByRole('img', { name: 'receipt.pdf, page 2' }).waitFor()
+      expect(await look(tab, 'pdf')).toEqual([])
     },
     TEST_MS_MAX,
   )

@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 
 const OPTIONS = { timeout: 60_000 }
-const service = useService()
+const service = useSharedService()
 const browser = useBrowser()
 let api: ApiClient
 let tab: Tab

@@ -4,6 +4,7 @@ import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/b
 import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
+import { execute } from '../harness/sql.ts'
 
 const OPTIONS = { timeout: 60_000 }
 const CALLS = 333
@@ -64,6 +65,39 @@ describe.skipIf(!CHROMIUM)(
       await expect.poll(seqHere).toBe('120')
       await outline().getByLabel('Failed only').check()
       await expect.poll(() => outline().getByRole('button').count()).toBe(FAILED.length)
+    })
+
+    it('leads from one long pause to the next, and draws when each call ran and how long', async () => {
+      const { page } = tab
+      const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
+      const call = { id: 'c', type: 'function', function: { name: 'look_up', arguments: '{}' } }
+      const said = [
+        { role: 'user', content: 'Where is it?' },
+        { role: 'assistant', tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'c', content: 'found' },
+        { role: 'assistant', content: 'Here.' },
+        { role: 'user', content: 'Thanks' },
+      ]
+      const began = Date.now()
+      // The call takes 8 seconds, and the user a minute.
+      for (const [index, later_s] of [0, 0, 8, 8, 68].entries()) {
+        const { seq } = expectOk(await log.add(said[index]), 201)
+        const at = new Date(began + later_s * 1_000).toISOString()
+        const later = 'UPDATE entries SET created_at = $1 WHERE session_id = $2 AND seq = $3'
+        await execute(service.databaseUrl, later, [at, log.id, seq])
+      }
+      await page.goto(`${service.node.url}/console/sessions/${log.id}`)
+      await page
+        .getByRole('article', { name: 'Entry 5', exact: true })
+        .getByText(/^1 min/)
+        .waitFor()
+      expect(await outline().locator('.outline-span').getAttribute('title')).toBe('8.0 s')
+      // What the call took is not a pause as well.
+      expect(await page.locator('.gap').allInnerTexts()).toEqual([expect.stringMatching(/^1 min/)])
+      for (const seq of ['2', '5']) {
+        await page.keyboard.press('p')
+        await expect.poll(seqHere).toBe(seq)
+      }
     })
 
     it('links a session with those below it and with its original, both ways', async () => {

@@ -93,6 +93,20 @@ describe.skipIf(!CHROMIUM)(
       await page.getByRole('heading', { name: 'Nothing matches “submarine”' }).waitFor()
     })
 
+    it('reads on by itself where a page ends with little of a phrase', async () => {
+      const { page } = tab
+      const apart = Array.from({ length: 600 }, () => 'umbrella lost')
+      const entries = ['the lost umbrella', ...apart, 'a lost umbrella'].map((text) => {
+        return { kind: 'event', type: 'note', data: { text } }
+      })
+      expectOk(await sessionLog(api, expectOk(await api.createSession(), 201).id).batch(entries), 201)
+      await untilIndexed(api)
+      await page.goto(`${service.node.url}/console/search?q="lost umbrella"`)
+      const found = page.getByRole('list', { name: 'Entries found' }).getByRole('listitem')
+      await expect.poll(() => found.count()).toBe(2)
+      await page.getByRole('button', { name: 'Show more' }).waitFor({ state: 'detached' })
+    })
+
     it('opens within a session what hides the words, and marks them', async () => {
       const { page } = tab
       await page.goto(`${service.node.url}/console/search?q="refund the"`)

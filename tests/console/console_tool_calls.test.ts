@@ -3,12 +3,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
 const OPTIONS = { timeout: 60_000 }
 const VECTORS = new URL('../../packages/messages/test/vectors/calls.json', import.meta.url)
-const service = useService()
+const service = useSharedService()
 const commands = useClientCommands(service)
 const browser = useBrowser()
 let tab: Tab

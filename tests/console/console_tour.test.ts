@@ -3,12 +3,12 @@ import type { ApiClient } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { issueToken } from '../harness/tokens.ts'
 import { type FailedRun, findFailedRun, importRuns } from './failed_run.ts'
 
 const OPTIONS = { timeout: 60_000 }
-const service = useService()
+const service = useSharedService()
 const annals = useTransfers(service)
 const browser = useBrowser()
 let project: Project
@@ -39,11 +39,10 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
   it('leads to the third tool call of a user’s latest failed run by what is on the page alone', async () => {
     const { page } = tab
     await signIn(page, project.token)
+    const values = page.getByRole('group', { name: 'Values in this list' })
+    await expect.poll(async () => (await values.boundingBox())?.height).toBeGreaterThan(20)
     await page.getByRole('combobox', { name: 'User' }).fill(run.user)
-    await page
-      .getByRole('group', { name: 'Values in this list' })
-      .getByRole('button', { name: /failed reward/ })
-      .click()
+    await values.getByRole('button', { name: /failed reward/ }).click()
     await expect.poll(() => new URL(page.url()).searchParams.get('filter')).toMatch(/^\{"reward":0/)
     expect(new URL(page.url()).searchParams.get('user')).toBe(run.user)
     await page.locator('.filter-json', { hasText: '{"reward":0}' }).waitFor()

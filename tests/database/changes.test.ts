@@ -1,105 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { Changes, type ChangesOptions } from '../../packages/server/src/changes/changes.ts'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Consumer } from '../../packages/server/src/changes/consumer.ts'
+import { SWITCH, SWITCH_ON } from '../../packages/server/src/changes/project_consumer_queries.ts'
+import { keepConsumer, retire } from '../../packages/server/src/changes/project_consumers.ts'
 import { APPEND_MARKED_ENTRIES } from '../../packages/server/src/log/append/append_queries.ts'
 import type { Appender } from '../../packages/server/src/log/append/appender.ts'
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
-import { type DatabasePool, openDatabase } from '../../packages/server/src/postgres/database.ts'
-import { planned } from '../../packages/server/src/postgres/statement.ts'
 import { execute, queryRows, withConnection } from '../harness/sql.ts'
+import { MARKED, useChanges, witness } from './changes_fixture.ts'
 import { batchRequest, eventRequest, useLog } from './log_fixture.ts'
 
-/*
- * Consumers of changes on a real database. The consumer here writes down each entry that it is given, in the transaction
- * that moves its cursor: one that is given twice in this way is refused by the table's key.
- */
+/* Consumers of changes on a real database. */
 
-const MARKED = Number.NEGATIVE_INFINITY
 const log = useLog()
-const logger = pino({ level: 'silent' })
-const undo: Array<() => Promise<void>> = []
+const { open, start, newProject, seenOf, marksOf, seenInTheEnd } = useChanges(log)
 let appender: Appender
 
-beforeAll(async () => {
+beforeAll(() => {
   appender = log.newNode()
-  await execute(log.url, 'CREATE SCHEMA witness')
-  await execute(
-    log.url,
-    'CREATE TABLE witness.seen (project_id uuid, session_id uuid, seq bigint, PRIMARY KEY (project_id, session_id, seq))',
-  )
 })
-// Other files look at all tables of the product, and all may share a database.
-afterAll(() => execute(log.url, 'DROP SCHEMA witness CASCADE'))
-afterEach(async () => {
-  for (const end of undo.splice(0)) await end()
-})
-
-const WRITE = planned(
-  'write_seen',
-  'INSERT INTO witness.seen AS s (project_id, session_id, seq) SELECT $1, $2, unnest($3::bigint[])',
-)
-
-/** Writes down what it is given, after whatever `before` does. */
-function witness(before: () => Promise<void> = async () => {}): Consumer {
-  return {
-    name: 'witness',
-    sessions_max: 3,
-    readsEntries: true,
-    erase: [],
-    consume: async ({ project_id, sessions }) => {
-      await before()
-      return async (connection) => {
-        for (const { session_id, entries } of sessions)
-          await connection.query(WRITE, [project_id, session_id, entries.map(({ seq }) => seq)])
-      }
-    },
-  }
-}
-
-function startChanges(consumer: Consumer, more: Partial<ChangesOptions> = {}): Changes {
-  const abort = new AbortController()
-  const database: DatabasePool = openDatabase({
-    target: { connectionString: log.url },
-    connections_max: 2,
-    wait_ms_max: 5_000,
-    statement_ms_max: 20_000,
-    signal: abort.signal,
-  })
-  const pace = { settle_s: 60, poll_ms: 20, round_ms: 1, lease_s: 1 }
-  const changes = new Changes({ database, abort, consumers: [consumer], logger, ...pace, ...more })
-  undo.push(async () => {
-    await changes.stop()
-    await database.close()
-  })
-  return changes
-}
-
-async function newProject(): Promise<string> {
-  const project = await log.newProject()
-  await execute(log.url, `UPDATE projects SET consumers = '{witness}' WHERE id = $1`, [project])
-  return project
-}
-
-async function seenOf(project: string): Promise<Record<string, string[]>> {
-  const rows = await queryRows<{ session_id: string; seqs: string[] }>(
-    log.url,
-    'SELECT session_id, array_agg(seq ORDER BY seq) AS seqs FROM witness.seen WHERE project_id = $1 GROUP BY session_id',
-    [project],
-  )
-  return Object.fromEntries(rows.map(({ session_id, seqs }) => [session_id, seqs]))
-}
-
-const marksOf = (project: string) =>
-  queryRows(log.url, 'SELECT session_id FROM change_marks WHERE project_id = $1', [project])
-
-/** Waits until no session is marked, and gives what the consumer has seen. */
-async function seenInTheEnd(project: string) {
-  await vi.waitFor(async () => expect(await marksOf(project)).toEqual([]), { timeout: 20_000, interval: 10 })
-  return seenOf(project)
-}
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => String(index + 1))
 
@@ -107,7 +27,7 @@ describe('a session that is written to while consumers at two nodes read it', ()
   it('is read to its head, each entry once, whatever fails, stalls or ends its lease', async () => {
     const project = await newProject()
     let trouble: () => Promise<void> = async () => {}
-    for (let node = 0; node < 2; node++) startChanges(witness(() => trouble()))
+    for (let node = 0; node < 2; node++) start(witness(() => trouble()))
     const wave = fc.array(
       fc.record({ session: fc.nat(2), entries: fc.integer({ min: 1, max: 250 }), pause_ms: fc.nat(4) }),
       {
@@ -157,7 +77,7 @@ describe('an append that finds the mark there while a consumer is about to clear
     await withConnection(log.url, async (connection) => {
       await connection.query('BEGIN')
       await connection.query(APPEND_MARKED_ENTRIES.statement.text, parameters as unknown[])
-      startChanges(witness())
+      start(witness())
       await vi.waitFor(async () => expect(await seenOf(project)).toEqual({ [session]: ['1'] }), {
         timeout: 10_000,
       })
@@ -172,15 +92,8 @@ describe('a project that a consumer is switched on for', () => {
     const project = await log.newProject()
     const [early, late] = [await log.newSession(project), await log.newSession(project)]
     await appender.append(eventRequest(project, early))
-    const changes = startChanges(witness(), { settle_s: 1 })
-    const database = openDatabase({
-      target: { connectionString: log.url },
-      connections_max: 1,
-      wait_ms_max: 5_000,
-      statement_ms_max: 20_000,
-    })
-    undo.push(() => database.close())
-    await changes.prepare(database, project, 'witness')
+    const changes = start(witness(), { settle_s: 1 })
+    await changes.prepare(open(1), project, 'witness')
     expect(await seenOf(project)).toEqual({ [early]: ['1'] })
     // As by a node that still takes the project for one without consumers.
     await appender.append(eventRequest(project, late))
@@ -189,6 +102,61 @@ describe('a project that a consumer is switched on for', () => {
       timeout: 20_000,
     })
   }, 30_000)
+})
+
+describe('a project that is written to all the time', () => {
+  it('has its other sessions looked through all the same', async () => {
+    const project = await log.newProject()
+    const [old, busy] = [await log.newSession(project), await log.newSession(project)]
+    await appender.append(eventRequest(project, old))
+    const changes = start(witness(), { poll_ms: 100, round_ms: 200 })
+    let isOver = false
+    const write = async () => {
+      while (!isOver) await appender.append(eventRequest(project, busy, { unmarked_until: MARKED }))
+    }
+    const writing = write()
+    try {
+      const database = open(1)
+      await vi.waitFor(() => changes.prepare(database, project, 'witness'), { timeout: 20_000 })
+      expect((await seenOf(project))[old]).toEqual(['1'])
+    } finally {
+      isOver = true
+      await writing
+    }
+  }, 30_000)
+})
+
+describe('the mark of a session that was read in part', () => {
+  it('stands for no time before which there is something to read', async () => {
+    const project = await newProject()
+    const session = await log.newSession(project)
+    const marks = Array.from({ length: 400 }, () => 'x')
+    for (let part = 0; part < 2; part++)
+      await appender.append({ ...batchRequest(project, session, marks), unmarked_until: MARKED })
+    let pieces = 0
+    let goOn = () => {}
+    const looked = new Promise<void>((resolve) => (goOn = resolve))
+    const consumer = witness()
+    start(
+      {
+        ...consumer,
+        consume: async (work) => {
+          // Other projects of this file may have something left to do.
+          if (work.project_id === project && pieces++ > 0) await looked
+          return consumer.consume(work)
+        },
+      },
+      { lease_s: 60 },
+    )
+    await vi.waitFor(() => expect(pieces).toBe(2), { timeout: 10_000 })
+    const [mark] = await marksOf(project)
+    const { entries } = await log.readSession(project, session)
+    const seen = (await seenOf(project))[session]!
+    expect(seen.length).toBeLessThan(entries.length)
+    expect(mark!.marked_at as number).toBeLessThanOrEqual(Number(entries[seen.length]!.created_at))
+    goOn()
+    expect(await seenInTheEnd(project)).toEqual({ [session]: numbers(800) })
+  })
 })
 
 describe('a session that a consumer cannot bear', () => {
@@ -207,7 +175,7 @@ describe('a session that a consumer cannot bear', () => {
     }
     for (const session of [bad, good])
       await appender.append(eventRequest(project, session, { unmarked_until: MARKED }))
-    const changes = startChanges(fussy)
+    const changes = start(fussy)
     await vi.waitFor(async () => expect(await seenOf(project)).toEqual({ [good]: ['1'] }), {
       timeout: 20_000,
     })
@@ -226,13 +194,36 @@ describe('a node that is stopped', () => {
       ({ signal }: { signal: AbortSignal }) =>
         new Promise<undefined>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     )
-    const changes = startChanges({ ...witness(), consume: stuck })
+    const changes = start({ ...witness(), consume: stuck })
     await vi.waitFor(() => expect(stuck).toHaveBeenCalled(), { timeout: 10_000 })
     await changes.stop()
     expect(await seenOf(project)).toEqual({})
-    startChanges(witness())
+    start(witness())
     expect(await seenInTheEnd(project)).toEqual({ [session]: ['1'] })
   }, 30_000)
+})
+
+describe('a consumer that is being taken apart', () => {
+  it('stays switched on if somebody switches it on before that is done', async () => {
+    const project = await log.newProject()
+    const database = open(1)
+    const owned = [project, 'witness']
+    await keepConsumer(database, project, 'witness')
+    await execute(log.url, SWITCH.off.text, owned)
+    await withConnection(log.url, async (connection) => {
+      await connection.query('BEGIN')
+      await connection.query(SWITCH_ON.project.text, owned)
+      const retired = retire(database, project, witness(), new AbortController().signal)
+      const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%array_remove(p.consumers%' AND datname = current_database()`
+      await vi.waitFor(async () => expect(await queryRows(log.url, waiting)).toHaveLength(1), 10_000)
+      await connection.query(SWITCH.on.text, owned)
+      await connection.query('COMMIT')
+      await retired
+    })
+    const state = `SELECT p.consumers, c.used_at = 'infinity' AND c.retired_at IS NULL AS is_on
+      FROM projects p JOIN project_consumers c ON c.project_id = p.id WHERE p.id = $1`
+    expect(await queryRows(log.url, state, [project])).toEqual([{ consumers: ['witness'], is_on: true }])
+  })
 })
 
 describe('a session that is gone', () => {
@@ -243,7 +234,7 @@ describe('a session that is gone', () => {
       `INSERT INTO change_marks (project_id, consumer, session_id, marked_at, due_at, failures) VALUES ($1, 'witness', $2, now(), now(), 0)`,
       [project, randomUUID()],
     )
-    startChanges(witness())
+    start(witness())
     expect(await seenInTheEnd(project)).toEqual({})
   })
 })

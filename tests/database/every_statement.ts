@@ -15,13 +15,16 @@ const TIME = '2026-01-02T00:00:00.000000Z'
 
 /** Exported functions that give text for statements, and no statement. */
 const GIVES_TEXT =
-  /(Json|Text|Terms|Term|Parameters|^rememberAnswer|^readConfigs|^mergeConfigs|^refuseReservedId|^beside|^composed|^directionOf|^parentFilterOf|^listStatement|^termsStatement)$|^(beside|composed)$/
+  /(Json|Text|Terms|Term|Parameters|^by(Seq|Id)$|^rememberAnswer|^readConfigs|^mergeConfigs|^refuseReservedId|^beside|^composed|^directionOf|^parentFilterOf|^listStatement|^termsStatement)$|^(beside|composed)$/
 
 const PARENTS = [{}, { parent: ID }, { parent: 'none' }]
 
 type Composer = (...given: never[]) => unknown
 
-const CONSUMERS = [LAST_ACTIVITY, learnByRules(false)]
+const CONSUMERS = [
+  LAST_ACTIVITY,
+  learnByRules(false, async () => ({ errors: [], tools: {}, outcome: undefined })),
+]
 const { tables, all_tables } = registryOf(MODULES)
 const exported = tables.filter((table) => table.exported)
 const owners = tables.filter(isOwner)
@@ -60,7 +63,7 @@ const CALLS: Record<string, unknown[][]> = {
   readEntries: product(
     ['event', 'item', 'message', 'whole_message', 'message_id', 'message_meta'],
     [true, false],
-    [{}, { kind: 'message' }, { kind: 'event' }, { type: 'a' }],
+    [{}, { kind: 'message' }, { kind: 'event' }, { type: 'a' }, { seen: { seq: 1, created_at: TIME } }],
   ).map(([view, time_desc, more]) => [
     {
       project_id: ID,

@@ -1,7 +1,7 @@
+import { isRefusal } from '@annals/messages/json'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isRefusal, readJson } from '../../packages/server/src/json/read_json.ts'
 import {
   badNumber,
   badString,
@@ -9,7 +9,8 @@ import {
   jsonTree,
   space,
   write,
-} from '../../packages/server/test/json/json_texts.ts'
+} from '../../packages/messages/test/json/json_texts.ts'
+import { readJson } from '../../packages/server/src/json/read_json.ts'
 import { exactJson } from '../harness/exact_json.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { goodLeaf, jsonTree, write } from '../../packages/messages/test/json/json_texts.ts'
 import { LogReader, PIECE_BYTES_MAX, UNLIMITED } from '../../packages/server/src/log/read/read_log.ts'
 import type { Queryable, Row } from '../../packages/server/src/postgres/database.ts'
-import { goodLeaf, jsonTree, write } from '../../packages/server/test/json/json_texts.ts'
 import { useLog } from './log_fixture.ts'
 
 /*

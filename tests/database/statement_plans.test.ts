@@ -60,6 +60,7 @@ interface Plan {
   'Relation Name'?: string
   'Index Name'?: string
   'Index Cond'?: string
+  Filter?: string
   Plans?: Plan[]
 }
 
@@ -155,7 +156,7 @@ async function scans(
       )
       const plan = explained.rows[0]['QUERY PLAN'][0].Plan as Plan
       const reads = unbounded(plan, second).filter(
-        (what) => !(name in READS_ALL) || what.includes('without its'),
+        (what) => !(name in READS_ALL) || /without its|not looked up/.test(what),
       )
       found.push(...reads.map((what) => `${name}: ${what}`))
       await connection.query('DEALLOCATE examined')
@@ -184,6 +185,8 @@ function unbounded(plan: Plan, second: SecondColumns, limited = false, heap?: st
     else if (byMore && !columns.includes(needed!)) own.push(`${type} on ${table} without its ${needed}`)
     else if (!byMore && !limited) own.push(`${type} on ${table} of a whole project`)
   }
+  const looked_up = table === 'entries' && /\((?:\w+\.)?(seq|id) = /.exec(plan.Filter ?? '')
+  if (looked_up) own.push(`${type} on entries, of which ${looked_up[1]} is not looked up`)
   const isBitmap = /^(Bitmap Heap Scan|BitmapAnd|BitmapOr)$/.test(type)
   const passesOn =
     ['Limit'].includes(type) || (limited && /^(Nested Loop|Subquery Scan|LockRows|Result|Append)$/.test(type))

@@ -31,7 +31,7 @@ async function truthOf(project_id: string) {
   const { sessions, entries, bytes } = row!
   return {
     ...{ sessions: Number(sessions), entries: Number(entries), bytes: Number(bytes) },
-    ...{ blobs: 0, blob_bytes: 0, statements: 0 },
+    ...{ blobs: 0, blob_bytes: 0, statements: 0, statement_days: new Map() },
   }
 }
 
@@ -54,6 +54,30 @@ describe('what a project has', () => {
     expect(truth).toMatchObject({ sessions: 7, entries: 35 })
     for (const sessions_at_once of [1, 2, 3, 7, 8, undefined])
       expect(await usageOf(project, sessions_at_once)).toEqual(truth)
+  })
+
+  it('has statements by the day on which they were made, also where many were made at one time', async () => {
+    const project = await log.newProject()
+    const days = { '2026-11-01': 1, '2026-11-02': 5, '2026-11-03': 2 }
+    await execute(
+      log.url,
+      "INSERT INTO learning_spaces (project_id, id, meta, created_at, updated_at) VALUES ($1, $1, '{}', now(), now())",
+      [project],
+    )
+    for (const [day, count] of Object.entries(days))
+      await execute(
+        log.url,
+        `INSERT INTO statements (project_id, learning_space_id, id, skill_id, statement_kind, state, author, pinned, text, supports,
+           contradicts, created_at, updated_at)
+         SELECT $1::uuid, $1::uuid, gen_random_uuid(), $1::uuid, 'fact', 'active', 'rule', false, 'It is.', 1, 0, t, t
+         FROM generate_series(1, $3), (SELECT $2::timestamptz) AS time (t)`,
+        [project, `${day}T23:59:59.999999Z`, count],
+      )
+    for (const at_once of [1, 2, 3, 8, 9, undefined])
+      expect(await usageOf(project, at_once)).toMatchObject({
+        statements: 8,
+        statement_days: new Map(Object.entries(days)),
+      })
   })
 
   it('is right where a node of an older version appended, or something else wrote: such logs are added up', async () => {

@@ -37,22 +37,33 @@ export interface Browsers {
   screenshot(page: Page, name: string): Promise<void>
 }
 
-/** Registers the hooks that start and end a browser around the tests of the calling file. */
+let launched: Promise<Browser> | undefined
+
+/** One for all files of a process, with which it ends: what a tab keeps is its own, and a start takes a second. */
+function launch(): Promise<Browser> {
+  // Chromium does not run for root within its own sandbox.
+  launched ??= chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox'] })
+  return launched
+}
+
+/** Registers the hooks that start a browser before, and close its tabs after, the tests of the calling file. */
 export function useBrowser(): Browsers {
   let browser: Browser | undefined
   const contexts: BrowserContext[] = []
   beforeAll(async () => {
-    if (!CHROMIUM) return
-    // Chromium does not run for root within its own sandbox.
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+    if (CHROMIUM) browser = await launch()
   })
   afterAll(async () => {
     for (const context of contexts) await context.close()
-    await browser?.close()
   })
   return {
     open: async (url, { width = 1280, height = 800, theme = 'light' } = {}) => {
-      const context = await browser!.newContext({ viewport: { width, height }, colorScheme: theme })
+      const context = await browser!.newContext({
+        viewport: { width, height },
+        colorScheme: theme,
+        // A pulse that nobody sees is drawn sixty times a second for as long as its tab is open.
+        reducedMotion: 'reduce',
+      })
       contexts.push(context)
       const page = await context.newPage()
       const complaints = watch(page, new URL(url).origin)

@@ -5,7 +5,7 @@
  * A stretch is what lies between two ticks of a timer of 1 ms. It is measured in time of the thread's own on a processor,
  * as far as the system tells it: on a busy machine the time between is longer for no fault of the service.
  */
-import { openSync, readSync } from 'node:fs'
+import { openSync, readSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { isMainThread } from 'node:worker_threads'
 
@@ -27,6 +27,7 @@ if (isMainThread && process.env.LOOP_WATCH_SOCKET) {
   })
     .listen(process.env.LOOP_WATCH_SOCKET)
     .unref()
+  process.once('exit', () => rmSync(process.env.LOOP_WATCH_SOCKET, { force: true }))
 }
 
 /** Time of the main thread on a processor, in ms, which Linux tells to a few ms; undefined elsewhere. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, statfs } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -70,7 +70,7 @@ async function startEmbeddedServer(): Promise<{ url: string; stop(): Promise<voi
   const { startEmbeddedPostgres } = await import(
     '../../packages/server/dist/postgres/embedded/embedded_postgres.js'
   )
-  const directory = await mkdtemp(join(await fastDirectory(), 'annals-test-'))
+  const directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
   const embedded = await startEmbeddedPostgres({ dataDir: join(directory, 'data'), onProgress: () => {} })
   return {
     url: socketUrl(embedded.connection),
@@ -79,14 +79,6 @@ async function startEmbeddedServer(): Promise<{ url: string; stop(): Promise<voi
       await rm(directory, { recursive: true, force: true })
     },
   }
-}
-
-const MEMORY_BYTES_MIN = 8 * 2 ** 30
-
-/** In memory, where there is plenty, no test waits for a disk. What a server loses with its disk is for torture to find out. */
-async function fastDirectory(): Promise<string> {
-  const memory = await statfs('/dev/shm').catch(() => undefined)
-  return memory && memory.bavail * memory.bsize >= MEMORY_BYTES_MIN ? '/dev/shm' : tmpdir()
 }
 
 async function prepareTemplate(serverUrl: string, embedded: boolean): Promise<TestServer> {

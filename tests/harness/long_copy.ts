@@ -67,12 +67,10 @@ export function useLongSession(): LongSession {
       return made.source
     },
     rows,
-    untilUncopied: () =>
-      vi.waitFor(async () => expect(await rows()).toEqual(UNCOPIED), { timeout: 20_000, interval: 50 }),
+    untilUncopied: () => vi.waitFor(async () => expect(await rows()).toEqual(UNCOPIED), { timeout: 20_000 }),
     untilUnleased: () =>
       vi.waitFor(async () => expect(await rows()).toMatchObject({ erased_sessions: 0 }), {
         timeout: 20_000,
-        interval: 50,
       }),
     expectSound: async () => {
       const env = { DATABASE_URL: service.databaseUrl }

@@ -16,13 +16,22 @@ export interface LearntStatement {
   cites: { session_id: string; seq: number; polarity: string }[]
 }
 
-/** Makes projects whose model says what a script says. */
-export function useModelProjects(service: Service) {
+/** Makes models that say what a script says. */
+export function useScriptedModels() {
   const servers: ModelServer[] = []
   afterAll(() => Promise.all(servers.map((server) => server.close())))
   return async (script: Script) => {
     const model = await startModelServer(script)
     servers.push(model)
+    return model
+  }
+}
+
+/** Makes projects with such a model. */
+export function useModelProjects(service: Service) {
+  const newModel = useScriptedModels()
+  return async (script: Script) => {
+    const model = await newModel(script)
     return { model, ...(await projectWithModel(service, model)) }
   }
 }
@@ -62,11 +71,11 @@ export function learnerOf(databaseUrl: string, api: ApiClient, project_id: strin
     await vi.waitFor(async () => {
       const rows = await queryRows(
         databaseUrl,
-        'SELECT status, error FROM space_sessions WHERE project_id = $1 AND learning_space_id = $2 AND session_id = $3 AND reflected_seq > 0',
+        'SELECT status, error, reflected_seq > 0 AS is_reflected FROM space_sessions WHERE project_id = $1 AND learning_space_id = $2 AND session_id = $3',
         [project_id, space, session],
       )
-      expect(rows).toEqual([{ status: 'completed', error: null }])
-    }, 40_000)
+      expect(rows).toEqual([{ status: 'completed', error: null, is_reflected: true }])
+    }, 100_000)
     return session
   }
   const statementsOf = async (space: string, query = '') =>

@@ -2,6 +2,7 @@ import { expect, vi } from 'vitest'
 import type { ApiClient, Page } from './api_client.ts'
 import { expectOk } from './expectations.ts'
 import type { Answer, HttpClient, Query } from './http_client.ts'
+import type { Project, Service } from './service.ts'
 
 /** An entry that a search found. */
 export interface Found {
@@ -40,6 +41,20 @@ export async function switchSearch(
   expectOk(await admin.request('PATCH', `/admin/v1/projects/${project_id}`, { body: { search: isOn } }))
 }
 
+/** Projects with search on. It takes some seconds until every node knows of that: so all of a file's at once. */
+export function newSearchingProjects(
+  service: Pick<Service, 'newProject' | 'newClient' | 'adminClient'>,
+  count: number,
+): Promise<Project[]> {
+  const made = Array.from({ length: count }, async () => {
+    const project = await service.newProject()
+    await switchSearch(service.adminClient(), project.id, true)
+    await untilIndexed(await service.newClient({ token: project.token }))
+    return project
+  })
+  return Promise.all(made)
+}
+
 /** Waits until all that was stored at a time of the service's is found; by default all that is stored now. */
 export async function untilIndexed(api: ApiClient, stored_at?: string): Promise<void> {
   const at = stored_at ?? expectOk(await api.createSession(), 201).created_at
@@ -49,6 +64,6 @@ export async function untilIndexed(api: ApiClient, stored_at?: string): Promise<
       expect(indexed_through).not.toBeNull()
       expect(indexed_through! > at).toBe(true)
     },
-    { timeout: 30_000, interval: 50 },
+    { timeout: 30_000 },
   )
 }

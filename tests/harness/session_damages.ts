@@ -132,6 +132,12 @@ export const DAMAGES: Damage[] = [
     'seq 3',
   ],
   [
+    'blob_chunk_without_blob',
+    'a chunk of a lost blob',
+    `INSERT INTO blob_chunks (project_id, blob_id, n, data) VALUES ($1, $2, 3, 'bytes')`,
+    'blob chunk',
+  ],
+  [
     'session_unlisted',
     'a lost term of its configs',
     'DELETE FROM list_terms WHERE project_id = $1 AND item_id = $2',

@@ -19,6 +19,8 @@ export interface Finished {
 export interface UserProgram {
   /** What the compiler has to say, strictly. */
   compile(): string[]
+  /** Makes it run without a look at its types, which takes a second: of examples/, `npm run types` looks at them. */
+  translate(): Promise<void>
   /** Runs what was compiled, with nothing else in its environment, by this Node or another. */
   run(env: Record<string, string>, node?: string): Promise<Finished>
   remove(): Promise<void>
@@ -40,6 +42,11 @@ export async function userProgram(code: string): Promise<UserProgram> {
   await writeFile(join(directory, 'program.ts'), code)
   return {
     compile: () => compile(join(directory, 'program.ts')),
+    translate: () =>
+      writeFile(
+        join(directory, 'program.js'),
+        ts.transpileModule(code, { compilerOptions: TRANSLATION }).outputText,
+      ),
     run: (env, node = process.execPath) => run(node, directory, env),
     remove: () => rm(directory, { recursive: true, force: true }),
   }
@@ -55,6 +62,8 @@ const OPTIONS: ts.CompilerOptions = {
   skipLibCheck: true,
   types: ['node'],
 }
+/** Without a look at package.json, which says what kind of module it is. */
+const TRANSLATION = { target: OPTIONS.target!, module: ts.ModuleKind.ESNext }
 
 // The packages' declarations, 100,000 lines, are read once for all programs.
 const host = ts.createCompilerHost(OPTIONS)

@@ -3,6 +3,7 @@
 import io
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from acontext import AcontextClient, FileUpload
@@ -12,7 +13,7 @@ from checks import check, new_name, refused, same
 TEXTS = {"scripts/run.py": "print('é')\n", "data/a.json": '{"a": 1}', "LICENSE": "MIT\n"}
 
 
-def zip_of(name: str, files: dict[str, str] | None = None) -> bytes:
+def zip_of(name: str, files: Mapping[str, str | bytes] | None = None) -> bytes:
     """The zip of a skill, in a folder of its own as people make it."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -52,14 +53,16 @@ def _(client: AcontextClient) -> None:
 
 @check("skills.get_file, download and download_zip: the files as they were sent")
 def _(client: AcontextClient) -> None:
-    skill = client.skills.create(file=("a.zip", zip_of("read", TEXTS)), user=new_name())
+    image = bytes(range(256)) * 500
+    skill = client.skills.create(file=("a.zip", zip_of("read", {**TEXTS, "a.png": image})), user=new_name())
     file = client.skills.get_file(skill_id=skill.id, file_path="data/a.json", expire=60)
     assert file.content and file.url is None
     same((file.path, file.mime, file.content.type, file.content.raw), ("data/a.json", "application/json", "json", '{"a": 1}'))
     refused(404, "skill_file_not_found", lambda: client.skills.get_file(skill_id=skill.id, file_path="b"))
     with tempfile.TemporaryDirectory() as folder:
         got = client.skills.download(skill_id=skill.id, path=folder)
-        same((got.name, len(got.files)), ("read", 4))
+        same((got.name, len(got.files)), ("read", 5))
+        same((Path(folder) / "a.png").read_bytes(), image)
         same({path: (Path(folder) / path).read_text(encoding="utf-8") for path in TEXTS}, TEXTS)
     with zipfile.ZipFile(io.BytesIO(client.skills.download_zip(skill.id))) as archive:
         same({path: archive.read(path).decode() for path in TEXTS}, TEXTS)

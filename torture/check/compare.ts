@@ -20,6 +20,8 @@ export interface StoredSession {
   project_id: string
   session_id: string
   marker: string
+  /** What the last append that changed its configs merged into them. */
+  touched?: string | undefined
   head: { last_seq: number; total_tokens: number; updated_at: number; last_message_id: string | null }
   entries: StoredEntry[]
 }
@@ -63,6 +65,7 @@ export function compare(journal: Journal, stored: StoredSession[]): Findings {
   }
   for (const session of written) {
     checkOrderOfTime(session, senders, findings)
+    checkConfigs(session, senders, findings)
     for (const { marker, seq } of session.entries) {
       if (!senders.has(marker))
         findings.unasked.push(`nobody sent ${marker}, which is at ${session.session_id}/${seq}`)
@@ -129,6 +132,18 @@ function compareAppend(append: SentAppend, places: Map<string, Placed>, findings
     if (at && first && at.seq !== first.seq + index)
       findings.reordered.push(`${marker} does not follow its batch, which begins at seq ${first.seq}`)
   })
+}
+
+/** Configs are merged in the transaction of the entries, or not at all. */
+function checkConfigs(
+  { session_id, touched, entries }: StoredSession,
+  senders: Map<string, SentAppend>,
+  findings: Findings,
+): void {
+  const last = entries.findLast(({ marker }) => senders.get(marker)?.touches !== undefined)
+  const due = last && senders.get(last.marker)!.touches
+  if (touched !== due)
+    findings.broken.push(`the configs of ${session_id} were touched by ${touched}, and its entries by ${due}`)
 }
 
 /** Seqs are 1, 2, 3, … and times never go back along them. */

@@ -26,6 +26,8 @@ export interface SentAppend {
   fate: Fate
   /** What the same request appends to each of its sessions, if it has several: all of it is stored or none. */
   together?: SentAppend[]
+  /** What it merges into the session's configs as `touched`. */
+  touches?: string
   /** Where the answer said that the entries are, in the order of the markers. */
   places?: Place[]
 }
@@ -79,8 +81,12 @@ export class Journal {
   }
 
   /** A request to several sessions. */
-  sendTogether(parts: Array<{ session_id: string; markers: string[] }>): SentAppend[] {
-    const together = parts.map(({ session_id, markers }) => this.send(session_id, markers))
+  sendTogether(
+    parts: Array<Pick<SentAppend, 'session_id' | 'markers'> & { touches?: string | undefined }>,
+  ): SentAppend[] {
+    const together = parts.map(({ session_id, markers, touches }) =>
+      Object.assign(this.send(session_id, markers), touches !== undefined && { touches }),
+    )
     for (const append of together) append.together = together
     return together
   }

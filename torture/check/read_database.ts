@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { StoredEntry, StoredSession } from './compare.ts'
 
 const SESSIONS = `
-SELECT s.project_id, s.id AS session_id, s.configs ->> 'marker' AS marker, h.last_seq, h.total_tokens,
+SELECT s.project_id, s.id AS session_id, s.configs ->> 'marker' AS marker, s.configs ->> 'touched' AS touched, h.last_seq, h.total_tokens,
   (extract(epoch FROM h.updated_at) * 1000000)::bigint AS updated_at, h.last_message_id
 FROM sessions s LEFT JOIN session_heads h ON h.project_id = s.project_id AND h.session_id = s.id`
 
@@ -28,6 +28,7 @@ export async function readDatabase(connectionString: string): Promise<StoredSess
         project_id: row.project_id!,
         session_id: row.session_id!,
         marker: row.marker ?? '',
+        touched: row.touched ?? undefined,
         head: {
           last_seq: Number(row.last_seq ?? -1),
           total_tokens: Number(row.total_tokens),

@@ -137,13 +137,14 @@ export class Writer {
     const parts = sessions.slice(-this.random.integer(1, 4)).map(({ session_id }, at) => ({
       session_id,
       markers: Array.from({ length: this.random.integer(1, 3) }, (_, index) => `${first}.${at}.${index}`),
+      touches: this.random.chance(0.2) ? first : undefined,
     }))
     if (parts.length === 0) return
-    const appends = parts.map(({ session_id, markers }) => ({
+    const appends = parts.map(({ session_id, markers, touches }) => ({
       session_id,
       entries: markers.map((marker) => ({ kind: 'event', type: 'step', data: { marker } })),
       ...(this.random.chance(0.05) && { if_match: journal.newestSeq(session_id) }),
-      ...(this.random.chance(0.2) && { configs_patch: { touched: first } }),
+      ...(touches !== undefined && { configs_patch: { touched: touches } }),
     }))
     const sent = journal.sendTogether(parts)
     const call = { method: 'POST', path: '/entries', token: tenant.token, body: { appends }, headers }

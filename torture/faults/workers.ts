@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../lab/random.ts'
+import type { Tenant } from '../clients/crowd.ts'
 import type { Worker } from '../world/cluster.ts'
 import { type ClusterWorld, newTenant } from '../world/world.ts'
 import { callEveryOperation } from './every_operation.ts'
@@ -52,19 +54,41 @@ function back({ nodes }: ClusterWorld, returned_at: number): Struck {
 
 let count = 0
 
+/** Projects that are written to while the worker of about half of them is down: far more than a node has slots for flushes. */
+const CROWD = 24
+const crowd: Tenant[] = []
+
 /** With one worker down, every operation of a project on another one works. */
 async function serveOthers(world: ClusterWorld): Promise<Struck> {
+  const { url } = world.nodes[0]
   const tenant = await newTenant(world, `other-${count++}`, true)
+  while (crowd.length < CROWD) crowd.push(await newTenant(world, `crowd-${crowd.length}`))
   // What a project does for the first time may be noted with the project, which all workers have.
-  await callEveryOperation(world.nodes[0].url, tenant.token)
+  await callEveryOperation(url, tenant.token)
   const port = await world.postgres.portOf(tenant.project_id)
   const worker = world.postgres.workers.find((one) => one.port !== port) as Worker
   await worker.kill()
-  const problem = await callEveryOperation(world.nodes[0].url, tenant.token).then(
+  const over = new AbortController()
+  const writing = crowd.map(({ token }) => writeToNothing(url, token, over.signal))
+  const problem = await callEveryOperation(url, tenant.token).then(
     () => undefined,
     (error: Error) => `with another worker down: ${error.stack}`,
   )
+  over.abort()
+  await Promise.all(writing)
   return { ...back(world, await worker.start()), ...(problem && { problem }) }
+}
+
+/** Appends to sessions that do not exist, as often as it is answered. */
+async function writeToNothing(url: string, token: string, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ type: 'note', data: {} })
+    await fetch(`${url}/api/v1/session/${randomUUID()}/events`, { method: 'POST', headers, body })
+      .then((answer) => answer.arrayBuffer())
+      .catch(() => {})
+    await sleep(20)
+  }
 }
 
 /** As a coordinator leaves it that dies between the two phases of a commit: Citus ends it after `citus.recover_2pc_interval`. */

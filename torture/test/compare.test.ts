@@ -66,6 +66,21 @@ describe('the comparison of journals with the database', () => {
     expect(new Set(lost)).toEqual(new Set(['of the batch m6, n1 only m6 is there']))
   })
 
+  it('finds configs that were merged without the entries, and entries that were stored without them', () => {
+    for (const [touched, touches] of [
+      ['m3', undefined],
+      [undefined, 'm3'],
+    ] as const) {
+      const { broken } = disturbed((stored, journal) => {
+        stored.touched = touched
+        if (touches) journal.appends[2]!.touches = touches
+      })
+      expect(broken).toEqual([
+        `the configs of ${SESSION} were touched by ${touched}, and its entries by ${touches}`,
+      ])
+    }
+  })
+
   it('finds an acknowledged session that is not there', () => {
     const { journal } = agreement()
     expect(compare(journal, []).lost).toContain(`session ${SESSION} (s) was acknowledged and is not there`)

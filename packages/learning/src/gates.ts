@@ -86,8 +86,17 @@ function isQuoteOf(quote: string, { text }: ShownEntry): boolean {
 function isEcho(quote: string, { seq }: ShownEntry, { entries }: ShownRun): boolean {
   const words = plain(quote)
   return entries.some(
-    (other) => other.seq < seq && other.source !== 'agent' && plain(other.text).includes(words),
+    (other) => other.seq < seq && other.source !== 'agent' && plainText(other).includes(words),
   )
+}
+
+const PLAIN_TEXTS = new WeakMap<ShownEntry, string>()
+
+/** Made once: every quote is looked for in it. */
+function plainText(entry: ShownEntry): string {
+  const text = PLAIN_TEXTS.get(entry) ?? plain(entry.text)
+  PLAIN_TEXTS.set(entry, text)
+  return text
 }
 
 const plain = (text: string) =>

@@ -21,5 +21,5 @@ export {
   type StoredMessage,
 } from './message_format.js'
 export { countedText, type NeutralMessage, type Part, type Role } from './parts.js'
-export { parseStored, StoredRenderer, type StoredText } from './stored_renderer.js'
+export { isAsStored, parseStored, StoredRenderer, type StoredText } from './stored_renderer.js'
 export { estimateTokens } from './token_estimate.js'

@@ -174,6 +174,12 @@ export function dataPart({ type: _, ...fields }: Record<string, unknown>, data_t
   return part('data', null, { ...fields, data_type })
 }
 
+/** How long the text is that token counting counts. */
+export function countedLength(parts: readonly Part[]): number {
+  const [only] = parts
+  return parts.length === 1 && only!.type === 'text' ? only!.text.length : countedText(parts).length
+}
+
 /** The text that token counting counts: text, tool calls (name and arguments) and tool results, a line each. */
 export function countedText(parts: readonly Part[]): string {
   const lines: string[] = []

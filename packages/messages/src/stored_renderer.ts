@@ -18,6 +18,11 @@ export interface StoredText {
   whole?: string
 }
 
+/** Whether a message is shown in a format just as it is stored. */
+export function isAsStored({ format: own, blob, edit }: StoredText, format: MessageFormat): boolean {
+  return own === format && !edit && !mayReferToBlobs(blob)
+}
+
 /** Reads a stored message. Marks stand for the bytes of the blobs that it refers to. */
 export function parseStored(format: MessageFormat, text: string): unknown {
   const blob = parseJson(text)
@@ -42,9 +47,7 @@ export class StoredRenderer {
     const blob = edit ? editBlob(format, stored, edit) : stored
     const items = this.conversation.render({ ...message, blob })
     if (message.whole !== undefined) return items.map((item) => wholeMessage(item, message.whole!))
-    return format === this.format && !edit && !mayReferToBlobs(message.blob)
-      ? [message.blob]
-      : items.map(writeJson)
+    return isAsStored(message, this.format) ? [message.blob] : items.map(writeJson)
   }
 }
 

@@ -126,7 +126,7 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
 
 /** A sentence that an error may say. */
 export function exampleOf(name: ErrorName): string {
-  return { ...EXAMPLES, ...SENTENCES }[name]
+  return name in SENTENCES ? SENTENCES[name as SaidName] : EXAMPLES[name as keyof typeof EXAMPLES]
 }
 
 export const ERROR_NAMES = Object.keys(CATALOGUE) as ErrorName[]
@@ -156,6 +156,11 @@ export class AnnalsError extends Error {
     super(message, options)
     this.error = error
   }
+}
+
+/** The error for what a caller sent wrongly. */
+export function invalidRequest(sentence: string, options?: { cause?: unknown }): AnnalsError {
+  return new AnnalsError('invalid_request', sentence, options)
 }
 
 type Missing = SaidName extends infer Name

@@ -28,14 +28,9 @@ export const OBJECT_BYTES_MAX = 64 * 1024
  * and colon, hence the margin).
  */
 export const MERGED_BYTES_MAX = 2 * OBJECT_BYTES_MAX
-/** Digits that jsonb's numeric holds before and after the decimal point (PostgreSQL manual, table 8.2). */
-export const NUMBER_INTEGER_DIGITS_MAX = 131_072
-export const NUMBER_FRACTION_DIGITS_MAX = 16_383
-/**
- * Digits that the numbers of one body may take beyond the body's own length when jsonb writes them out: `1e131071` is
- * 8 bytes as sent and 131,072 when read.
- */
-export const NUMBER_EXPANSION_MAX = 1_048_576
+/** Largest blob, in an object store; and in the database. */
+export const BLOB_BYTES_MAX = 1024 * 1024 * 1024
+export const DATABASE_BLOB_BYTES_MAX = BLOB_BYTES_MAX / 2
 /** How long an idempotency key is kept; the contract promises at least 24 hours. */
 export const IDEMPOTENCY_KEPT_HOURS = 48
 /** Longest retention of a project: a hundred years. */

@@ -109,19 +109,6 @@ const MAY_IMPORT: Record<string, string[]> = {
     ],
     ...TOOLS,
   ],
-  cli: [
-    'service',
-    'cluster',
-    'console_api',
-    'doctor',
-    'learning',
-    'lifecycle',
-    'log',
-    'projects',
-    'sessions',
-    'users',
-    ...TOOLS,
-  ],
 }
 
 /** Packages that belong to one concern, and the layers that may know of it. */
@@ -130,8 +117,8 @@ const MAY_USE_PACKAGE: Array<{ package: RegExp; layers: string[] }> = [
   { package: /^pg$/, layers: ['postgres'] },
   { package: /^@opentelemetry\//, layers: ['tracing'] },
   { package: /^sql-template-tag$/, layers: ['queries'] },
-  { package: /^(commander|@annals\/client)$/, layers: ['cli'] },
-  { package: /^@annals\/mcp/, layers: ['cli', 'http'] },
+  { package: /^(commander|@annals\/client|@annals\/cli)$/, layers: [] },
+  { package: /^@annals\/mcp/, layers: ['http'] },
   // It is `#typebox`, which is one file instead of hundreds.
   { package: /^typebox/, layers: [] },
 ]

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
 
 /**
- * Makes the table of o200k_base that src/log/append/count_tokens.ts reads: 4 MB that are used as they are read. Objects
+ * Makes the table of o200k_base that packages/messages/src/tokens reads: 4 MB that are used as they are read. Objects
  * of the same tokens take 50 MB in each thread, and most of a second to load. One that was made of the same stays.
  *
  * Unsigned integers of 32 bits: how many tokens, slots, and bytes of the pattern there are; where each token begins

@@ -553,8 +553,7 @@ class Skill(TypedDict):
 class SkillFile(TypedDict):
     path: str
     mime: str
-    url: None
-    """Read what is no text by its blob."""
+    url: str | None
     content: SkillText | None
 
 

@@ -15,6 +15,7 @@ from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMiss
 from langgraph.types import Command, interrupt
 
 from annals import AsyncAnnals
+from annals._waiting import async_sleep
 from annals.langgraph import AsyncAnnalsSaver
 from annals.types import TimelineItem
 
@@ -121,6 +122,22 @@ async def test_the_newest_of_many_checkpoints_takes_three_requests_in_whatever_o
         assert len(sent) <= 3
         listed = [each.checkpoint["id"] async for each in saver.alist(config, limit=3)]
         assert listed == sorted((each["id"] for each in every), reverse=True)[:3]
+
+
+async def test_a_thread_reads_in_the_order_in_which_it_happened(service: Service) -> None:
+    sent: list[str] = []
+
+    async def dawdle(request: httpx.Request) -> None:
+        sent.append(request.url.path)
+        await async_sleep(0.03 * (len(sent) % 2))
+
+    config = config_of(new_name("order"), recursion_limit=100)
+    async with httpx.AsyncClient(event_hooks={"request": [dawdle]}) as http:
+        annals = AsyncAnnals(url=service.url, token=service.token, http_client=http)
+        await counter(AsyncAnnalsSaver(annals), 12).ainvoke({"n": 0, "book": ""}, config)
+        entries = await entries_of(annals, config["configurable"]["thread_id"])
+    data = [entry["data"] for entry in entries if entry["kind"] == "event" and entry["type"] == "langgraph.write"]
+    assert [each["value"]["json"] for each in data if each["channel"] == "n"] == [*range(13)]
 
 
 async def test_steps_beside_a_large_value_store_it_once(annals: AsyncAnnals, saver: AsyncAnnalsSaver) -> None:

@@ -15,6 +15,7 @@ from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMiss
 from langgraph.types import Command, interrupt
 
 from annals import Annals
+from annals._waiting import sleep
 from annals.langgraph import AnnalsSaver
 from annals.types import TimelineItem
 
@@ -121,6 +122,22 @@ def test_the_newest_of_many_checkpoints_takes_three_requests_in_whatever_order_t
         assert len(sent) <= 3
         listed = [each.checkpoint["id"] for each in saver.list(config, limit=3)]
         assert listed == sorted((each["id"] for each in every), reverse=True)[:3]
+
+
+def test_a_thread_reads_in_the_order_in_which_it_happened(service: Service) -> None:
+    sent: list[str] = []
+
+    def dawdle(request: httpx.Request) -> None:
+        sent.append(request.url.path)
+        sleep(0.03 * (len(sent) % 2))
+
+    config = config_of(new_name("order"), recursion_limit=100)
+    with httpx.Client(event_hooks={"request": [dawdle]}) as http:
+        annals = Annals(url=service.url, token=service.token, http_client=http)
+        counter(AnnalsSaver(annals), 12).invoke({"n": 0, "book": ""}, config)
+        entries = entries_of(annals, config["configurable"]["thread_id"])
+    data = [entry["data"] for entry in entries if entry["kind"] == "event" and entry["type"] == "langgraph.write"]
+    assert [each["value"]["json"] for each in data if each["channel"] == "n"] == [*range(13)]
 
 
 def test_steps_beside_a_large_value_store_it_once(annals: Annals, saver: AnnalsSaver) -> None:

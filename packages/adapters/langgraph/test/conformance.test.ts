@@ -1,7 +1,17 @@
 import { Annals } from '@annals/client'
 import { AnnalsSaver } from '@annals/langgraph'
 import { deltaChannelHistoryTests, specTest } from '@langchain/langgraph-checkpoint-validation'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  type RunnerTask,
+  type RunnerTestSuite,
+} from 'vitest'
 import { useSharedService } from '../../../../tests/harness/service.ts'
 
 const service = useSharedService()
@@ -19,3 +29,10 @@ const initializer = {
 }
 specTest(initializer)
 deltaChannelHistoryTests(initializer)
+
+it('has 726 tests, and skips none', ({ task }) => {
+  const testsOf = ({ tasks }: RunnerTestSuite): RunnerTask[] =>
+    tasks.flatMap((one) => (one.type === 'suite' ? testsOf(one) : one))
+  const modes = testsOf(task.file).map(({ mode }) => mode)
+  expect(modes).toEqual(Array(727).fill('run'))
+})

@@ -62,7 +62,7 @@ export function addSessionTools(server: McpServer, annals: Annals): void {
     name: 'search',
     title: 'Search all sessions',
     description:
-      'Entries of all sessions that have the words, newest first, each with where it is and what is around the words.',
+      'Entries of all sessions that have the words, newest first, each with where it is and what is around the words. Where next_cursor is not null, there is more to look at, even if nothing was found yet.',
     input: {
       q: z.string().min(1).max(1_000).describe('Words; "words in this order"; -without; begin*'),
       session_id: SessionId.optional(),

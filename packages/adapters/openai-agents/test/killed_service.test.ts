@@ -1,6 +1,6 @@
 import { Annals } from '@annals/client'
 import { AnnalsSession } from '@annals/openai-agents'
-import { Agent, Runner, RunState, setTracingDisabled, tool } from '@openai/agents-core'
+import { Agent, type AgentInputItem, Runner, RunState, setTracingDisabled, tool } from '@openai/agents-core'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents-core/testing'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
@@ -8,6 +8,24 @@ import { useService } from '../../../../tests/harness/service.ts'
 
 const service = useService()
 setTracingDisabled(true)
+
+it('a conversation loses and doubles nothing when the service is killed in the middle of an append or a pop', async () => {
+  const { token } = await service.newProject()
+  const first = await service.startNode()
+  const { port } = new URL(first.url)
+  const annals = new Annals({ url: first.url, token, retries: 50, timeout_ms: 60_000 })
+  const session = new AnnalsSession({ annals, sessionId: 'long' })
+  const said = (content: string): AgentInputItem => ({ type: 'message', role: 'user', content })
+  const turns = Array.from({ length: 30 }, (_, n) => [said(`${n}`), said(`${n}, too`)])
+  let restarted: Promise<unknown> | undefined
+  for (const [n, turn] of turns.entries()) {
+    if (n === 8) restarted = first.kill().then(() => service.startNode({ PORT: port }))
+    await session.addItems([...turn, said('popped')])
+    expect(await session.popItem()).toEqual(said('popped'))
+  }
+  await restarted
+  expect(await session.getItems()).toEqual(turns.flat())
+}, 90_000)
 
 it('a run with a tool and an approval goes on after its process and the service were killed, with each item once', async () => {
   const { token } = await service.newProject()

@@ -1,6 +1,6 @@
 import { AnnalsError, type FoundEntry } from '@annals/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { useEffect, useMemo } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
@@ -16,6 +16,8 @@ import { readTimeRange, type TimeRange, TimeRangeField, timesOf } from '../sessi
 import { SearchOff } from './search_off.tsx'
 
 const PAGE = 50
+/** Where fewer were found, the next page is read without asking: it may be short or empty although more follows. */
+const FEW = 20
 const INDEXING_MS = 1_500
 /** Their configs are offered as filters. */
 const NEWEST_SESSIONS = { user: undefined, filter: {}, oldest_first: false, range: {} }
@@ -64,6 +66,10 @@ export function SearchPage() {
     refetchInterval: ({ state }) => (state.data?.pages[0]?.indexing ? INDEXING_MS : false),
   })
   const items = useMemo(() => found.data?.pages.flatMap((page) => page.items) ?? [], [found.data])
+  const { hasNextPage, isFetching, isError, fetchNextPage } = found
+  useEffect(() => {
+    if (items.length < FEW && hasNextPage && !isFetching && !isError) void fetchNextPage()
+  }, [items.length, hasNextPage, isFetching, isError, fetchNextPage])
   const is_off = found.error instanceof AnnalsError && found.error.error === 'search_off'
   if (is_off) return <SearchOff onSwitched={() => void found.refetch()} />
   const indexing = found.data?.pages[0]?.indexing
@@ -95,11 +101,11 @@ export function SearchPage() {
         <Empty title="What are you looking for?">
           <p>Type words above, or press / on any page.</p>
         </Empty>
-      ) : found.isPending ? (
+      ) : found.isPending || (items.length === 0 && hasNextPage && !isError) ? (
         <Loading what="what matches" />
-      ) : found.isError && items.length === 0 ? (
+      ) : isError && items.length === 0 ? (
         <Failure error={found.error} onRetry={() => void found.refetch()} />
-      ) : items.length === 0 && !found.hasNextPage ? (
+      ) : items.length === 0 ? (
         <Empty title={`Nothing matches “${q}”`}>
           <p>
             {is_filtered && 'Only the sessions of the filter were searched. '}
@@ -109,13 +115,13 @@ export function SearchPage() {
       ) : (
         <FoundEntries items={items} q={q} />
       )}
-      {found.hasNextPage && (
+      {hasNextPage && items.length > 0 && (
         <p>
           <button
             type="button"
             className="button"
             disabled={found.isFetchingNextPage}
-            onClick={() => void found.fetchNextPage()}
+            onClick={() => void fetchNextPage()}
           >
             {found.isFetchingNextPage ? 'Searching…' : 'Show more'}
           </button>

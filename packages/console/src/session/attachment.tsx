@@ -8,6 +8,7 @@ import { download } from '../parts/clipboard.ts'
 import { LongText } from '../parts/long_text.tsx'
 import { OutsideLink } from '../parts/markdown.tsx'
 import { say } from '../parts/notice.tsx'
+import { PdfPages } from './pdf_pages.tsx'
 
 const TEXT_MAX = 2_400
 /** What a browser draws or plays without running anything in it; SVG is not among it. */
@@ -16,6 +17,8 @@ const SHOWN = {
   audio: /^audio\/(?:mpeg|mp3|wav|x-wav|wave|ogg|mp4|aac|flac|webm)$/,
   video: /^video\/(?:mp4|webm|ogg)$/,
 } as const
+/** Drawn when somebody asks for it. */
+const PDF = 'application/pdf'
 const NAMES: Record<Medium['type'], string> = { image: 'Image', audio: 'Audio', video: 'Video', file: 'File' }
 /** What follows the NUL that stands for a blob's bytes in what is read: the blob's hash. */
 const MARKED = /^t?([0-9a-f]{64})$/
@@ -35,8 +38,10 @@ export function Attachment({ part }: { part: Medium }) {
   if (own !== undefined) {
     const source = own.startsWith('data:') ? own : `data:${media_type};base64,${own}`
     // What stands behind the type in a data: URL could be another one.
-    if (DATA_URL.exec(source)?.[1] === media_type && isShown(media_type))
-      return <Shown {...{ source, media_type, filename }} />
+    if (DATA_URL.exec(source)?.[1] === media_type) {
+      if (media_type === PDF) return <InlinePdf {...{ source, filename }} />
+      if (isShown(media_type)) return <Shown {...{ source, media_type, filename }} />
+    }
   }
   if (type === 'image' && meta.url !== undefined && own === meta.data)
     return <OutsideImage source={meta.url} />
@@ -58,16 +63,17 @@ export function Attachment({ part }: { part: Medium }) {
 export function StoredBlob(props: { sha256: string; media_type: string; filename: string | undefined }) {
   const { sha256, media_type, filename } = props
   const { annals, project_id } = useProject()
-  const shown = isShown(media_type)
+  const is_pdf = media_type === PDF
+  const [is_open, setOpen] = useState(isShown(media_type))
   const { data, isError, error } = useQuery({
     queryKey: [project_id, 'blob', sha256],
-    enabled: shown,
+    enabled: is_open,
     queryFn: ({ signal }) => annals.blobs.get(sha256, { signal }),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 30_000,
     structuralSharing: false,
   })
-  const source = useObjectUrl(data, media_type)
+  const source = useObjectUrl(is_pdf ? undefined : data, media_type)
   const name = filename ?? sha256.slice(0, 12)
   const save = async () => {
     try {
@@ -79,15 +85,55 @@ export function StoredBlob(props: { sha256: string; media_type: string; filename
   return (
     <figure className="attachment">
       {source && <Shown {...{ source, media_type, filename }} />}
-      {shown && !source && !isError && <p className="faint">Loading {name}…</p>}
+      {is_pdf && is_open && data && <PdfPages bytes={data} name={name} />}
+      {is_open && !data && !isError && <p className="faint">Loading {name}…</p>}
       {isError && <p className="failure-line">{error.message}</p>}
       <figcaption>
         {filename ?? 'Attachment'} <span className="faint">{media_type}</span>{' '}
+        {is_pdf && !is_open && <ShowButton onShow={() => setOpen(true)} />}{' '}
         <button type="button" className="button is-small" onClick={() => void save()}>
           Download
         </button>
       </figcaption>
     </figure>
+  )
+}
+
+/** A PDF that stands in its message, as a data: URL. */
+function InlinePdf({ source, filename }: { source: string; filename: string | undefined }) {
+  const [bytes, setBytes] = useState<Uint8Array<ArrayBuffer>>()
+  const name = filename ?? 'The PDF'
+  const read = (): Uint8Array<ArrayBuffer> => {
+    try {
+      return Uint8Array.from(atob(source.slice(source.indexOf(',') + 1)), (char) => char.charCodeAt(0))
+    } catch {
+      // What is no base64 is no PDF either, which is said of it where it is opened.
+      return new Uint8Array()
+    }
+  }
+  return (
+    <figure className="attachment">
+      {bytes && <PdfPages bytes={bytes} name={name} />}
+      <figcaption>
+        {filename ?? 'Attachment'} <span className="faint">{PDF}</span>{' '}
+        {!bytes && <ShowButton onShow={() => setBytes(read())} />}{' '}
+        <button
+          type="button"
+          className="button is-small"
+          onClick={() => download(filename ?? 'attachment.pdf', [read()], PDF)}
+        >
+          Download
+        </button>
+      </figcaption>
+    </figure>
+  )
+}
+
+function ShowButton({ onShow }: { onShow: () => void }) {
+  return (
+    <button type="button" className="button is-small" onClick={onShow}>
+      Show
+    </button>
   )
 }
 

@@ -2,7 +2,7 @@ import type { MessagePlace } from '../call_ids.js'
 import { CallIds } from '../call_ids.js'
 import type { MessageFormat } from '../formats.js'
 import { readStored } from '../message_format.js'
-import { countedText, type NeutralMessage } from '../parts.js'
+import { countedLength, type NeutralMessage } from '../parts.js'
 import { itemKind } from '../response_items.js'
 import { recordsOfItem } from '../session/item_records.js'
 import { parseStored } from '../stored_renderer.js'
@@ -50,7 +50,7 @@ export function contextMessage({ seq, tokens, format, blob, ...place }: StoredSe
     if (result?.id !== undefined) results.push({ id: result.id, name: null, length: 0 })
   }
   const speaker = message ? speakerOf(message, results.length > 0) : 'user'
-  return { seq, tokens, speaker, calls, results, length: countedText(message?.parts ?? []).length }
+  return { seq, tokens, speaker, calls, results, length: countedLength(message?.parts ?? []) }
 }
 
 function speakerOf({ role, provider_role }: NeutralMessage, hasResults: boolean): Speaker {

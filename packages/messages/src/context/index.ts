@@ -2,6 +2,14 @@ export { type ContextMessage, contextMessage, type StoredSeq } from './context_m
 export { editBlob, type MessageEdit } from './edit_blob.js'
 export { EditedMessages, type EditStrategy } from './edit_messages.js'
 export {
+  contextTurns,
+  MessageTurns,
+  type ShownMessage,
+  storedSeq,
+  storedTurn,
+  type TurnEdits,
+} from './message_turns.js'
+export {
   type ContextCut,
   type ContextPlan,
   type ContextRules,

@@ -5,6 +5,8 @@ import { type Word, wordsOf } from './words.js'
 export const SNIPPET_LENGTH_MAX = 200
 /** Words of an entry of usual length. */
 const WORDS_USUAL = 100
+/** Places of a term that a snippet is chosen from: the first ones. A long text may have one at each of its letters. */
+const PLACES_MAX = 1_000
 
 /** A part of a text, with the places of what was looked for: [start, end), in UTF-16 code units of `text`. */
 export interface Snippet {
@@ -31,11 +33,11 @@ export function matchTerms(text: string, terms: readonly SearchTerm[]): Match | 
   const hits: Hit[] = []
   let score = 0
   for (const [index, term] of terms.entries()) {
-    const found = placesOf(words, term)
-    if (found.length > 0 === term.is_excluded) return undefined
-    for (const [start, end] of found) hits.push({ term: index, start, end })
+    const { places, count } = placesOf(words, term, PLACES_MAX)
+    if (count > 0 === term.is_excluded) return undefined
+    for (const [start, end] of places) hits.push({ term: index, start, end })
     // As in BM25: each further occurrence counts for less, and in a long text all count for less.
-    score += found.length / (found.length + 0.3 + (0.9 * words.length) / WORDS_USUAL)
+    score += count / (count + 0.3 + (0.9 * words.length) / WORDS_USUAL)
   }
   hits.sort((a, b) => a.start - b.start || a.end - b.end)
   return { snippet: cutSnippet(text, hits), score }
@@ -44,21 +46,30 @@ export function matchTerms(text: string, terms: readonly SearchTerm[]): Match | 
 /** Where a text has any of what is looked for, term by term. */
 export function placesOfTerms(text: string, terms: readonly SearchTerm[]): [start: number, end: number][] {
   const words = wordsOf(text)
-  return terms.flatMap((term) => (term.is_excluded ? [] : placesOf(words, term)))
+  return terms.flatMap((term) => (term.is_excluded ? [] : placesOf(words, term).places))
 }
 
-/** Where a term stands among the words. Terms have few words, so looking for each place anew is still linear. */
-function placesOf(words: readonly Word[], { words: wanted, is_prefix }: SearchTerm): [number, number][] {
+/**
+ * Where a term stands among the words, the first `most` places, and how many there are. Terms have few words, so looking
+ * for each place anew is still linear.
+ */
+function placesOf(
+  words: readonly Word[],
+  { words: wanted, is_prefix }: SearchTerm,
+  most = Number.POSITIVE_INFINITY,
+): { places: [number, number][]; count: number } {
   const places: [number, number][] = []
+  let count = 0
   const last = wanted.length - 1
   for (let at = 0; at + last < words.length; at++) {
     let same = 0
     while (same < last && words[at + same]!.text === wanted[same]) same++
     const { text, end } = words[at + last]!
     if (same < last || !(is_prefix ? text.startsWith(wanted[last]!) : text === wanted[last])) continue
-    places.push([words[at]!.start, end])
+    count += 1
+    if (count <= most) places.push([words[at]!.start, end])
   }
-  return places
+  return { places, count }
 }
 
 /** The stretch that has the most different terms, and of such the most hits; the first one of the best. */

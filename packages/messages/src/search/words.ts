@@ -3,6 +3,8 @@ const WORD_LENGTH_MAX = 64
 
 const RUN = /[\p{L}\p{N}\p{M}]+/gu
 const NOT_ASCII = /[^\0-\x7f]/
+/** Marks that no writing puts on one letter: normalizing orders them, which takes quadratic time. As in UAX #15. */
+const MARKS = /(\p{M}{30})\p{M}+/gu
 /** Writing without spaces between words, or, as in Korean, with words that change their ends. */
 const PIECE =
   /([\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]+)|[^\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]+/gu
@@ -34,7 +36,12 @@ export function wordsOf(text: string): Word[] {
 
 function addForeign(words: Word[], run: string, at: number): void {
   // A final sigma is no other letter; NFKC once more, since lower case may leave marks that compose.
-  const normal = run.normalize('NFKC').toLowerCase().replaceAll('ς', 'σ').normalize('NFKC')
+  const normal = run
+    .replaceAll(MARKS, '$1')
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll('ς', 'σ')
+    .normalize('NFKC')
   // Else it is only known that the word stands somewhere in the run.
   const isAligned = normal.length === run.length
   for (const { 0: part, index: from } of normal.matchAll(RUN)) {

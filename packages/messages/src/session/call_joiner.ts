@@ -11,6 +11,7 @@ import { type TrackedCall, WaitingCalls } from './waiting_calls.js'
 export class CallJoiner {
   private count = 0
   private readonly waiting = new WaitingCalls()
+  private latest = { text: '', canonical: '' }
 
   /** The call that an entry records, and whether an earlier one has recorded it. */
   call(source: Source, record: CallRecord, place: Place): { call: ToolCall; is_repeat: boolean } {
@@ -77,7 +78,7 @@ export class CallJoiner {
     const { waiting } = this
     if (id !== undefined) waiting.add(key(source, 'same id', id, name), tracked)
     else for (const by of SOURCES) waiting.add(key(by, 'no id', name), tracked)
-    const given = canonical(record.arguments)
+    const given = this.canonical(record.arguments)
     waiting.add(key(source, 'same arguments', name, given), tracked)
     if (source === 'message' || given === '') waiting.add(key(source, 'same name', name), tracked)
     waiting.grow(name.length + record.arguments.length)
@@ -97,7 +98,7 @@ export class CallJoiner {
         source === 'event' ? this.waiting.first(key('event', 'id', id), isUnanswered('event')) : undefined
       if (open?.recorded.event && open.call.verdict === 'open' && open.call.name === name) return open
     }
-    const given = canonical(record.arguments)
+    const given = this.canonical(record.arguments)
     return (
       this.waiting.first(key(other, 'same arguments', name, given), isUnrepeated) ??
       // An event without arguments records any call of its name.
@@ -105,6 +106,12 @@ export class CallJoiner {
         ? undefined
         : this.waiting.first(key(other, 'same name', name), isUnrepeated))
     )
+  }
+
+  /** Asked for twice of a new call, whose arguments may be long. */
+  private canonical(text: string): string {
+    if (text !== this.latest.text) this.latest = { text, canonical: canonical(text) }
+    return this.latest.canonical
   }
 
   /** The call that a result answers. */

@@ -86,6 +86,12 @@ describe('a text', () => {
     )
   })
 
+  it('has no more marks on a letter than writing has: ordering thousands takes quadratic time', () => {
+    const [word, ...others] = wordsOf(`e${'\u0301'.repeat(20_000)}${'\u0323'.repeat(20_000)}`)
+    expect([...word!.text.normalize('NFD')].length).toBeLessThanOrEqual(31)
+    expect(others).toEqual([])
+  })
+
   it('has a label of its type or role, which is like no word whatever they are', () => {
     expect([indexedLabel('tool_call', null), indexedLabel(null, 'user')]).toEqual(['=tool_call', '@user'])
     fc.assert(

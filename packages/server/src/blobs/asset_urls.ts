@@ -12,10 +12,11 @@ const CLAIMS_BYTES = 2 * ID_BYTES + HASH_BYTES + TIME_BYTES
 /** Claims and MAC, in base64url: without padding, each text stands for other bytes. */
 const TOKEN = /^[\w-]{136}$/
 
-/** A blob that an entry of a session refers to. */
+/** A blob that an entry of a session refers to, or a file of a skill. */
 export interface Asset {
   project_id: string
-  session_id: string
+  /** The session, or the skill. */
+  owner_id: string
   sha256: string
 }
 
@@ -29,11 +30,14 @@ export class AssetUrls {
   constructor(private readonly database: Queryable) {}
 
   /** The last part of a path, and when it expires. */
-  async sign({ project_id, session_id, sha256 }: Asset): Promise<{ token: string; expire_at: string }> {
-    const expires_s = Math.floor(Date.now() / 1_000) + VALID_S
+  async sign(
+    { project_id, owner_id, sha256 }: Asset,
+    valid_s = VALID_S,
+  ): Promise<{ token: string; expire_at: string }> {
+    const expires_s = Math.floor(Date.now() / 1_000) + valid_s
     const time = Buffer.alloc(TIME_BYTES)
     time.writeUIntBE(expires_s, 0, TIME_BYTES)
-    const ids = Buffer.from(`${project_id}${session_id}`.replaceAll('-', '') + sha256, 'hex')
+    const ids = Buffer.from(`${project_id}${owner_id}`.replaceAll('-', '') + sha256, 'hex')
     const claims = Buffer.concat([ids, time])
     const token = Buffer.concat([claims, await this.mac(claims)]).toString('base64url')
     return { token, expire_at: new Date(expires_s * 1_000).toISOString().replace('Z', '000Z') }
@@ -48,11 +52,11 @@ export class AssetUrls {
     if (!isOurs || claims.readUIntBE(CLAIMS_BYTES - TIME_BYTES, TIME_BYTES) * 1_000 <= Date.now())
       throw new AnnalsError(
         'unauthorized',
-        'The URL is not valid, or no longer. Ask for a new one: read the messages again with with_asset_public_url=true.',
+        'The URL is not valid, or no longer. Ask for a new one: read the messages again with with_asset_public_url=true, or the file of the skill again.',
       )
     return {
       project_id: uuidAt(claims, 0),
-      session_id: uuidAt(claims, ID_BYTES),
+      owner_id: uuidAt(claims, ID_BYTES),
       sha256: claims.toString('hex', 2 * ID_BYTES, 2 * ID_BYTES + HASH_BYTES),
     }
   }

@@ -95,16 +95,34 @@ export const FIND_BLOBS = prepared(
   'SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
 )
 
-/** The same of one blob that an entry of a session refers to. Parameters: $1 project, $2 session, $3 hash. */
-export const FIND_BLOB_OF_SESSION = prepared(
-  'find_blob_of_session',
+/** The same of all that are there, by their ids. Parameters: $1 project, $2 id to begin behind or null, $3 how many. */
+export const LIST_BLOBS = planned(
+  'list_blobs',
   `
 SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b
-WHERE b.project_id = $1 AND b.sha256 = $3
-AND EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = $2)
+WHERE b.project_id = $1 AND b.sha256 IS NOT NULL AND ($2::uuid IS NULL OR b.id > $2)
+ORDER BY b.id LIMIT $3`,
+)
+
+const OF_SESSION = 'EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = $2)'
+const OF_SKILL = 'EXISTS (SELECT FROM skills k WHERE k.project_id = $1 AND k.id = $2)'
+
+/** The same of one blob. The owner goes at once, and its references in slices. */
+const findBlobOf = (name: string, isThere: string) =>
+  prepared(
+    name,
+    `
+SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b
+WHERE b.project_id = $1 AND b.sha256 = $3 AND ${isThere}
 AND EXISTS (
   SELECT FROM blob_references r WHERE r.project_id = $1 AND r.owner_id = $2 AND r.sha256 = $3)`,
-)
+  )
+
+/** Parameters of each: $1 project, $2 what refers to it, $3 hash. */
+export const FIND_BLOB_OF = {
+  session: findBlobOf('find_blob_of_session', OF_SESSION),
+  session_or_skill: findBlobOf('find_blob_of_owner', `(${OF_SESSION} OR ${OF_SKILL})`),
+} as const
 
 /** Row: secret. */
 export const FIND_ASSET_URL_SECRET = planned(

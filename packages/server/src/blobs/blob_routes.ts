@@ -10,13 +10,14 @@ import type { AppServer } from '../http/app_server.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { receiveBytes } from '../http/request/receive_bytes.js'
 import type { AppParts } from '../http/service_context.js'
+import { DATABASE_BLOB_BYTES_MAX } from '../limits.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { AssetQuery, BlobHeaders, BlobParams } from './blob_schema.js'
 import {
   type Blob,
   blobTooLarge,
   findBlob,
-  findBlobOfSession,
+  findBlobOf,
   READ_BYTES,
   readBlob,
   STORE_BYTES,
@@ -47,7 +48,8 @@ const putBlob = operation({
     const { source, length } = receiveBytes(request)
     if (length !== undefined && length > blob_bytes_max) throw blobTooLarge(blob_bytes_max)
     await request.memory.hold(STORE_BYTES)
-    const bytes_max = length ?? blob_bytes_max
+    // Without a length it stays in the database, also where there is an object store.
+    const bytes_max = length ?? Math.min(blob_bytes_max, DATABASE_BLOB_BYTES_MAX)
     const { bytes, known: isKnown } = await storeBlobWithinQuota(
       usage,
       request,
@@ -98,20 +100,23 @@ export const blobRoutes = allOf(
     querystring: AssetQuery,
     headers: BlobHeaders,
     ...BYTES,
-    handle: async ({ database, project_id, params, query }, reply) =>
-      sendBlob(reply, await findBlobOfSession(database, project_id, params.session_id, query.sha256)),
+    handle: async ({ database, project_id, params, query }, reply) => {
+      const asset = { project_id, owner_id: params.session_id, sha256: query.sha256 }
+      return sendBlob(reply, await findBlobOf(database, asset, 'session'))
+    },
   }),
 )
 
 /** Signed URLs, which need no key. */
 export function assetUrlRoute(app: AppServer, { assets, database }: AppParts): void {
   app.get(`${ASSETS_PATH}/:token`, { schema: { hide: true } }, async (request, reply) => {
-    const { project_id, session_id, sha256 } = await assets.open((request.params as { token: string }).token)
+    const asset = await assets.open((request.params as { token: string }).token)
+    const { project_id, sha256 } = asset
     Object.assign(request, {
       project_id,
       database: database.of(project_id),
     } satisfies Partial<FastifyRequest>)
-    const blob = await findBlobOfSession(request.database, project_id, session_id, sha256)
+    const blob = await findBlobOf(request.database, asset, 'session_or_skill')
     if (!blob.in_object_store || request.method === 'HEAD') return sendBlob(reply, blob)
     return reply.redirect(await objectsOf(request.database).sign(keyOf(project_id, blob.id), sha256))
   })

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
-import { AnnalsError, notFound } from '../errors.js'
+import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Queryable, Row } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import type { Asset } from './asset_urls.js'
 import {
   ADD_BLOB_CHUNK,
   DISCARD_UPLOAD,
-  FIND_BLOB_OF_SESSION,
+  FIND_BLOB_OF,
   FIND_BLOBS,
   FINISH_BLOB,
   READ_BLOB_CHUNKS,
@@ -147,14 +148,13 @@ async function* checked(
   yield last
 }
 
-/** A blob that an entry of a session refers to. @throws AnnalsError blob_not_found */
-export async function findBlobOfSession(
+/** A blob that an entry of a session refers to, or a file of a skill. @throws AnnalsError blob_not_found */
+export async function findBlobOf(
   database: Queryable,
-  project_id: string,
-  session_id: string,
-  sha256: string,
+  { project_id, owner_id, sha256 }: Asset,
+  owners: keyof typeof FIND_BLOB_OF,
 ): Promise<Blob> {
-  const [row] = await database.query(FIND_BLOB_OF_SESSION, [project_id, session_id, sha256])
+  const [row] = await database.query(FIND_BLOB_OF[owners], [project_id, owner_id, sha256])
   if (!row) throw notFound('blob')
   return blobOf(row)
 }
@@ -181,8 +181,8 @@ export async function findBlob(database: Queryable, project_id: string, sha256: 
 }
 
 /**
- * The bytes from `from` to before `to`, a chunk at a time. @throws Error when the blob is deleted meanwhile: what was read
- * cannot be completed
+ * The bytes from `from` to before `to`, a chunk at a time. @throws AnnalsError blob_not_found when the blob is deleted
+ * meanwhile: what was read cannot be completed
  */
 export async function* readBlob(
   database: Queryable,
@@ -199,7 +199,7 @@ export async function* readBlob(
   for (let n = Math.floor(from / CHUNK_BYTES); n <= last; n += READ_AT_ONCE) {
     const wanted = Math.min(READ_AT_ONCE, last - n + 1)
     const rows = await database.query(READ_BLOB_CHUNKS, [project_id, blob.id, n, n + wanted - 1])
-    if (rows.length < wanted) throw new Error('a blob was deleted while it was read')
+    if (rows.length < wanted) throw notFound('blob')
     for (const [index, { data }] of rows.entries()) {
       const start = (n + index) * CHUNK_BYTES
       yield Buffer.from(data!, 'hex').subarray(Math.max(0, from - start), to - start)
@@ -234,8 +234,7 @@ export function blobTooLarge(bytes_max: number): AnnalsError {
 }
 
 function wrongHash(given: string, found: string): AnnalsError {
-  return new AnnalsError(
-    'invalid_request',
+  return invalidRequest(
     `The SHA-256 of the body is ${found}, not ${given} as the path says. Nothing was stored.`,
   )
 }

@@ -29,12 +29,3 @@ export const NOTE_OBJECTS = planned(
   'note_objects',
   'INSERT INTO discarded_objects AS d (project_id, id, discarded_at) SELECT $1, u.id, now() FROM unnest($2::uuid[]) AS u (id)',
 )
-
-/** Rows: sha256, id, bytes, in_object_store, of blobs that are there, by their ids. Parameters: $1 project, $2 id to begin behind or null, $3 how many. */
-export const LIST_OBJECTS = planned(
-  'list_objects',
-  `
-SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b
-WHERE b.project_id = $1 AND b.in_object_store AND b.sha256 IS NOT NULL AND ($2::uuid IS NULL OR b.id > $2)
-ORDER BY b.id LIMIT $3`,
-)

@@ -15,7 +15,7 @@ const MEDIA_TYPE = 'application/octet-stream'
 const PACKAGES = ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner']
 
 /**
- * The object store that the settings name, if any. Nothing of it is loaded before it is used.
+ * The object store that the settings name, if any. Nothing of it is loaded before it is used, or told to load.
  * @throws StartError if its packages are not installed
  */
 export function objectStoreOf(config: Config): ObjectStore | undefined {
@@ -39,6 +39,10 @@ class S3Store implements ObjectStore {
     private readonly config: Config,
     private readonly Bucket: string,
   ) {}
+
+  load(): Promise<unknown> {
+    return Promise.all([this.connect(), import('@aws-sdk/s3-request-presigner')])
+  }
 
   async put(Key: string, source: AsyncIterable<Buffer>, length: number, sha256: string): Promise<void> {
     const { sdk, client } = await this.connect()

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { bytePlaces, MESSAGE_FORMATS, type MessageFormat } from '@annals/messages'
-import { isJsonObject, isRefusal, readJson } from '../json/read_json.js'
+import { isJsonObject, isRefusal } from '@annals/messages/json'
+import { readJson } from '../json/read_json.js'
 
 /** Characters of base64 that are left where they are. */
 const BASE64_LENGTH_MAX = 32 * 1024

@@ -8,6 +8,7 @@ import {
   READ_CHANGED_HEADS,
 } from './change_queries.js'
 import type { ChangedEntry, ChangedSession, ChangedSessions, Consumer } from './consumer.js'
+import { insist } from './repeat.js'
 
 /** How long a session is one process's: many times what a piece of work may take. */
 const LEASE_S = 60
@@ -57,7 +58,9 @@ export async function carryOut(job: Job): Promise<Round> {
       if (job.signal.aborted) throw error
       job.onFailure(error)
       left += session_ids.length
-      await database.query(POSTPONE_MARKS, [project_id, consumer.name, session_ids, lease])
+      // Whatever prevented the work may prevent this: until the lease ends, nobody else would take the sessions.
+      const failed = [project_id, consumer.name, session_ids, lease]
+      await insist(() => database.query(POSTPONE_MARKS, failed), lease_s * 1_000, job.signal)
     }
   }
   return { sessions: leased.length, left, is_cut }
@@ -75,7 +78,8 @@ async function carryOutSome(job: Job, work: ReadSessions, lease: string): Promis
     }
     // The lease has ended, or a session was deleted: what is still there is done again.
     const left = held.map((row) => row.session_id!)
-    await connection.query(FINISH_CHANGES.release, [job.project_id, job.consumer.name, left])
+    const unread = left.map(() => null)
+    await connection.query(FINISH_CHANGES.release, [job.project_id, job.consumer.name, left, unread])
     return left.length
   })
 }
@@ -98,10 +102,16 @@ async function finish(
   const unmoved = await connection.query(FINISH_CHANGES.unmoved, [project_id, ids, seqs, times])
   const done = new Set(unmoved.map(({ session_id }) => session_id!))
   for (const id of unread) done.delete(id)
-  const left = ids.filter((id) => !done.has(id))
+  const left = sessions.filter(({ session_id }) => !done.has(session_id))
   if (done.size + gone.length > 0)
     await connection.query(FINISH_CHANGES.clear, [...owned, [...done, ...gone]])
-  if (left.length > 0) await connection.query(FINISH_CHANGES.release, [...owned, left])
+  if (left.length > 0) {
+    const read_to = left.map(({ entries, updated_at }) =>
+      consumer.readsEntries ? (entries.at(-1)?.created_at ?? null) : updated_at,
+    )
+    const left_ids = left.map(({ session_id }) => session_id)
+    await connection.query(FINISH_CHANGES.release, [...owned, left_ids, read_to])
+  }
   return left.length
 }
 

@@ -93,12 +93,16 @@ FOR UPDATE OF h SKIP LOCKED`,
     'clear_marks',
     'DELETE FROM change_marks AS c WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[])',
   ),
-  /** Those that have grown meanwhile are due again. $3 sessions. */
+  /**
+   * Those that have more are due again. $3 sessions, $4 up to when each was read, null where nothing was: what is left
+   * to read was stored no earlier.
+   */
   release: prepared(
     'release_marks',
     `
-UPDATE change_marks AS c SET lease = NULL, due_at = now(), marked_at = now(), failures = 0
-WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[])`,
+UPDATE change_marks AS c SET lease = NULL, due_at = now(), marked_at = greatest(c.marked_at, r.read_to), failures = 0
+FROM unnest($3::uuid[], $4::timestamptz[]) AS r (session_id, read_to)
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = r.session_id`,
   ),
 } as const
 

@@ -65,6 +65,8 @@ export class Changes {
   private readonly tasks = new Map<string, Task>()
   private readonly running = new Map<string, Promise<void>>()
   private readonly ready = new Map<string, number>()
+  /** Whose sessions are to be looked through, also while there always are some that have changed. */
+  private readonly scans = new Set<string>()
   private readonly byName: ReadonlyMap<string, Consumer>
   private readonly loads: ReadonlyMap<string, ConsumerLoad>
   /** When the next task that is not running is due. */
@@ -109,6 +111,7 @@ export class Changes {
         this.ready.set(key, now + READY_MS)
         return
       }
+      this.scans.add(key)
       this.plan(project_id, this.byName.get(name)!, 0)
       if (now > until || this.stopping) throw beingPrepared(sessions_scanned)
       await sleep(PREPARE_POLL_MS)
@@ -179,6 +182,7 @@ export class Changes {
   private async round({ project_id, consumer }: Task): Promise<void> {
     const { database, abort, settle_s, logger, lease_s } = this.options
     const { signal } = abort
+    const key = keyOf(project_id, consumer.name)
     const load = this.loads.get(consumer.name)!
     const began = performance.now()
     const onFailure = (error: unknown) => {
@@ -189,13 +193,14 @@ export class Changes {
       const job = { database, consumer, project_id, signal, onFailure, ...(lease_s && { lease_s }) }
       const { sessions, left, is_cut } = await carryOut(job)
       load.consumed += sessions - left
-      const wait_ms =
-        sessions === 0
-          ? await scanSome(database, project_id, consumer, settle_s)
-          : is_cut || (sessions === consumer.sessions_max && left === 0)
-            ? 0
-            : this.roundMs
-      if (wait_ms !== undefined)
+      const isFull = is_cut || (sessions === consumer.sessions_max && left === 0)
+      let wait_ms = isFull ? 0 : sessions > 0 ? this.roundMs : Number.POSITIVE_INFINITY
+      if (sessions === 0 || (this.scans.has(key) && !isFull)) {
+        const scan_ms = await scanSome(database, project_id, consumer, settle_s)
+        if (scan_ms > 0) this.scans.delete(key)
+        wait_ms = Math.min(wait_ms, scan_ms)
+      }
+      if (wait_ms < Number.POSITIVE_INFINITY)
         this.plan(project_id, consumer, Math.max(wait_ms, performance.now() - began, PAUSE_MS_MIN))
     } catch (error) {
       if (!signal.aborted) onFailure(error)
@@ -224,7 +229,10 @@ export class Changes {
       const consumer = this.byName.get(row.consumer!)
       if (!consumer) continue
       if (row.retires === 't') await retire(database, row.project_id!, consumer, abort.signal)
-      else this.plan(row.project_id!, consumer, 0)
+      else {
+        this.scans.add(keyOf(row.project_id!, consumer.name))
+        this.plan(row.project_id!, consumer, 0)
+      }
     }
   }
 }

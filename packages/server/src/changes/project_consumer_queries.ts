@@ -4,10 +4,10 @@ import { planned, prepared, type Statement } from '../postgres/statement.js'
 
 /** Switching on, in one transaction: the table that all machines have first. Parameters of each: $1 project, $2 consumer. */
 export const SWITCH_ON = {
+  /** Locks the project even where nothing changes: whoever is taking the consumer apart is done first, or waits. */
   project: prepared(
     'switch_consumer_on',
-    `UPDATE projects AS p SET consumers = p.consumers || $2::text
-WHERE p.id = $1 AND NOT $2::text = ANY (p.consumers)`,
+    'UPDATE projects AS p SET consumers = array_remove(p.consumers, $2::text) || $2::text WHERE p.id = $1',
   ),
   consumer: prepared(
     'keep_consumer',
@@ -54,18 +54,18 @@ WHERE c.project_id = $1 AND c.consumer = $2 AND c.retired_at IS NULL`,
 
 /** Looking a project's sessions through, a slice in each transaction. Parameters of each: $1 project, $2 consumer. */
 export const SCAN = {
-  /** Row, if nobody else is at it: where to go on, seconds until it is time, and since when all was seen, if it was. */
+  /** Row, if nobody else is at it: where to go on, when it is time, seconds until then, and since when all was seen, if it was. */
   lock: prepared(
     'lock_scan',
     `
-SELECT c.scanned_to, extract(epoch FROM c.scan_at - now()) AS wait_s, extract(epoch FROM now() - c.scanned_at) AS age_s
+SELECT c.scanned_to, c.scan_at::text AS scan_at, extract(epoch FROM c.scan_at - now()) AS wait_s, extract(epoch FROM now() - c.scanned_at) AS age_s
 FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = $2 AND c.retired_at IS NULL FOR UPDATE SKIP LOCKED`,
   ),
-  /** Rows: one if sessions are being worked on, those aside that failed: they are not yet seen. */
+  /** Rows: one if the consumer has not yet seen all that was found, but for what failed. $3 when it was time for it. */
   under_way: prepared(
     'marks_under_way',
     `SELECT c.session_id FROM change_marks c
-WHERE c.project_id = $1 AND c.consumer = $2 AND c.due_at > now() AND c.failures = 0 LIMIT 1`,
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.marked_at <= $3 AND c.failures = 0 ORDER BY c.due_at LIMIT 1`,
   ),
   /** $3 session reached, $4 sessions in this slice. */
   go_on: prepared(
@@ -88,7 +88,8 @@ const BEHIND_CURSOR = `h.last_seq > coalesce((
 
 /**
  * Marks the next sessions that a consumer has not seen as they are. Parameters: $1 project, $2 consumer, $3 session to
- * begin behind or null, $4 how many. Rows: last_id (of those looked at), sessions.
+ * begin behind or null, $4 how many, $5 since when the marks are to be waiting, so that they are told from those that
+ * are made meanwhile. Rows: last_id (of those looked at), sessions.
  */
 export function scanSlice(consumer: string, isBehind: string = BEHIND_CURSOR): Statement {
   return prepared(
@@ -101,8 +102,8 @@ WITH slice AS MATERIALIZED (
   SELECT h.session_id FROM slice h WHERE ${isBehind}
 ), marked AS (
   INSERT INTO change_marks AS c (project_id, consumer, session_id, marked_at, due_at, failures)
-  SELECT $1, $2::text, b.session_id, now(), now(), 0 FROM behind b ORDER BY b.session_id
-  ON CONFLICT (project_id, session_id, consumer) DO NOTHING
+  SELECT $1, $2::text, b.session_id, $5::timestamptz, now(), 0 FROM behind b ORDER BY b.session_id
+  ON CONFLICT (project_id, session_id, consumer) DO UPDATE SET marked_at = least(c.marked_at, excluded.marked_at)
 )
 SELECT (array_agg(s.session_id ORDER BY s.session_id DESC))[1] AS last_id, count(*) AS sessions FROM slice s`,
   )

@@ -13,7 +13,7 @@ import {
 
 const SESSIONS_AT_ONCE = 1_000
 /** When, as a rule, every node has heard that a consumer was switched on: keys are looked up anew within 4.5 s. */
-const HEARD_S = 6
+export const HEARD_S = 6
 const ROWS_AT_ONCE = 100
 /** What no mark tells of, such as what a node of an older version wrote during an upgrade, is found within a day. */
 const SCAN_EVERY_S = 86_400
@@ -51,31 +51,31 @@ export async function useConsumer(
 
 /**
  * Marks the next sessions of a project that its consumer has not seen, where it is time for that. Gives in how many ms to
- * go on, undefined where that is long. `settle_s`: seconds until every statement that a node sent in ignorance is done.
+ * go on, infinitely many where that is long. `settle_s`: seconds until every statement that a node sent in ignorance is
+ * done.
  */
 export async function scanSome(
   database: Database,
   project_id: string,
   { name, isBehind }: Consumer,
   settle_s: number,
-): Promise<number | undefined> {
+): Promise<number> {
   const owned = [project_id, name]
   return database.transaction(async (connection) => {
     const [scan] = await connection.query(SCAN.lock, owned)
-    if (!scan) return undefined
+    if (!scan) return Number.POSITIVE_INFINITY
     let wait_s = Math.max(Number(scan.wait_s), 0)
     if (wait_s === 0) {
-      const slice = [...owned, scan.scanned_to!, SESSIONS_AT_ONCE]
+      const slice = [...owned, scan.scanned_to!, SESSIONS_AT_ONCE, scan.scan_at!]
       const [found] = await connection.query(scanSlice(name, isBehind), slice)
       const sessions = Number(found!.sessions)
       if (sessions > 0) await connection.query(SCAN.go_on, [...owned, found!.last_id!, sessions])
-      // Behind the last slice, which is only asked for when no session was due.
-      else if ((await connection.query(SCAN.under_way, owned)).length === 0) {
+      else if ((await connection.query(SCAN.under_way, [...owned, scan.scan_at!])).length === 0) {
         wait_s = untilNext(scan.age_s, settle_s)
         await connection.query(SCAN.end, [...owned, wait_s])
       }
     }
-    return wait_s > settle_s ? undefined : wait_s * 1_000
+    return wait_s > settle_s ? Number.POSITIVE_INFINITY : wait_s * 1_000
   })
 }
 
@@ -125,9 +125,11 @@ export async function retire(
   // Marks first: whoever is at work on one has then written, and nobody else begins.
   for (const statement of [RETIRE.marks, RETIRE.cursors]) await eraseAll(statement, consumer.name)
   for (const statement of consumer.erase) await eraseAll(statement)
+  const owned = [project_id, consumer.name]
   await database.transaction(async (connection) => {
-    if ((await connection.query(RETIRE.revive, [project_id, consumer.name])).length > 0) return
-    await connection.query(RETIRE.project, [project_id, consumer.name])
-    await connection.query(RETIRE.consumer, [project_id, consumer.name])
+    // The project first, as for switching on: what is switched on from here to the commit would be lost otherwise.
+    await connection.query(RETIRE.project, owned)
+    const revived = await connection.query(RETIRE.revive, owned)
+    await connection.query(revived.length > 0 ? SWITCH_ON.project : RETIRE.consumer, owned)
   })
 }

@@ -22,3 +22,25 @@ export async function repeat(
     }
   }
 }
+
+const AGAIN_MS = 500
+
+/**
+ * Does work again, a moment after each failure, until it is done, the signal goes off, or `ms_max` have passed.
+ * For what others wait for and a database that is away or busy for a moment must not prevent. @throws the last failure
+ */
+export async function insist(
+  work: () => Promise<unknown>,
+  ms_max: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const until = performance.now() + ms_max; !signal.aborted; ) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      if (performance.now() > until) throw error
+      await sleep(AGAIN_MS, undefined, { signal, ref: false })
+    }
+  }
+}

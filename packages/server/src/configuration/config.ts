@@ -1,4 +1,5 @@
 import { StartError } from '../errors.js'
+import { BLOB_BYTES_MAX, DATABASE_BLOB_BYTES_MAX } from '../limits.js'
 import { SETTINGS, type Setting, variableOf } from './settings.js'
 
 type Settings = typeof SETTINGS
@@ -26,7 +27,9 @@ export function describeSettings(): Array<{ variable: string; default: string; m
  * @throws StartError that names the first invalid variable and what it accepts, without the value, which may be
  * secret
  */
-export function readConfig(environment: Record<string, string | undefined>): Config {
+export function readConfig(given: Record<string, string | undefined>): Config {
+  const blob_bytes_max = given.ANNALS_BLOB_BYTES_MAX || (given.ANNALS_S3_BUCKET && String(BLOB_BYTES_MAX))
+  const environment: typeof given = { ...given, ANNALS_BLOB_BYTES_MAX: blob_bytes_max }
   const entries = Object.entries(SETTINGS as Record<string, Setting>).map(([name, setting]) => {
     const text = environment[variableOf(name)]
     return [
@@ -40,6 +43,10 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   if ((config.s3_access_key_id === undefined) !== (config.s3_secret_access_key === undefined))
     throw new StartError(
       'ANNALS_S3_ACCESS_KEY_ID and ANNALS_S3_SECRET_ACCESS_KEY must be set together. Set both, or neither.',
+    )
+  if (config.s3_bucket === undefined && config.blob_bytes_max > DATABASE_BLOB_BYTES_MAX)
+    throw new StartError(
+      `ANNALS_BLOB_BYTES_MAX must be at most ${DATABASE_BLOB_BYTES_MAX} without ANNALS_S3_BUCKET. Correct it and start again.`,
     )
   return config
 }

@@ -1,4 +1,4 @@
-import { RATE_LIMIT_MAX } from '../limits.js'
+import { BLOB_BYTES_MAX, RATE_LIMIT_MAX } from '../limits.js'
 
 /** A setting of the service: what it means, its default and its bounds. */
 export interface Setting {
@@ -119,8 +119,8 @@ export const SETTINGS = {
   ),
   blob_bytes_max: bytes(
     26_214_400,
-    [1_024, 536_870_912],
-    'largest blob, and the most bytes of attachments in one message',
+    [1_024, BLOB_BYTES_MAX],
+    'largest blob, up to 536870912 in PostgreSQL; with ANNALS_S3_BUCKET the default is 1073741824. Attachments in one message may have as much, and 26214400 at most',
   ),
   headers_ms_max: ms(15_000, [100, 600_000], "longest time to receive a request's headers"),
   request_ms_max: ms(60_000, [100, 3_600_000], 'longest time to receive a whole request, including its body'),

@@ -1,11 +1,12 @@
 import Type from '#typebox'
 import { Strict, UserIdentifier } from '../contract/schema.js'
-import { AnnalsError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import { cursorsOfList, writeListCursor } from '../http/answer/page_answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import type { AppParts } from '../http/service_context.js'
+import { workAtOnce } from '../http/work_thread/work_in_orders.js'
 import { parseId } from '../ids.js'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import { changeProject } from '../projects/projects.js'
@@ -42,7 +43,7 @@ const NAMES_MAX = 4
  * Data that the console shows in addition to the API's, for one page at a time. Not part of the API: it changes with
  * the console, its only caller.
  */
-export function consoleDataRoutes(app: AppServer, { database }: AppParts): void {
+export function consoleDataRoutes(app: AppServer, { database, thread }: AppParts): void {
   // Search costs disk space, so the console asks before it switches it on.
   app.post('/search', { schema: { hide: true } }, async (request, reply) => {
     const { project_id, grant } = request
@@ -55,7 +56,9 @@ export function consoleDataRoutes(app: AppServer, { database }: AppParts): void 
   app.get('/figures', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
     const ids = parseIds(request.query.ids, FIGURES_MAX)
     await request.memory.hold(FIGURES_BYTES)
-    return answer(reply, JSON.stringify({ items: await readFigures(request, ids) }))
+    const figuresOf = (text: string) =>
+      workAtOnce(thread, request.project_id, 'logFigures', text.length, text)
+    return answer(reply, JSON.stringify({ items: await readFigures(request, ids, figuresOf) }))
   })
 
   // Where the list of sessions goes on from a time, in its order.
@@ -90,10 +93,7 @@ export function consoleDataRoutes(app: AppServer, { database }: AppParts): void 
 function parseIds(text: string, most: number): string[] {
   const ids = text.split(',').map(parseId)
   if (ids.length > most || ids.includes(undefined)) {
-    throw new AnnalsError(
-      'invalid_request',
-      `Query parameter ids must be 1 to ${most} UUIDs with commas between them.`,
-    )
+    throw invalidRequest(`Query parameter ids must be 1 to ${most} UUIDs with commas between them.`)
   }
   return ids as string[]
 }
@@ -111,8 +111,5 @@ function parseNames(text: string | undefined): string[] | undefined {
       Array.isArray(names) && names.length <= NAMES_MAX && names.every((name) => typeof name === 'string')
     if (is_path && !/\0|\p{Surrogate}/u.test(names.join())) return names as string[]
   } catch {}
-  throw new AnnalsError(
-    'invalid_request',
-    `Query parameter by must be a JSON array of up to ${NAMES_MAX} names.`,
-  )
+  throw invalidRequest(`Query parameter by must be a JSON array of up to ${NAMES_MAX} names.`)
 }

@@ -1,5 +1,5 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag'
-import type { ListStatement } from '../lists/keyset_queries.js'
+import type { Composed } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared } from '../postgres/statement.js'
 
@@ -57,7 +57,7 @@ export interface CountedSessions {
  * of configs. Only these are compared with `configs`, so a filter that matches nothing costs no more than one that
  * matches all. One row: json.
  */
-export function countSessionsOverTime(filter: CountedSessions): ListStatement {
+export function countSessionsOverTime(filter: CountedSessions): Composed {
   const { user_id, configs, from, to, by = [] } = filter
   const user: Sql = user_id === undefined ? empty : sql`AND s.user_id = ${user_id}`
   const after: Sql = from === undefined ? empty : sql`AND s.created_at >= ${from}::timestamptz`
@@ -93,6 +93,6 @@ SELECT json_build_object('seconds', w.seconds, 'sessions', e.sessions, 'columns'
 FROM width w, extent e`
   return {
     statement: planned('count_sessions_over_time', query.text),
-    parameters: query.values as ListStatement['parameters'],
+    parameters: query.values as Composed['parameters'],
   }
 }

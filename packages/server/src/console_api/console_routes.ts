@@ -1,4 +1,5 @@
-import { createReadStream, existsSync, readFileSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import serveFiles from '@fastify/static'
 import type { FastifyReply } from 'fastify'
 import { AnnalsError } from '../errors.js'
@@ -28,22 +29,25 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  // One name, which makes one address: that of the worker that reads PDFs.
+  'trusted-types pdf-worker',
 ].join('; ')
 
 const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Annals</title>
 <p>The console is not built here. Run <code>npm run build</code> in the clone and start Annals again.</p></html>`
 
 /** The console: the page, its files, how a tab signs in, and the data that the API does not have. */
-export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<void> {
-  const built = existsSync(`${FILES}index.html`)
-  const page = built ? readFileSync(`${FILES}index.html`, 'utf8') : NOT_BUILT
-  const sendPage = (reply: FastifyReply) =>
-    protect(reply)
-      .code(built ? 200 : 404)
+export async function consoleRoutes(app: AppServer, parts: AppParts, files = FILES): Promise<void> {
+  const built = existsSync(`${files}index.html`)
+  // Read each time: the page names its files, and a build while the service runs makes others.
+  const sendPage = async (reply: FastifyReply) => {
+    const page = await readFile(`${files}index.html`, 'utf8').catch(() => undefined)
+    return protect(reply)
+      .code(page === undefined ? 404 : 200)
       .header('content-type', 'text/html; charset=utf-8')
       .header('cache-control', 'no-cache')
-      .send(page)
+      .send(page ?? NOT_BUILT)
+  }
 
   // A person who opens the service's address means the console; a program gets the answer of any unknown path.
   app.get('/', { schema: { hide: true } }, async ({ headers }, reply) => {
@@ -64,7 +68,7 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
 
   if (built) {
     await app.register(serveFiles, {
-      root: `${FILES}assets`,
+      root: `${files}assets`,
       prefix: '/console/assets/',
       decorateReply: false,
       preCompressed: true,
@@ -72,7 +76,12 @@ export async function consoleRoutes(app: AppServer, parts: AppParts): Promise<vo
       immutable: true,
       maxAge: '365d',
       setHeaders: (reply) =>
-        void reply.headers({ ...NO_SNIFFING, 'cross-origin-resource-policy': 'same-origin' }),
+        void reply.headers({
+          ...NO_SNIFFING,
+          'cross-origin-resource-policy': 'same-origin',
+          // Of a worker, which has a policy of its own: the one that reads strangers' PDFs loads and sends nothing.
+          'content-security-policy': "default-src 'none'",
+        }),
     })
   }
   sessionRoutes(app, parts)

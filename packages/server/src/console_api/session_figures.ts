@@ -1,11 +1,16 @@
-import { setImmediate } from 'node:timers/promises'
-import { figuresOfLog, type LogEntry, type LogFigures } from '@annals/messages/session'
+import type { LogFigures } from '@annals/messages/session'
 import type { Row, Tenant } from '../postgres/database.js'
 import { READ_FIGURES } from './figure_queries.js'
 
 /** Sessions whose beginnings one statement reads. */
 const SESSIONS_AT_ONCE = 4
 const TITLE_LENGTH_MAX = 160
+
+/** Figures of entries, and how many these are. */
+interface FoundFigures {
+  figures: LogFigures
+  entries: number
+}
 
 /** What the console shows of a session, beyond the API's fields. */
 interface SessionFigures extends Omit<LogFigures, 'question'> {
@@ -22,29 +27,25 @@ interface SessionFigures extends Omit<LogFigures, 'question'> {
 
 /**
  * Figures of sessions, read from what is stored: nothing is kept for them, so appends pay nothing. Of a long session
- * only the beginning is read (see `READ_FIGURES`), a few sessions at a time, each in a turn of the event loop of its
- * own. Unknown ids are left out.
+ * only the beginning is read (see `READ_FIGURES`), a few sessions at a time. Unknown ids are left out.
  */
 export async function readFigures(
   { database, project_id }: Tenant,
   session_ids: readonly string[],
+  figuresOfText: (entries: string) => Promise<FoundFigures>,
 ): Promise<SessionFigures[]> {
   const figures: SessionFigures[] = []
   for (let from = 0; from < session_ids.length; from += SESSIONS_AT_ONCE) {
     const asked = session_ids.slice(from, from + SESSIONS_AT_ONCE)
     for (const row of await database.query(READ_FIGURES, [project_id, asked])) {
-      figures.push(figuresOf(row))
-      await setImmediate()
+      figures.push(figuresOf(row, await figuresOfText(row.entries!)))
     }
   }
   return figures
 }
 
-function figuresOf(row: Row): SessionFigures {
-  const entries = JSON.parse(row.entries!) as Array<LogEntry & { data: unknown }>
-  const { question, ...figures } = figuresOfLog(
-    entries.map((entry) => (entry.kind === 'message' ? { ...entry, blob: entry.data } : entry)),
-  )
+function figuresOf(row: Row, found: FoundFigures): SessionFigures {
+  const { question, ...figures } = found.figures
   const title = (row.title ?? question)?.slice(0, 4 * TITLE_LENGTH_MAX).replaceAll(/\s+/g, ' ')
   const last_seq = Number(row.last_seq)
   return {
@@ -54,6 +55,6 @@ function figuresOf(row: Row): SessionFigures {
     total_tokens: Number(row.total_tokens),
     duration_ms: Number(row.duration_ms),
     ...figures,
-    is_whole: entries.length === last_seq,
+    is_whole: found.entries === last_seq,
   }
 }

@@ -22,6 +22,7 @@ const STATUS_TEXT: Record<number, string> = {
   416: 'The range is outside of the bytes.',
   422: 'The idempotency key was used for another request.',
   429: 'The token made too many requests; nothing was done.',
+  431: 'The request line and the headers are too large.',
   500: 'A server error.',
   503: 'The database is unavailable or the service is overloaded; nothing was stored.',
 }
@@ -32,6 +33,7 @@ const ALWAYS: ErrorName[] = [
   'unauthorized',
   'insufficient_scope',
   'rate_limited',
+  'headers_too_large',
   'internal_error',
   'unavailable',
   'overloaded',

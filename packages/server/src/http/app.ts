@@ -1,5 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyBaseLogger, LogController } from 'fastify'
+import Fastify, { type FastifyBaseLogger, LogController, type RouteOptions } from 'fastify'
 import { consoleRoutes } from '../console_api/console_routes.js'
 import { metricsRoutes } from '../metrics/metrics_routes.js'
 import { admitRequests } from './admission/admit_requests.js'
@@ -16,7 +16,6 @@ import type { AppServer } from './app_server.js'
 import { mcpRoutes } from './mcp_routes.js'
 import type { ModuleRoutes } from './module.js'
 import { docsRoutes } from './openapi/docs_routes.js'
-import { describeApi } from './openapi/openapi.js'
 import { operationRoutes, pingRoutes } from './operation_routes.js'
 import { logRequests, requestIdOf, traceRequests } from './request/log_requests.js'
 import { readBodies } from './request/read_body.js'
@@ -25,11 +24,15 @@ import type { AppParts } from './service_context.js'
 
 // Fastify would load Ajv and its own serializer unless it is given others here; ours are set below.
 const notOurs = () => (): never => {
-  throw new Error('a schema was compiled before validateRequests and describeApi')
+  throw new Error('a schema was compiled before validateRequests, or for an answer')
 }
 
-/** The service as an HTTP application, not yet listening. */
-export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]): Promise<AppServer> {
+/** The service as an HTTP application, not yet listening. `note` is told of each route. */
+export async function buildApp(
+  parts: AppParts,
+  modules: readonly ModuleRoutes[],
+  note?: (route: RouteOptions) => void,
+): Promise<AppServer> {
   const { config, logger } = parts
   const app: AppServer = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
@@ -57,7 +60,7 @@ export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]
   noteAddresses(app, addressOf)
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
-  await describeApi(app, modules)
+  if (note) app.addHook('onRoute', note)
   logRequests(app, parts.metrics, answersUnrouted(app))
   answerErrors(app)
   readBodies(app, parts)
@@ -70,7 +73,7 @@ export async function buildApp(parts: AppParts, modules: readonly ModuleRoutes[]
   await app.register(
     async (authenticated: AppServer) => {
       authenticate(authenticated, parts, await limitRequests(authenticated, parts))
-      pingRoutes(authenticated)
+      pingRoutes(authenticated, parts)
       for (const module of modules) module.project?.(authenticated, parts)
     },
     { prefix: '/api/v1' },

@@ -1,3 +1,5 @@
+// What the schema of an operation has besides: its tags, its id, whether it is hidden.
+import type {} from '@fastify/swagger'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type {
   FastifyBaseLogger,

@@ -1,12 +1,14 @@
+import type { RuleFindings } from '@annals/learning'
 import type { Logger } from 'pino'
 import type { TSchema } from '#typebox'
 import type { Consumer, WordsOf } from '../changes/consumer.js'
 import type { Config } from '../configuration/config.js'
 import type { TableOwner } from '../lifecycle/table.js'
-import type { Database } from '../postgres/database.js'
+import type { Database, Row } from '../postgres/database.js'
 import type { AppServer } from './app_server.js'
 import type { OperationLinks } from './openapi/openapi_links.js'
 import type { AppParts } from './service_context.js'
+import type { WorkThread } from './work_thread/work_thread.js'
 
 /**
  * A module: a folder that owns tables and answers requests, and says in this one object all that the service needs to know
@@ -16,9 +18,15 @@ export interface Module extends TableOwner {
   /** Loads what answers its requests: commands that serve nothing do without. */
   routes?(): Promise<ModuleRoutes>
   /** What looks at changed sessions for it. */
-  consumers?(config: Config, wordsOf: WordsOf): readonly Consumer[]
+  consumers?(config: Config, work: ConsumerWork): readonly Consumer[]
   /** Starts what it does though nobody waits for it, until the signal goes off. */
   background?(parts: BackgroundParts): { ended(): Promise<void> }
+}
+
+/** What consumers do that may take long on what is in entries. */
+export interface ConsumerWork {
+  wordsOf: WordsOf
+  findErrors: (project_id: string, rows: Row[], known_seq: number) => Promise<RuleFindings>
 }
 
 /** What work in the background has: connections of its own, which the signal cuts off. */
@@ -27,6 +35,7 @@ export interface BackgroundParts {
   database: Database
   signal: AbortSignal
   logger: Logger
+  thread: WorkThread
 }
 
 /** What a module adds to the HTTP side. */

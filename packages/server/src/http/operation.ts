@@ -6,6 +6,13 @@ import { answer } from './answer/answer.js'
 import type { AppServer } from './app_server.js'
 import type { AppParts } from './service_context.js'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What the operation answers: only its description needs that. */
+    documented?: () => Record<string, unknown>
+  }
+}
+
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** An operation of the API: where it is, what it takes and gives, and what it does. */
@@ -82,19 +89,21 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
     const [method, url] = call.split(' ') as [Method, string]
     const idempotent =
       'idempotency-key' in ((headers as { properties?: object } | undefined)?.properties ?? {})
-    const response = extend(
-      responses({ ...more, description: returns, data, body: body !== undefined, idempotent }),
-    )
+    const documented = () =>
+      extend(responses({ ...more, description: returns, data, body: body !== undefined, idempotent }))
     const given = { params, querystring, headers, body, description }
     const takes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-    const schema = { operationId: id, summary, tags: [tag], ...same, ...takes, response }
+    const schema = { operationId: id, summary, tags: [tag], ...same, ...takes }
     return (app, parts) => {
       type Handler = (request: RequestOf<P, Q, H, B>, reply: FastifyReply) => Promise<unknown>
       const answerJson: Handler = async (request, reply) =>
         answer(reply, (await json!(request, reply, parts)) ?? '{}', operation.status)
       const handler: Handler = handle ? (request, reply) => handle(request, reply, parts) : answerJson
       const limit = body_bytes_max === undefined ? {} : { bodyLimit: body_bytes_max }
-      app.route({ method, url, config, schema, ...limit, handler: handler as RouteHandlerMethod })
+      app.route({
+        ...{ method, url, schema, ...limit, config: { ...config, documented } },
+        handler: handler as RouteHandlerMethod,
+      })
     }
   }
 }

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { responses } from '../contract/responses.js'
-import { Empty } from '../contract/schema.js'
 import type { Database } from '../postgres/database.js'
 import { schemaVersion } from '../postgres/migrations.js'
 import { planned } from '../postgres/statement.js'
 import type { AppServer } from './app_server.js'
+import { operationsOf } from './operation.js'
 import type { AppParts } from './service_context.js'
 
 const CHECK = planned('check_ready', 'SELECT max(version) AS version FROM schema_migrations')
@@ -13,7 +12,10 @@ const FIND_WORKERS_AWAY = planned(
   'find_workers_away',
   "SELECT w.nodename || ':' || w.nodeport AS worker FROM run_command_on_workers('SELECT 1') AS w WHERE NOT w.success",
 )
-/** A worker that takes connections and never answers would hold the question for as long as a statement may run. */
+/**
+ * A worker that takes connections and never answers would hold the question for as long as a statement may run. All who
+ * ask wait for the same question: there are few of these connections, and keys are looked up over them.
+ */
 const WORKERS_MS_MAX = 2_000
 
 /**
@@ -21,6 +23,14 @@ const WORKERS_MS_MAX = 2_000
  * whose workers answer, and so is ready; it names the workers that do not.
  */
 export function operationRoutes(app: AppServer, { reserved, isServing }: AppParts): void {
+  let asked: Promise<string[]> | undefined
+  const askOnce = () => {
+    asked ??= askForWorkersAway(reserved).finally(() => {
+      asked = undefined
+    })
+    return asked
+  }
+
   app.get('/health', async (_request, reply) => reply.send({ status: 'ok' }))
 
   app.get('/ready', async (_request, reply) => {
@@ -30,16 +40,20 @@ export function operationRoutes(app: AppServer, { reserved, isServing }: AppPart
       if (Number(row?.version) !== schemaVersion())
         return reply.code(503).send({ status: 'schema of another version' })
       if (!reserved.distributed) return reply.send({ status: 'ready' })
-      return reply.send({ status: 'ready', workers_away: await findWorkersAway(reserved) })
+      return reply.send({ status: 'ready', workers_away: await findWorkersAway(askOnce()) })
     } catch {
       return reply.code(503).header('retry-after', '1').send({ status: 'database away' })
     }
   })
 }
 
+async function askForWorkersAway(database: Database): Promise<string[]> {
+  const rows = await database.query(FIND_WORKERS_AWAY, [])
+  return rows.map((row) => row.worker!)
+}
+
 /** The workers of a cluster that cannot be reached, or that some cannot, if the answer takes too long. */
-async function findWorkersAway(database: Database): Promise<string[]> {
-  const asked = database.query(FIND_WORKERS_AWAY, []).then((rows) => rows.map((row) => row.worker!))
+async function findWorkersAway(asked: Promise<string[]>): Promise<string[]> {
   asked.catch(() => {})
   const timeout = new AbortController()
   try {
@@ -54,17 +68,12 @@ async function findWorkersAway(database: Database): Promise<string[]> {
 const PONG = '{"code":0,"error":"","msg":"pong","data":{}}'
 
 /** Whether the service answers and the token is valid. */
-export function pingRoutes(app: AppServer): void {
-  app.get(
-    '/ping',
-    {
-      schema: {
-        operationId: 'ping',
-        summary: 'Check the URL and the token',
-        tags: ['Service'],
-        response: responses({ description: 'Both are valid.', data: Empty, message: 'pong' }),
-      },
-    },
-    async (_request, reply) => reply.header('content-type', 'application/json; charset=utf-8').send(PONG),
-  )
-}
+export const pingRoutes = operationsOf('Service')({
+  call: 'GET /ping',
+  id: 'ping',
+  summary: 'Check the URL and the token',
+  returns: 'Both are valid.',
+  message: 'pong',
+  handle: async (_request, reply) =>
+    reply.header('content-type', 'application/json; charset=utf-8').send(PONG),
+})

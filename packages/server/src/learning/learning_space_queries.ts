@@ -1,6 +1,6 @@
 import type { FilteredList } from '../lists/filtered_list_queries.js'
-import { mergedJson } from '../lists/merged_json.js'
-import { timestamps } from '../lists/resource_json.js'
+import { idText, PLACE } from '../lists/listed.js'
+import { mergedJson, timestamps } from '../lists/resource_json.js'
 import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../lists/term_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
@@ -70,4 +70,16 @@ END`,
 )
 
 /** The list of learning spaces. */
-export const LEARNING_SPACES: FilteredList = { list: SPACE_LIST, json: learningSpaceJson('t') }
+export const LEARNING_SPACES: FilteredList = {
+  list: SPACE_LIST,
+  listing: {
+    columns: {
+      ...PLACE,
+      user_id: { sql: 't.user_id', as: 'optional' },
+      meta: { sql: 't.meta', as: 'token', is_bounded: true },
+      updated_at: { sql: 't.updated_at', as: 'time' },
+    },
+    json: ({ id, user_id, meta, created_at, updated_at }, at) =>
+      `{"id":"${id![at]}","user_id":${idText(user_id![at])},"meta":${meta![at]},"created_at":"${created_at![at]}","updated_at":"${updated_at![at]}"}`,
+  },
+}

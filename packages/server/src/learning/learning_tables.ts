@@ -1,6 +1,5 @@
 import type { Table } from '../lifecycle/table.js'
-import { missing, notErased } from '../lifecycle/verify/check.js'
-import { LOST, ODD, ORPHAN } from '../lifecycle/verify/meaning.js'
+import { LOST, missing, notErased, ODD, ORPHAN } from '../lifecycle/verify/check.js'
 import { eraseCalls } from './model/erase_calls.js'
 import { learnFromImported } from './sessions/space_sessions.js'
 import { eraseCites } from './statements/statements.js'

@@ -17,13 +17,14 @@ import { ADD_FEEDBACK, ADD_STATEMENT, ERASE_CITES } from './statements/statement
 export const LEARNING_MODULE: Module = {
   name: 'learning',
   routes: async () => (await import('./all_learning_routes.js')).LEARNING_ROUTES,
-  consumers: ({ model }) => [learnByRules(model !== undefined)],
-  background: ({ config, database, signal, logger }) =>
+  consumers: ({ model }, { findErrors }) => [learnByRules(model !== undefined, findErrors)],
+  background: ({ config, database, signal, logger, thread }) =>
     new Learner({
       database,
       signal,
       logger,
       ask: openAiModel(config.model_ms_max),
+      nearest: (project_id, ...texts) => thread.run(project_id, 'nearestStatements', ...texts),
       ms_max: config.model_ms_max,
       address: addressOf(config),
       project_tokens_max: config.model_tokens_per_day_max,

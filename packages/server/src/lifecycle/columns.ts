@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json/read_json.js'
+import { isJsonObject } from '@annals/messages/json'
 import { USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
 import { timestampText } from '../lists/resource_json.js'
 

@@ -40,8 +40,8 @@ export interface Table {
   }
   /** Whether erasing a user counts these rows in its receipt, under the table's name. */
   readonly counted: boolean
-  /** Whether exports have the rows. What is derived, or belongs to the installation, stays out. */
-  readonly exported: boolean
+  /** Whether exports have the rows, or only those in backups. What is derived, or belongs to the installation, stays out. */
+  readonly exported: boolean | 'in_backups'
   /** The rows are made from others: a verification checks them and does not show how many there are. */
   readonly is_derived?: boolean
   /** Columns that never change: a row that an import finds with other values in them is in conflict. */
@@ -52,8 +52,6 @@ export interface Table {
   readonly restored?: (context: RestoreContext) => Promise<void>
   /** The column that lists are filtered by, where `list_terms` has terms of it. */
   readonly document?: string
-  /** Rows that a verification reads at once, where each is much to read. */
-  readonly verified_at_once?: number
   /** What must not be, beside a row whose owner does not exist. By the name of the check; the row is `t`. */
   readonly checks: Readonly<Record<string, Check>>
   readonly own?: OwnFunctions
@@ -164,8 +162,10 @@ export interface OwnFunctions {
   lock?: { table: string; column: string }
   /** Reads all of a project in bounded pieces. */
   verify?(database: Database, project_id: string): AsyncGenerator<CheckedPiece>
-  /** Reads what belongs to the rows and is not in the database. */
+  /** Reads what belongs to the rows and no statement checks: bytes, wherever they are. */
   verifyBeyond?(database: Database, project_id: string): AsyncGenerator<CheckedPiece>
+  /** What that finds, by the names of its checks. */
+  checked_beyond?: Readonly<Record<string, Pick<Check, 'means' | 'todo'>>>
   /** What else is counted before, for the progress: tables, and SQL of how many rows one (`t`) has. */
   measured?: Readonly<Record<string, string>>
 }

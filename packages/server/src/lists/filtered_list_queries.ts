@@ -1,11 +1,6 @@
 import type { Parameter } from '../postgres/database.js'
-import {
-  directionOf,
-  type ListPosition,
-  type ListStatement,
-  listParameters,
-  listStatement,
-} from './keyset_queries.js'
+import { directionOf, type ListPosition, listParameters, listStatement } from './keyset_queries.js'
+import type { Listing, ListStatement } from './listed.js'
 import { hasParentText, type ParentFilter, type TermedList, termsStatement } from './term_queries.js'
 
 /** Which rows a list shows. */
@@ -22,9 +17,7 @@ export interface ListFilter {
 /** A list in the order of creation, of all rows, or of those of a user or with a document that contains another. */
 export interface FilteredList {
   list: TermedList
-  /** SQL of a row's JSON, from `t` and what is joined. */
-  json: string
-  join?: string
+  listing: Listing
   /** Another order than that of creation: what its cursors are named after, and its pages. */
   order?: { name: string; page(filter: ListFilter, position: ListPosition): ListStatement }
 }
@@ -39,7 +32,7 @@ export function parentFilterOf({ parent }: ListFilter): ParentFilter | undefined
 
 /** A page of a list, one row more than `limit` if there are more. */
 export function filteredList(
-  { list, json, join = '', order }: FilteredList,
+  { list, listing, order }: FilteredList,
   filter: ListFilter,
   position: ListPosition,
 ): ListStatement {
@@ -48,25 +41,18 @@ export function filteredList(
   const { table } = list
   const parent = parentFilterOf(filter)
   const name = `list_${table}`
-  const parts = { name, json, join, direction: directionOf(position) }
   if (document !== undefined || (user !== undefined && parent === 'given'))
     return {
-      statement: termsStatement({ ...parts, list, parent }),
+      statement: termsStatement({ name, listing, list, parent, direction: directionOf(position) }),
       parameters: termsParameters(filter, position),
+      listing,
     }
   const conditions = user === undefined ? [] : [OF_USER]
   if (parent) conditions.push(hasParentText(parent, 't', '$5'))
   const suffix = `${user === undefined ? '' : '_of_user'}${parent ? `_of_parent_${parent}` : ''}`
   const given = user ?? (parent === 'given' ? filter.parent : undefined)
-  return {
-    statement: listStatement({
-      ...parts,
-      name: `${name}${suffix}`,
-      table,
-      condition: conditions.join(' AND '),
-    }),
-    parameters: [...listParameters(filter.project_id, position), ...(given === undefined ? [] : [given])],
-  }
+  const parts = { name: `${name}${suffix}`, table, condition: conditions.join(' AND '), listing }
+  return listStatement(parts, filter.project_id, position, ...(given === undefined ? [] : [given]))
 }
 
 /** The parameters of termsStatement. */

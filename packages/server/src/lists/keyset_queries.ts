@@ -1,8 +1,9 @@
 import type { Sql } from 'sql-template-tag'
 import { PAGE_LIMIT_MAX } from '../limits.js'
+import { aggregated } from '../postgres/column_aggregates.js'
 import type { Parameter } from '../postgres/database.js'
-import { composedOnce, planned, type Statement } from '../postgres/statement.js'
-import { timestampText } from './resource_json.js'
+import { composedOnce, planned } from '../postgres/statement.js'
+import type { Composed, Listing, ListStatement } from './listed.js'
 
 /** Where a page of a list ordered by (created_at, id) begins, how long it is, and its direction. */
 export interface ListPosition {
@@ -10,12 +11,6 @@ export interface ListPosition {
   limit: number
   /** The last row of the previous page; the page has the rows after it. It need not exist any more. */
   after: { created_at: string; id: string } | undefined
-}
-
-/** A statement composed for its parameters, ready to run. Rows: json, created_at, id; one more than `limit`. */
-export interface ListStatement {
-  statement: Statement
-  parameters: Parameter[]
 }
 
 /**
@@ -52,34 +47,35 @@ export function listParameters(project_id: string, position: ListPosition): Para
 }
 
 /**
- * The statement for a page of a table's rows that satisfy `condition`, for which there is an index in the order of
- * (created_at, id). The row comparison lets PostgreSQL start in the index at the position instead of counting up to
+ * A page of a table's rows that satisfy `condition`, with parameters from $5 on, for which there is an index in the order
+ * of (created_at, id). The row comparison lets PostgreSQL start in the index at the position instead of counting up to
  * it. Its plan is the same for all values and sizes, so it is planned once per connection.
  */
-export function listStatement(parts: {
-  name: string
-  table: string
-  condition?: string
-  json: string
-  /** Joined individually to each row, which is `t`: see `beside`. */
-  join?: string
-  direction: Direction
-}): Statement {
-  const { name, table, condition, json, join, direction } = parts
+export function listStatement(
+  parts: { name: string; table: string; condition?: string; listing: Listing },
+  project_id: string,
+  position: ListPosition,
+  ...more: Parameter[]
+): ListStatement {
+  const { name, table, condition, listing } = parts
+  const direction = directionOf(position)
   const { order, behind } = direction
-  return composedOnce(
+  const statement = composedOnce(
     `${name}_${direction.name}`,
     () => `
-SELECT ${json} AS json, ${timestampText('t.created_at')} AS created_at, t.id
+SELECT ${aggregated(listing.columns)}
 FROM (
-  SELECT t.* FROM ${table} t
-  WHERE t.project_id = $1 ${condition ? `AND ${condition}` : ''} AND (t.created_at, t.id) ${behind} ($2::timestamptz, $3::uuid)
+  SELECT t.* FROM (
+    SELECT t.* FROM ${table} t
+    WHERE t.project_id = $1 ${condition ? `AND ${condition}` : ''} AND (t.created_at, t.id) ${behind} ($2::timestamptz, $3::uuid)
+    ORDER BY t.created_at ${order}, t.id ${order}
+    LIMIT ${PAGE_ROWS_MAX}
+  ) t
   ORDER BY t.created_at ${order}, t.id ${order}
-  LIMIT ${PAGE_ROWS_MAX}
-) t ${join ?? ''}
-ORDER BY t.created_at ${order}, t.id ${order}
-LIMIT $4`,
+  LIMIT $4
+) t`,
   )
+  return { statement, parameters: [...listParameters(project_id, position), ...more], listing }
 }
 
 /**
@@ -91,6 +87,6 @@ export function beside(alias: string, lookUp: string): string {
 }
 
 /** A statement composed for its parameters, and planned for them. */
-export function composed(name: string, query: Sql): ListStatement {
+export function composed(name: string, query: Sql): Composed {
   return { statement: planned(name, query.text), parameters: query.values as Parameter[] }
 }

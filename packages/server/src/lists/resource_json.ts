@@ -27,7 +27,7 @@ export function sessionJson(session: string, head: string): string {
     ${number('expires_in_s')}, ${text('parent_id')}, ${text('forked_from')}, ${number('forked_at_seq')}, '}')`
 }
 
-export function userJson(user: string): string {
-  return `json_build_object('id', ${user}.id, 'project_id', ${user}.project_id, 'identifier', ${user}.identifier,
-    ${timestamps(user)})::text`
+/** Merges `change` into the top level of `base`; a null in `change` deletes the key. Nulls already in `base` stay. */
+export function mergedJson(base: string, change: string): string {
+  return `(${base} || ${change}) - ARRAY(SELECT c.key FROM jsonb_each(${change}) AS c WHERE c.value = 'null'::jsonb)`
 }

@@ -1,6 +1,7 @@
+import { aggregated } from '../postgres/column_aggregates.js'
 import { composedOnce, type Statement } from '../postgres/statement.js'
 import { beside, type Direction, PAGE_ROWS_MAX } from './keyset_queries.js'
-import { timestampText } from './resource_json.js'
+import type { Listing } from './listed.js'
 
 /**
  * The ordered index of terms; migrations/0004_list_terms.sql defines terms. Every statement that writes or deletes a
@@ -37,8 +38,7 @@ interface FilteredList {
   parent?: ParentFilter | undefined
   /** The index that is walked, whose terms are those of the list; by default in the order of created_at. */
   index?: TermsIndex
-  json: string
-  join?: string
+  listing: Listing
   direction: Direction
 }
 
@@ -125,7 +125,7 @@ export function termsStatement(parts: FilteredList): Statement {
   )
 }
 
-function termsText({ list, index = LIST_TERMS, parent, json, join, direction }: FilteredList): string {
+function termsText({ list, index = LIST_TERMS, parent, listing, direction }: FilteredList): string {
   const { table, at, item_id } = index
   const { order, behind } = direction
   const opposite = direction.name === 'asc' ? 'DESC' : 'ASC'
@@ -183,9 +183,8 @@ WITH owner AS MATERIALIZED (
   ORDER BY f.listed_at ${order}, f.id ${order}
   LIMIT $4
 )
-SELECT ${json} AS json, ${timestampText('t.listed_at')} AS created_at, t.id
-FROM page t ${join ?? ''}
-ORDER BY t.listed_at ${order}, t.id ${order}`
+SELECT ${aggregated(listing.columns)}
+FROM (SELECT p.* FROM page p ORDER BY p.listed_at ${order}, p.id ${order}) t`
 }
 
 /**

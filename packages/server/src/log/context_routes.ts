@@ -1,6 +1,6 @@
-import type { MessageFormat } from '@annals/messages'
+import { isAsStored, type MessageFormat } from '@annals/messages'
 import type { ContextCut, ContextRules } from '@annals/messages/context'
-import { AnnalsError } from '../errors.js'
+import { AnnalsError, invalidRequest } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { sendEntries } from '../http/answer/blob_bytes.js'
 import { ContextReader } from '../http/answer/context_reader.js'
@@ -10,11 +10,12 @@ import { Cursors } from '../http/request/cursor.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import { Context, ContextQuery } from './context_schema.js'
 import { type LogPosition, readPosition, writePosition } from './read/log_position.js'
-import { LogReader, readLastSeq } from './read/read_log.js'
 
 const TOKENS_MAX_DEFAULT = 100_000
 const TARGET_SHARE = 0.6
 const SEPARATOR = '|'
+/** Characters of items that are written together: one item after the other costs more than reading them. */
+const CHUNK_LENGTH = 64 * 1024
 
 /** The messages to send to a model next. */
 export const getContext = operationsOf('Messages')({
@@ -34,21 +35,24 @@ export const getContext = operationsOf('Messages')({
     const rules = rulesOf(query)
     const pins = new Cursors('context', project_id, session_id)
     const { cut, seen } = readPin(pins, query.pin)
-    const last_seq = await readLastSeq(database, project_id, session_id, seen)
     const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
-    const reader = new ContextReader(parts, { project_id, session_id, last_seq })
+    const reader = new ContextReader(parts, { project_id, session_id }, seen)
     const format = (query.format ?? 'openai') as MessageFormat
-    const { plan, shown } = await reader.read(rules, cut, format)
+    const { plan, newest, shown } = await reader.read(rules, cut, format)
     const renderer = new PageRenderer(thread, project_id, format)
     try {
-      const items = await renderer.render(shown)
-      const ids = shown.flatMap(({ id }, i) => Array<string>(items[i]!.length).fill(`"${id}"`))
+      const isWritten = shown.every((message) => isAsStored(message, format))
+      const rendered = isWritten ? undefined : await renderer.render(shown)
+      const items = rendered?.flat() ?? shown.map(({ blob }) => blob)
+      const ids = rendered
+        ? shown.flatMap(({ id }, i) => Array<string>(rendered[i]!.length).fill(id))
+        : shown.map(({ id }) => id)
       const { tokens, from_seq, asked_seq, cleared_through_seq } = plan
-      const log = new LogReader(database, { project_id, session_id })
-      const start = from_seq === seen.seq ? seen : await log.positionOf(from_seq)
-      const pin = pins.write([writePosition(start), asked_seq, cleared_through_seq].join(SEPARATOR))
-      const end = `],"ids":[${ids.join(',')}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"pin":"${pin}"}`
-      const chunks = contextChunks(items.flat(), end)
+      const pin = pins.write(
+        [from_seq, asked_seq, cleared_through_seq, writePosition(newest)].join(SEPARATOR),
+      )
+      const end = `],"ids":[${ids.length > 0 ? `"${ids.join('","')}"` : ''}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"pin":"${pin}"}`
+      const chunks = contextChunks(items, end)
       return await sendEntries(reply, chunks)
     } finally {
       renderer.close()
@@ -57,9 +61,14 @@ export const getContext = operationsOf('Messages')({
 })
 
 async function* contextChunks(items: string[], end: string): AsyncGenerator<string> {
-  yield '{"items":['
-  for (const [index, item] of items.entries()) yield index > 0 ? `,${item}` : item
-  yield end
+  let text = '{"items":['
+  for (const [index, item] of items.entries()) {
+    text += index > 0 ? `,${item}` : item
+    if (text.length < CHUNK_LENGTH) continue
+    yield text
+    text = ''
+  }
+  yield text + end
 }
 
 /** @throws AnnalsError invalid_request */
@@ -67,8 +76,7 @@ function rulesOf(query: ContextQuery): ContextRules {
   const { max_tokens = TOKENS_MAX_DEFAULT, exclude_tools = '' } = query
   const { target_tokens = Math.ceil(max_tokens * TARGET_SHARE) } = query
   if (target_tokens > max_tokens) {
-    throw new AnnalsError(
-      'invalid_request',
+    throw invalidRequest(
       `Query parameter target_tokens must not be greater than max_tokens, which is ${max_tokens}.`,
     )
   }
@@ -85,10 +93,10 @@ function rulesOf(query: ContextQuery): ContextRules {
 function readPin(pins: Cursors, pin: string | undefined): { cut?: ContextCut; seen: LogPosition } {
   if (pin === undefined) return { seen: { seq: 0 } }
   try {
-    const [start, asked_seq, cleared_through_seq] = pins.read(pin).split(SEPARATOR)
-    const seen = readPosition(start!)
-    const cleared = Number(cleared_through_seq)
-    return { seen, cut: { from_seq: seen.seq, asked_seq: Number(asked_seq), cleared_through_seq: cleared } }
+    const parts = pins.read(pin).split(SEPARATOR)
+    const [from_seq = 0, asked_seq = 0, cleared_through_seq = 0] = parts.map((part) => readPosition(part).seq)
+    // Pins of earlier versions have the position of the first message in its place.
+    return { seen: readPosition(parts[3] ?? parts[0]!), cut: { from_seq, asked_seq, cleared_through_seq } }
   } catch {
     throw new AnnalsError(
       'invalid_cursor',

@@ -1,6 +1,6 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
-import { AnnalsError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { answerEntries } from '../http/answer/blob_bytes.js'
 import { entriesPage } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
@@ -29,7 +29,7 @@ export const latestRoutes = allOf(
     handle: async (request, reply) => {
       const { key, key_prefix = '', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
       if (key !== undefined && request.query.key_prefix !== undefined)
-        throw new AnnalsError('invalid_request', 'Query parameter key cannot be combined with key_prefix.')
+        throw invalidRequest('Query parameter key cannot be combined with key_prefix.')
       const session = { project_id: request.project_id, session_id: request.params.session_id }
       const cursors = new Cursors('latest', session.project_id, session.session_id, key, key_prefix)
       const after_key = cursor === undefined ? '' : cursors.read(cursor)

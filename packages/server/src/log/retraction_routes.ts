@@ -1,12 +1,12 @@
 import { AnnalsError } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
-import { answerEntries } from '../http/answer/blob_bytes.js'
+import { answer } from '../http/answer/answer.js'
+import { answerEntries, lacksBytes } from '../http/answer/blob_bytes.js'
 import { mayRead } from '../http/answer/only_sent.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
-import { takeRetraction } from '../http/request/bodies.js'
+import { takeBody, takeRetraction } from '../http/request/bodies.js'
 import { releaseBody } from '../http/request/read_body.js'
-import { takeBody } from '../http/request/taken_body.js'
 import { newId } from '../ids.js'
 import { SessionParams } from '../sessions/session_schema.js'
 import {
@@ -59,8 +59,13 @@ export const retractionRoutes = allOf(
         unmarked_until: request.grant!.unmarked_until,
       })
       markReplayed(reply, outcome.replayed)
+      const [first, ...appended] = outcome.entries as [AppendAnswer, ...AppendAnswer[]]
+      const [begin, end] = aroundItems(first, appended)
+      const items = mayRead(request) ? first.items : []
+      const text = items && begin + items.join(',') + end
+      if (text && !lacksBytes(text)) return answer(reply, text)
       const log = new LogReader(request.database, session, undefined, () => !reply.raw.destroyed)
-      return answerEntries(reply, retracted(outcome.entries, log, mayRead(request)))
+      return answerEntries(reply, retracted(begin, items ? [items] : readItems(log, first), end))
     },
   }),
 )
@@ -81,23 +86,32 @@ function retractionEvent(): AppendedEntry {
   }
 }
 
+/** What the answer has before and behind the retracted entries. */
+function aroundItems({ json }: AppendAnswer, appended: AppendAnswer[]): [begin: string, end: string] {
+  const end = appended.length === 0 ? ']}' : `],"appended":[${appended.map(({ json }) => json).join(',')}]}`
+  return [`{"retraction":${json},"items":[`, end]
+}
+
 async function* retracted(
-  [first, ...appended]: AppendAnswer[],
-  log: LogReader,
-  isShown: boolean,
+  begin: string,
+  pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
+  end: string,
 ): AsyncGenerator<string> {
-  const event = first!.json
-  const { data } = JSON.parse(event) as { data: { seqs: number[] } }
+  yield begin
   let separator = ''
-  yield `{"retraction":${event},"items":[`
+  for await (const items of pieces) {
+    yield separator + items.join(',')
+    separator = ','
+  }
+  yield end
+}
+
+async function* readItems(log: LogReader, { json }: AppendAnswer): AsyncGenerator<string[]> {
+  const { data } = JSON.parse(json) as { data: { seqs: number[] } }
   try {
-    for await (const entries of log.readSeqs(isShown ? data.seqs : [])) {
-      yield separator + entries.map(({ json }) => json).join(',')
-      separator = ','
-    }
+    for await (const entries of log.readSeqs(data.seqs)) yield entries.map(({ json }) => json)
   } catch (error) {
     // The retraction is stored, so no error may say that it is not.
     throw new AppendInDoubt('the retracted entries could not be read', { cause: error })
   }
-  yield appended.length === 0 ? ']}' : `],"appended":[${appended.map(({ json }) => json).join(',')}]}`
 }

@@ -1,17 +1,16 @@
 import Type from '#typebox'
 import { streamResponse } from '../contract/responses.js'
 import { PageOf } from '../contract/schema.js'
-import { AnnalsError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { appendWithinQuota, refuseTail } from '../http/admission/quotas.js'
 import { answerEntries } from '../http/answer/blob_bytes.js'
 import { streamTail } from '../http/answer/event_stream.js'
 import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
-import { takeEntries } from '../http/request/bodies.js'
+import { takeBody, takeEntries } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { releaseBody } from '../http/request/read_body.js'
-import { takeBody } from '../http/request/taken_body.js'
 import { parseId } from '../ids.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT, IDS_MAX } from '../limits.js'
 import { SessionParams } from '../sessions/session_schema.js'
@@ -30,7 +29,7 @@ export const timelineRoutes = allOf(
     id: 'readTimeline',
     summary: "Read a session's log, or tail it",
     description:
-      'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. Behind each entry a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
+      'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. Behind each entry, and behind those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
     params: SessionParams,
     querystring: TimelineQuery,
     headers: TailHeaders,
@@ -117,15 +116,11 @@ export const timelineRoutes = allOf(
 function readIds(query: TimelineQuery, text: string): string[] {
   const other = Object.keys(query).find((name) => name !== 'ids')
   if (other !== undefined)
-    throw new AnnalsError(
-      'invalid_request',
-      `Query parameter ${other} cannot be combined with ids, which name the entries.`,
-    )
+    throw invalidRequest(`Query parameter ${other} cannot be combined with ids, which name the entries.`)
   const ids = text.split(',', IDS_MAX + 1)
   const wrong = ids.findIndex((id) => !parseId(id))
   if (ids.length > IDS_MAX || wrong !== -1)
-    throw new AnnalsError(
-      'invalid_request',
+    throw invalidRequest(
       `Query parameter ids takes 1 to ${IDS_MAX} UUIDs, separated by commas; ${wrong === -1 ? 'there are more' : `number ${wrong + 1} is not a UUID`}.`,
     )
   return ids
@@ -142,9 +137,6 @@ function acceptsStream(accept: string | undefined): boolean {
 function refuseForStream(query: TimelineQuery): void {
   const paged = (['limit', 'cursor', 'time_desc'] as const).find((name) => query[name] !== undefined)
   if (paged) {
-    throw new AnnalsError(
-      'invalid_request',
-      `Query parameter ${paged} pages a list; a stream takes kind, type and after_seq.`,
-    )
+    throw invalidRequest(`Query parameter ${paged} pages a list; a stream takes kind, type and after_seq.`)
   }
 }

@@ -1,7 +1,6 @@
 import type pg from 'pg'
-import type { ConnectionTarget } from './connection_address.js'
 import { DatabaseSilent } from './database_errors.js'
-import { singleConnection } from './single_connection.js'
+import { type ConnectionTarget, singleConnection } from './single_connection.js'
 
 const LOOK_EVERY_MS = 100
 /** After a statement has taken this long, we check whether the database still answers. */

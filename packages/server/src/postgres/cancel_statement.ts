@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import type { ConnectionTarget } from './connection_address.js'
-import { onSingleConnection, singleConnection } from './single_connection.js'
+import { type ConnectionTarget, onSingleConnection, singleConnection } from './single_connection.js'
 
 /** How long a cancelled statement may take to end. Behind a pooler nothing cancels it, and it is abandoned. */
 const END_MS_MAX = 500

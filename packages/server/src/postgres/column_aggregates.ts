@@ -8,12 +8,21 @@ import type { Row } from './database.js'
 /** SQL of a column, and how its values are carried. */
 export interface Column {
   sql: string
-  /** `token`: JSON text, or what has no control characters, such as ids and numbers; `text`: any text; `time`: timestamptz. */
-  as: 'token' | 'text' | 'time'
+  /**
+   * `token`: JSON text, or what has no control characters, such as ids and numbers, and is never null; `optional`: the
+   * same, but may be null; `text`: any text; `time`: timestamptz.
+   */
+  as: 'token' | 'optional' | 'text' | 'time'
+  /** Of a `token`: null instead of a text that would hold up the event loop where it is read. See readList. */
+  is_bounded?: true
 }
+
+/** A text of this size is decoded and split in some milliseconds. */
+const TEXT_BYTES_MAX = 1024 * 1024
 
 /** No JSON text that PostgreSQL writes has a control character in it. */
 const SEPARATOR = '\x01'
+const COLUMN_SEPARATOR = '\x02'
 
 /** `2026-11-21T09:30:00.123456`, as it is in full. */
 const TIME_LENGTH = 26
@@ -24,8 +33,29 @@ export function aggregated(columns: Record<string, Column>): string {
   return aggregates.join(', ')
 }
 
-function aggregate({ sql, as }: Column): string {
-  if (as === 'token') return `string_agg(coalesce((${sql})::text, ''), E'\\x01')`
+/** The same as arguments of `concat`, for a function that gives text: each column behind a separator. */
+export function joinedText(columns: Record<string, Column>): string {
+  const aggregates = Object.values(columns).map((column) => `E'\\x02', ${aggregate(column)}`)
+  return aggregates.join(', ')
+}
+
+/** What stands ahead of joined columns, their row, and what stands behind them and a separator; or only the first. */
+export function splitText(
+  columns: Record<string, Column>,
+  text: string,
+): [ahead: string, row?: Row, behind?: string] {
+  const [ahead = '', ...values] = text.split(COLUMN_SEPARATOR)
+  if (values.length === 0) return [ahead]
+  const row = Object.fromEntries(Object.keys(columns).map((name, index) => [name, values[index] || null]))
+  return [ahead, row, values.at(-1)!]
+}
+
+function aggregate({ sql, as, is_bounded }: Column): string {
+  const texts = `string_agg((${sql})::text, E'\\x01')`
+  // PostgreSQL carries out the same aggregate once.
+  if (is_bounded) return `CASE WHEN octet_length(${texts}) <= ${TEXT_BYTES_MAX} THEN ${texts} END`
+  if (as === 'token') return texts
+  if (as === 'optional') return `string_agg(coalesce((${sql})::text, ''), E'\\x01')`
   // Whatever DateStyle and TimeZone the connection has.
   return as === 'time' ? `json_agg((${sql}) AT TIME ZONE 'UTC')` : `json_agg(${sql})`
 }
@@ -42,13 +72,14 @@ export function columnsOf<Name extends string>(
 
 function valuesOf({ as }: Column, joined: string | null): Array<string | null> {
   if (joined === null) return []
-  if (as === 'token') return joined.split(SEPARATOR).map((value) => (value === '' ? null : value))
+  if (as === 'token') return joined.split(SEPARATOR)
+  if (as === 'optional') return joined.split(SEPARATOR).map((value) => (value === '' ? null : value))
   const values = JSON.parse(joined) as Array<string | null>
   return as === 'time' ? values.map((time) => time && wholeTime(time)) : values
 }
 
-/** PostgreSQL leaves out zeros at the end. */
-function wholeTime(time: string): string {
+/** A time in JSON of PostgreSQL's, which leaves out zeros at the end, in full. */
+export function wholeTime(time: string): string {
   if (time.length === TIME_LENGTH) return `${time}Z`
   const [seconds = '', fraction = ''] = time.split('.')
   return `${seconds}.${fraction.padEnd(6, '0')}Z`

@@ -1,10 +1,14 @@
 import type { Config } from '../configuration/config.js'
 import { StartError } from '../errors.js'
-import type { ConnectionTarget, ServerTraits } from './connection_address.js'
 import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
 import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
 import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS } from './pool_settings.js'
-import { onSingleConnection, singleConnection } from './single_connection.js'
+import {
+  type ConnectionTarget,
+  onSingleConnection,
+  type ServerTraits,
+  singleConnection,
+} from './single_connection.js'
 
 /** Where the database is, and how to disconnect from it. */
 export interface DatabaseLocation {

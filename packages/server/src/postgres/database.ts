@@ -1,11 +1,10 @@
 import pg from 'pg'
 import type { AvailabilityProbe } from './availability_probe.js'
 import { orCancelled } from './cancel_statement.js'
-import type { ConnectionTarget } from './connection_address.js'
-import { DatabaseAway } from './database_away.js'
-import { DatabaseSilent, isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
+import { DatabaseAway, DatabaseSilent, isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
 import type { WithObjects } from './object_store.js'
 import { startupOptions, statementBounds } from './pool_settings.js'
+import type { ConnectionTarget } from './single_connection.js'
 import { isRead, type Statement } from './statement.js'
 import { brokeConnection, outcomeOf, outcomeOfCommit } from './transaction_outcome.js'
 

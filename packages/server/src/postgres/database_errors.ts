@@ -48,11 +48,14 @@ export function isUnstorable(error: unknown): boolean {
 // 08: connection; 53: out of connections, memory or disk; 57P: shut down or starting; 25006: read-only.
 const AWAY = /^(08|53|57P|58)|^25006$|^57014$|^55P03$/
 
+/** Citus lost one of the workers that a statement needs, before it took effect on any. */
+const LOST_WORKER = /^failure on connection marked as essential/
+
 /** The database is unavailable, full, read-only or too slow: waiting may help, and the caller gets 503. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof AnnalsError) return error.error === 'unavailable'
   const state = sqlStateOf(error)
-  if (state !== undefined) return AWAY.test(state)
+  if (state !== undefined) return AWAY.test(state) || isRelayed(error, LOST_WORKER)
   return isConnectionLoss(error)
 }
 
@@ -96,5 +99,18 @@ export function describeError(error: unknown): Record<string, unknown> {
     ...(statement !== undefined && { statement }),
     ...(sqlstate === undefined && { stack: error.stack }),
     ...(cause !== undefined && { cause: describeError(cause) }),
+  }
+}
+
+/**
+ * The database is unavailable: it cannot be reached, or the connection broke. `in_doubt` tells whether a write had
+ * already been sent, outside a transaction or as its commit: nobody knows whether it took effect.
+ */
+export class DatabaseAway extends AnnalsError {
+  constructor(
+    readonly in_doubt: boolean,
+    cause: unknown,
+  ) {
+    super('unavailable', undefined, { cause })
   }
 }

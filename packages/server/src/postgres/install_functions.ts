@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import type { ConnectionTarget } from './connection_address.js'
 import { onSchemaConnection, schemaTransaction } from './schema_change.js'
+import type { ConnectionTarget } from './single_connection.js'
 import type { StoredFunction } from './stored_function.js'
 
 /**

@@ -1,5 +1,7 @@
 /** Keeps bytes beside the database, by keys. What it cannot do throws AnnalsError unavailable. */
 export interface ObjectStore {
+  /** Loads what it works with, which would hold the event loop when somebody is waiting. */
+  load(): Promise<unknown>
   /** Stores exactly so many bytes with this SHA-256; an error of the source is thrown, and nothing is stored. */
   put(key: string, source: AsyncIterable<Buffer>, length: number, sha256: string): Promise<void>
   /** The bytes from a position to before another, which are at least one. @throws AnnalsError blob_not_found */

@@ -1,4 +1,4 @@
-import type { ConnectionTarget } from './connection_address.js'
+import type { ConnectionTarget } from './single_connection.js'
 
 /** Connections of a process for looking up keys and for checking whether the database answers, one each. */
 export const RESERVED_CONNECTIONS = 2

@@ -1,8 +1,7 @@
 import type pg from 'pg'
 import { StartError } from '../errors.js'
 import { cancelBackend } from './cancel_statement.js'
-import type { ConnectionTarget } from './connection_address.js'
-import { onSingleConnection, singleConnection } from './single_connection.js'
+import { type ConnectionTarget, onSingleConnection, singleConnection } from './single_connection.js'
 
 /** Runs work that changes the schema, on a connection of its own. @throws StartError if there is none */
 export async function onSchemaConnection<T>(

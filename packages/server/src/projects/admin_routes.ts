@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { allOf, operationsOf } from '../http/operation.js'
-import { takeWhole } from '../http/request/bodies.js'
-import { takeBody } from '../http/request/taken_body.js'
+import { takeBody, takeWhole } from '../http/request/bodies.js'
 import { timeInUtc } from '../http/request/time.js'
 import {
   ChangeProjectBody,

@@ -1,5 +1,10 @@
 import type { Module } from '../http/module.js'
 
+const USED = {
+  ...({ sessions: 'bigint', entries: 'bigint', bytes: 'bigint' } as const),
+  ...({ blobs: 'bigint', blob_bytes: 'bigint', model_tokens: 'bigint' } as const),
+}
+
 /** Projects with their keys. */
 export const PROJECTS_MODULE: Module = {
   name: 'projects',
@@ -10,10 +15,10 @@ export const PROJECTS_MODULE: Module = {
       name: 'usage_days',
       kind: 'usage_day',
       key: ['day'],
-      columns: { day: 'date' },
+      columns: { day: 'date', ...USED },
       erased_with: 'project',
       counted: false,
-      exported: false,
+      exported: 'in_backups',
       is_derived: true,
       checks: {},
     },

@@ -1,5 +1,5 @@
 import { switchConsumer } from '../changes/project_consumers.js'
-import { AnnalsError, notFound } from '../errors.js'
+import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
@@ -139,8 +139,7 @@ export async function findNamedProject(
     throw new AnnalsError('project_not_found', `There is no ${which}.`)
   }
   if (other)
-    throw new AnnalsError(
-      'invalid_request',
+    throw invalidRequest(
       'There are several projects: name one with --project. `annals project list` lists them.',
     )
   return { id: row.id!, name: row.name! }

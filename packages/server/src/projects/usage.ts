@@ -4,10 +4,9 @@ import { type AppendOutcome, type AppendRequest, storedOf } from '../log/append/
 import type { Appender } from '../log/append/appender.js'
 import type { Queryable, Row } from '../postgres/database.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
-import type { Statement } from '../postgres/statement.js'
 import { quotaExceeded } from './quotas.js'
 import { type Stored, UsageDays } from './usage_days.js'
-import { COUNT_BYTES, COUNT_ROWS, READ_SIZE, READ_USAGE } from './usage_queries.js'
+import { COUNT_BLOBS, COUNT_BYTES, COUNT_STATEMENTS, READ_SIZE, READ_USAGE } from './usage_queries.js'
 
 /** Most sessions that one statement adds up: some ten milliseconds of work. */
 const SESSIONS_AT_ONCE = 20_000
@@ -26,6 +25,8 @@ export interface Usage {
   blobs: number
   blob_bytes: number
   statements: number
+  /** Of them, by the day on which they were made, such as 2026-11-21, in UTC. */
+  statement_days: ReadonlyMap<string, number>
   /** RFC 3339, by this node's clock. */
   counted_at: string
 }
@@ -207,9 +208,10 @@ export async function countUsage(
   project_id: string,
   sessions_at_once = SESSIONS_AT_ONCE,
 ): Promise<Omit<Usage, 'counted_at'>> {
-  const [blobs, blob_bytes] = await countRows(database, COUNT_ROWS.blobs, project_id, sessions_at_once)
-  const [statements] = await countRows(database, COUNT_ROWS.statements, project_id, sessions_at_once)
-  const usage = { sessions: 0, entries: 0, bytes: 0, blobs, blob_bytes, statements }
+  const blobs = await countBlobs(database, project_id, sessions_at_once)
+  const statement_days = await countStatements(database, project_id, sessions_at_once)
+  const statements = [...statement_days.values()].reduce((sum, count) => sum + count, 0)
+  const usage = { sessions: 0, entries: 0, bytes: 0, ...blobs, statements, statement_days }
   for (let last_id: string | undefined; ; ) {
     const [row] =
       last_id === undefined
@@ -225,14 +227,24 @@ export async function countUsage(
   }
 }
 
-/** How many there are, and their bytes. */
-async function countRows(database: Queryable, slice: Statement, project_id: string, at_once: number) {
-  const counted: [number, number] = [0, 0]
+async function countBlobs(database: Queryable, project_id: string, at_once: number) {
+  const counted = { blobs: 0, blob_bytes: 0 }
   for (let last_id: string | null = null; ; ) {
-    const [row]: Row[] = await database.query(slice, [project_id, at_once, last_id])
-    counted[0] += Number(row!.counted)
-    counted[1] += Number(row!.bytes)
+    const [row]: Row[] = await database.query(COUNT_BLOBS, [project_id, at_once, last_id])
+    counted.blobs += Number(row!.counted)
+    counted.blob_bytes += Number(row!.bytes)
     if (Number(row!.found) < at_once) return counted
     last_id = row!.last_id!
+  }
+}
+
+async function countStatements(database: Queryable, project_id: string, at_once: number) {
+  const days = new Map<string, number>()
+  for (let last_at: string | null = null; ; ) {
+    const [row]: Row[] = await database.query(COUNT_STATEMENTS, [project_id, at_once, last_at])
+    const counts = JSON.parse(row!.days ?? '{}') as Record<string, number>
+    for (const [day, count] of Object.entries(counts)) days.set(day, (days.get(day) ?? 0) + count)
+    if (Number(row!.found) < at_once) return days
+    last_at = row!.last_at!
   }
 }

@@ -1,7 +1,7 @@
 import { DatabaseAway, type Queryable } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
-import { ADD_USAGE, READ_MODEL_TOKENS, READ_STATEMENT_DAYS, READ_USAGE_DAYS } from './usage_queries.js'
+import { ADD_USAGE, READ_MODEL_TOKENS, READ_USAGE_DAYS } from './usage_queries.js'
 
 const DAY_MS = 86_400_000
 const KINDS = ['sessions', 'entries', 'bytes', 'blobs', 'blob_bytes'] as const
@@ -14,6 +14,8 @@ export type UsageDay = typeof NO_USE & { day: string }
 
 /** What was stored. */
 export type Stored = Partial<Record<(typeof KINDS)[number], number>>
+
+type Imported = Readonly<Record<string, { stored: number; bytes?: number } | undefined>>
 
 /**
  * What this node has stored for each project and is not yet in usage_days. It is counted in memory, behind the commit,
@@ -33,6 +35,17 @@ export class UsageDays {
     this.days.set(day, projects.set(project_id, counts))
   }
 
+  /** Counts what an import stored, by the names of tables. */
+  addImported(project_id: string, { sessions, entries, blobs }: Imported): void {
+    this.add(project_id, {
+      sessions: sessions?.stored ?? 0,
+      entries: entries?.stored ?? 0,
+      bytes: entries?.bytes ?? 0,
+      blobs: blobs?.stored ?? 0,
+      blob_bytes: blobs?.bytes ?? 0,
+    })
+  }
+
   /** Writes what was counted, of all projects or one. Throws what went wrong; what surely was not written is kept. */
   async write(only_id?: string): Promise<void> {
     let failure: unknown
@@ -41,7 +54,7 @@ export class UsageDays {
         const counts = projects.get(project_id)
         if (!counts) continue
         projects.delete(project_id)
-        const row = [project_id, new Date(day * DAY_MS).toISOString().slice(0, 10)]
+        const row = [project_id, dayText(day)]
         try {
           await this.database.of('usage').query(ADD_USAGE, [...row, ...KINDS.map((kind) => counts[kind])])
         } catch (error) {
@@ -58,17 +71,29 @@ export class UsageDays {
   }
 }
 
-/** What a project stored and used on each of the last days with any use, newest first. */
-export async function readDays(database: Queryable, project_id: string, days: number): Promise<UsageDay[]> {
+/**
+ * What a project stored and used on each of the last days with any use, newest first. `made`: how many statements were
+ * made on which day.
+ */
+export async function readDays(
+  database: Queryable,
+  project_id: string,
+  days: number,
+  made: ReadonlyMap<string, number>,
+): Promise<UsageDay[]> {
+  const first = dayText(Math.floor(Date.now() / DAY_MS) - days + 1)
   const found = new Map<string, UsageDay>()
-  for (const statement of [READ_USAGE_DAYS, READ_STATEMENT_DAYS])
-    for (const { day, ...figures } of await database.query(statement, [project_id, days])) {
-      const numbers = Object.fromEntries(
-        Object.entries(figures).map(([name, value]) => [name, Number(value)]),
-      )
-      found.set(day!, { ...NO_USE, ...found.get(day!), ...numbers, day: day! })
-    }
+  for (const [day, statements] of made) if (day >= first) found.set(day, { ...NO_USE, day, statements })
+  for (const { day, ...figures } of await database.query(READ_USAGE_DAYS, [project_id, days])) {
+    const numbers = Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, Number(value)]))
+    found.set(day!, { ...NO_USE, ...found.get(day!), ...numbers, day: day! })
+  }
   return [...found.values()].sort((one, other) => (one.day < other.day ? 1 : -1))
+}
+
+/** Such as 2026-11-21, of a day since 1970. */
+function dayText(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10)
 }
 
 /** A project's quota of model tokens a day, in UTC, and what it has used of it today. */

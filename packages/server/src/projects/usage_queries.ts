@@ -46,26 +46,38 @@ export const READ_SIZE = prepared(
   'SELECT h.last_seq AS entries, h.bytes FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
 )
 
-function rowsById(name: string, table: string, counted: string, bytes: string) {
-  return prepared(
-    name,
-    `
-SELECT count(*) AS found, count(b.${counted}) AS counted, ${bytes} AS bytes, max(b.id::text) AS last_id
-FROM (
-  SELECT i.* FROM ${table} i
-  WHERE i.project_id = $1 AND ($3::uuid IS NULL OR i.id > $3::uuid) ORDER BY i.id LIMIT $2
-) b`,
-  )
-}
-
 /**
- * Some rows of a project, in order of their ids. Row: found (uploads under way included), counted, bytes, last_id.
+ * Some blobs of a project, in order of their ids. Row: found (uploads under way included), counted, bytes, last_id.
  * Parameters: $1 project, $2 how many, $3 the id to start after, or null.
  */
-export const COUNT_ROWS = {
-  blobs: rowsById('count_blob_bytes', 'blobs', 'sha256', 'coalesce(sum(b.bytes), 0)'),
-  statements: rowsById('count_statements', 'statements', 'id', '0'),
-} as const
+export const COUNT_BLOBS = prepared(
+  'count_blob_bytes',
+  `
+SELECT count(*) AS found, count(b.sha256) AS counted, coalesce(sum(b.bytes), 0) AS bytes, max(b.id::text) AS last_id
+FROM (
+  SELECT i.* FROM blobs i
+  WHERE i.project_id = $1 AND ($3::uuid IS NULL OR i.id > $3::uuid) ORDER BY i.id LIMIT $2
+) b`,
+)
+
+/**
+ * Some statements of a project, in the order in which they were made, all of one time together. Row: found, last_at,
+ * days (how many were made on which, in UTC, as JSON; null if none). Parameters: $1 project, $2 how many, $3 the time to
+ * start after, or null.
+ */
+export const COUNT_STATEMENTS = prepared(
+  'count_statements',
+  `
+SELECT sum(d.found) AS found, max(d.last_at)::text AS last_at, json_object_agg(d.day, d.found)::text AS days
+FROM (
+  SELECT (i.created_at AT TIME ZONE 'UTC')::date AS day, count(*) AS found, max(i.created_at) AS last_at
+  FROM (
+    SELECT s.created_at FROM statements s WHERE s.project_id = $1 AND s.created_at > coalesce($3::timestamptz, '-infinity')
+    ORDER BY s.created_at FETCH FIRST $2 ROWS WITH TIES
+  ) i
+  GROUP BY 1
+) d`,
+)
 
 /**
  * Adds what was stored on a day. Parameters: $1 project, $2 day, $3 sessions, $4 entries, $5 bytes, $6 blobs, $7 bytes of
@@ -86,14 +98,6 @@ export const READ_USAGE_DAYS = prepared(
   'read_usage_days',
   `SELECT u.day::text AS day, u.sessions, u.entries, u.bytes, u.blobs, u.blob_bytes, u.model_tokens FROM usage_days u
 WHERE u.project_id = $1 AND u.day > ${TODAY} - $2::int ORDER BY u.day DESC`,
-)
-
-/** Statements by the day on which they were made. Parameters: $1 project, $2 how many days. Rows: day, statements. */
-export const READ_STATEMENT_DAYS = prepared(
-  'read_statement_days',
-  `SELECT (s.created_at AT TIME ZONE 'UTC')::date::text AS day, count(*) AS statements FROM statements s
-WHERE s.project_id = $1 AND s.created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $2::int - 1)
-GROUP BY 1`,
 )
 
 /** Parameters: $1 project. Row: used (tokens of models, today), max (null: as the service is configured). */

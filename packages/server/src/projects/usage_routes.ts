@@ -26,7 +26,8 @@ async function readUsage(
   const counted = await usage.read(project_id)
   await usage.days.write(project_id)
   const tokens = await readModelTokens(own, project_id, config.model_tokens_per_day_max)
-  return usageJson(counted, feed.tailsOf(project_id), tokens, quotas, await readDays(own, project_id, days))
+  const by_day = await readDays(own, project_id, days, counted.statement_days)
+  return usageJson(counted, feed.tailsOf(project_id), tokens, quotas, by_day)
 }
 
 /** Usage and quotas of the key's project. */

@@ -7,6 +7,7 @@ import {
 } from '@annals/messages/search'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import { directionOf, listParameters } from '../lists/keyset_queries.js'
+import { type Listing, PLACE, readList } from '../lists/listed.js'
 import { termsStatement } from '../lists/term_queries.js'
 import { SESSION_LIST } from '../log/append/configs_queries.js'
 import { plainArray, textArray } from '../postgres/array_literal.js'
@@ -88,16 +89,21 @@ async function scopesOf(
   if (configs === undefined || session_id !== undefined) return narrowed
   const position = { time_desc: true, limit: NARROWING_SESSIONS, after: undefined }
   const parameters = [...listParameters(project_id, position), configs, user ?? null]
-  const found = await database.query(FIND_SESSIONS, parameters)
+  const found = await readList(
+    { database, project_id },
+    { statement: FIND_SESSIONS, parameters, listing: IDS },
+  )
   if (found.length === 0) return undefined
   if (found.length > NARROWING_SESSIONS) return narrowed
   return { ...narrowed, sessions: textArray(found.map(({ id }) => `s${id}`)) }
 }
 
+const IDS: Listing = { columns: PLACE, json: () => '' }
+
 const FIND_SESSIONS = termsStatement({
   name: 'find_sessions_to_search',
   list: SESSION_LIST,
-  json: "''",
+  listing: IDS,
   direction: directionOf({ time_desc: true, limit: 0, after: undefined }),
 })
 

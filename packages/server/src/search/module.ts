@@ -1,5 +1,5 @@
 import type { Module } from '../http/module.js'
-import { ODD, ORPHAN } from '../lifecycle/verify/meaning.js'
+import { ODD, ORPHAN } from '../lifecycle/verify/check.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
 import { searchConsumer } from './search_consumer.js'
 
@@ -9,7 +9,7 @@ const DERIVED = { counted: false, exported: false, is_derived: true } as const
 export const SEARCH_MODULE: Module = {
   name: 'search',
   routes: async () => (await import('./all_search_routes.js')).SEARCH_ROUTES,
-  consumers: (_config, wordsOf) => [searchConsumer(wordsOf)],
+  consumers: (_config, { wordsOf }) => [searchConsumer(wordsOf)],
   functions: [FIND_ENTRIES],
   tables: [
     {

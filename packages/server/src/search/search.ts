@@ -5,8 +5,11 @@ import { type Finding, type FoundEntry, type FoundPlace, findCandidates, readFou
 const PAGE_MS_MAX = 1_000
 /** The newest entries that match, which are ordered by relevance. */
 const RANKED = { entries: 200, bytes: 8 * 1024 * 1024 }
-/** Entries that are looked at for words beside each other at once, at most: the first few often fill the page. */
-const INEXACT_ENTRIES = 200
+/**
+ * Entries that are looked at for words beside each other, at once and for a page, at most: the first few often fill it,
+ * and where the words never stand together, each page would otherwise take a second of everybody's processor.
+ */
+const INEXACT_ENTRIES = { at_once: 200, page: 400 }
 
 /** A page of a search; `next` is where the next one begins. */
 export interface FoundPage<Place> {
@@ -15,8 +18,8 @@ export interface FoundPage<Place> {
 }
 
 /**
- * A page, the newest first. It ends early where little was found in a second: then it may be short or empty though more
- * follows.
+ * A page, the newest first. It ends early where little was found in a second, or among so many entries that were read:
+ * then it may be short or empty though more follows.
  */
 export async function findNewest(
   finding: Finding,
@@ -25,7 +28,9 @@ export async function findNewest(
   const { search, limit } = finding
   const until = performance.now() + PAGE_MS_MAX
   const items: FoundEntry[] = []
-  const most = isExact(search.terms) ? limit + 1 : Math.max(limit + 1, INEXACT_ENTRIES)
+  const is_exact = isExact(search.terms)
+  const most = is_exact ? limit + 1 : Math.max(limit + 1, INEXACT_ENTRIES.at_once)
+  let looked_at = 0
   for await (const { candidates, next } of findCandidates(finding, after, [
     Math.min(2 * limit, most),
     most,
@@ -34,7 +39,9 @@ export async function findNewest(
       if (items.length === limit) return { items, next: items.at(-1)! }
       items.push(entry)
     }
-    if (!next || performance.now() > until) return { items, next }
+    looked_at += candidates.length
+    const is_enough = !is_exact && looked_at >= INEXACT_ENTRIES.page
+    if (!next || is_enough || performance.now() > until) return { items, next }
   }
   return { items, next: undefined }
 }
@@ -45,7 +52,10 @@ export interface RankedPlace {
   shown: number
 }
 
-/** A page of the newest entries that match, in the order of how well they do. */
+/**
+ * A page of the newest entries that match, in the order of how well they do. Where a second did not suffice to find as
+ * many as are ranked, the pages of those that were found are followed by pages of the next ones.
+ */
 export async function findRelevant(
   finding: Finding,
   after: RankedPlace | undefined,
@@ -54,20 +64,24 @@ export async function findRelevant(
   const ranked: FoundEntry[] = []
   let bytes = 0
   let newest = after?.newest
+  let rest: FoundPlace | undefined
   search: for await (const { candidates, next } of findCandidates(finding, newest, [RANKED.entries])) {
     const [first] = candidates
     // Behind the place right after the first one, which is so part of it again.
     newest ??= first && { ...first, seq: first.seq + 1 }
+    rest = undefined
     for await (const entry of readFound(finding, candidates)) {
       ranked.push(entry)
       bytes += entry.bytes
       if (ranked.length === RANKED.entries || bytes > RANKED.bytes) break search
     }
-    if (!next || performance.now() > until) break
+    rest = next
+    if (performance.now() > until) break
   }
   ranked.sort((a, b) => b.score - a.score)
   const shown = after?.shown ?? 0
   const items = ranked.slice(shown, shown + finding.limit)
-  const isLast = shown + items.length >= ranked.length || !newest
-  return { items, next: isLast ? undefined : { newest: newest!, shown: shown + items.length } }
+  if (newest && shown + items.length < ranked.length)
+    return { items, next: { newest, shown: shown + items.length } }
+  return { items, next: rest && { newest: rest, shown: 0 } }
 }

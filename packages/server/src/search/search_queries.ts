@@ -1,3 +1,4 @@
+import { HEARD_S } from '../changes/project_consumers.js'
 import { beside } from '../lists/keyset_queries.js'
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
@@ -99,9 +100,10 @@ export const ERASE_INDEX = ['search_entries', 'search_segments'].map((table) =>
 )
 
 /**
- * How far the index is. Row: is_on; is_ready, if it has all that there was when it was switched on; what was stored
- * before `indexed_through` is in it; sessions_left of those that are still to be read; user_id. Parameters: $1 project, $2 a user's
- * identifier or null.
+ * How far the index is. Row: is_on; is_ready, if it has all that there was when it was switched on, and all that was
+ * stored until every node had heard of that: the sessions were looked through twice; what was stored before
+ * `indexed_through` is in it; sessions_left of those that are still to be read; user_id. Parameters: $1 project, $2 a
+ * user's identifier or null.
  */
 export const READ_SEARCH_STATE = prepared(
   'read_search_state',
@@ -111,7 +113,7 @@ SELECT p.is_on, c.is_ready, c.sessions_scanned, m.sessions AS sessions_left,
   (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2::text) AS user_id
 FROM (SELECT coalesce(p.search, false) AS is_on FROM projects p WHERE p.id = $1 OFFSET 0) p
 CROSS JOIN LATERAL (
-  SELECT coalesce(bool_or(c.scanned_at IS NOT NULL AND c.retired_at IS NULL), false) AS is_ready, max(c.sessions_scanned) AS sessions_scanned
+  SELECT coalesce(bool_or(c.scan_at > c.scanned_at + interval '${HEARD_S} s' AND c.retired_at IS NULL), false) AS is_ready, max(c.sessions_scanned) AS sessions_scanned
   FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = 'search'
 ) c
 CROSS JOIN LATERAL (

@@ -1,11 +1,11 @@
 import { InvalidQuery, parseSearchQuery, type SearchTerm } from '@annals/messages/search'
-import { AnnalsError } from '../errors.js'
+import { invalidRequest } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { timeInUtc } from '../http/request/time.js'
-import { matchesOnThread } from '../http/work_thread/search_work.js'
+import { matchesOnThread } from '../http/work_thread/consumer_work.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import type { Finding, FoundEntry, FoundPlace, Search } from './find_entries.js'
 import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } from './search.js'
@@ -70,7 +70,7 @@ function termsOf(q: string): SearchTerm[] {
     return parseSearchQuery(q)
   } catch (error) {
     if (!(error instanceof InvalidQuery)) throw error
-    throw new AnnalsError('invalid_request', `Query parameter q ${error.message}.`)
+    throw invalidRequest(`Query parameter q ${error.message}.`)
   }
 }
 

@@ -1,15 +1,13 @@
 import { performance } from 'node:perf_hooks'
 import { type Logger, pino } from 'pino'
 import { AssetUrls } from '../blobs/asset_urls.js'
-import { type Config, readConfig } from '../configuration/config.js'
+import type { Config } from '../configuration/config.js'
 import { exposureWarnings } from '../configuration/exposure.js'
 import { buildApp } from '../http/app.js'
 import { closeWithin, listen } from '../http/listen.js'
 import type { Module, ModuleRoutes } from '../http/module.js'
 import type { AppParts, WorkerParts } from '../http/service_context.js'
 import { WorkThread } from '../http/work_thread/work_thread.js'
-import { Erasure } from '../lifecycle/erase/erasure.js'
-import { registryOf } from '../lifecycle/registry.js'
 import { Metrics } from '../metrics/metrics.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { describeError } from '../postgres/database_errors.js'
@@ -90,6 +88,7 @@ export async function startService(
       logger.warn(warning)
       onProgress(`Warning: ${warning}`)
     }
+    await pools.reserved.objects?.load()
     const url = await listen(app, config)
     const stop = () => {
       serving = false
@@ -117,35 +116,6 @@ async function undoAll(undo: Undo, logger: Logger): Promise<void> {
       .then(step)
       .catch((error) => logger.error({ err: describeError(error) }, 'stopping failed'))
   }
-}
-
-/** The API's OpenAPI description, made without a database. */
-export async function describeApiAsJson(): Promise<string> {
-  const config = readConfig({ ANNALS_ADMIN_TOKEN: 'x'.repeat(32) })
-  // This app never gets a request, so its parts are never used.
-  const unused = {} as never
-  const logger = pino({ level: 'silent' })
-  const registry = registryOf(MODULES)
-  const parts = {
-    registry,
-    erasure: new Erasure(registry.tables),
-    metrics: unused,
-    database: { of: () => unused } as never,
-    reserved: unused,
-    longWork: unused,
-    thread: unused,
-    memory: unused,
-    appender: unused,
-    changes: unused,
-    tokens: unused,
-    assets: unused,
-    feed: unused,
-    usage: unused,
-    heartbeat: unused,
-  }
-  const app = await buildApp({ config, logger, ...parts, isServing: () => false }, await loadRoutes(MODULES))
-  await app.ready()
-  return `${JSON.stringify(app.swagger(), null, 2)}\n`
 }
 
 /** What answers the modules' requests; those of what refers to others first, as a reader of the API meets them. */

@@ -10,7 +10,7 @@ import { FairSemaphore } from '../fairness/fair_semaphore.js'
 import { defaultMemoryBytes, memoryBudget } from '../fairness/memory_budget.js'
 import { Heartbeat } from '../http/answer/heartbeat.js'
 import type { Module } from '../http/module.js'
-import { wordsOnThread } from '../http/work_thread/search_work.js'
+import { findErrorsOnThread, wordsOnThread } from '../http/work_thread/consumer_work.js'
 import type { WorkThread } from '../http/work_thread/work_thread.js'
 import { Erasure } from '../lifecycle/erase/erasure.js'
 import { registryOf } from '../lifecycle/registry.js'
@@ -39,6 +39,9 @@ const SETTLE_MARGIN_S = 15
 
 /** Between two writes of usage by day, on average. */
 const USAGE_MS = 10_000
+
+/** So that callers are told what they were always told before the database ends the flush. */
+const FLUSH_MARGIN_MS = 1_000
 
 const TOO_MUCH_UNDER_WAY =
   'This project has too many requests in flight that need the database. Nothing was done; retry shortly.'
@@ -81,6 +84,7 @@ export function openPools(
     database_connections_max,
     database_wait_ms_max: wait_ms_max,
   } = config
+  const flush_ms_max = Math.min(statement_ms_max, config.commit_ms_max + FLUSH_MARGIN_MS)
   // Including the time before it decides to probe, no longer than a request waits for a connection.
   const probe = new AvailabilityProbe(target, wait_ms_max * PROBE_SHARE)
   undo.push(() => probe.close())
@@ -108,8 +112,9 @@ export function openPools(
       wait_ms_max,
       refusal: () => new AnnalsError('overloaded', TOO_MUCH_UNDER_WAY),
     }),
-    // A project's flushes fit into its share; reading stored entries back for retries may have to wait for it.
-    appends: new SharedPool(open(flushes_max), {
+    // A project's flushes fit into its share; reading stored entries back for retries may have to wait for it. Who waits
+    // for a flush is told after `commit_ms_max`, so one that goes on would only keep others from their turn.
+    appends: new SharedPool(open(flushes_max, { statement_ms_max: flush_ms_max }), {
       places_max: flushes_max,
       wait_ms_max,
       refusal: () => new DatabaseAway(false, new Error('no connection for appends became free')),
@@ -174,6 +179,7 @@ export async function openLog(
     queue_bytes_max: Math.min(config.queue_bytes_max, memory.places_max * QUEUE_SHARE),
     wait_ms_max: config.database_wait_ms_max,
     database: pools.appends,
+    distributed: pools.reserved.distributed,
     onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
     onStored: (project_id, stored) => usage.days.add(project_id, stored),
     onFlush: (report) => metrics.flushed(report),
@@ -209,14 +215,14 @@ export function startBackgroundWork(parts: {
   const to_private = config.webhooks_to_private === 'true'
   const deliveries = new Deliveries({ database: background, signal: abort.signal, logger, to_private })
   undo.push(() => deliveries.ended())
-  const started = { config, database: background, signal: abort.signal, logger }
+  const started = { config, database: background, signal: abort.signal, logger, thread }
   for (const module of modules) {
     const work = module.background?.(started)
     undo.push(() => work?.ended())
   }
   const webhooks = webhookConsumer((...added) => deliveries.added(...added))
-  const wordsOf = wordsOnThread(thread)
-  const ofModules = modules.flatMap((module) => module.consumers?.(config, wordsOf) ?? [])
+  const work = { wordsOf: wordsOnThread(thread), findErrors: findErrorsOnThread(thread) }
+  const ofModules = modules.flatMap((module) => module.consumers?.(config, work) ?? [])
   const consumers = [...ofModules, webhooks]
   const changes = new Changes({ ...pools.changes, consumers, logger, settle_s })
   undo.push(() => changes.stop())

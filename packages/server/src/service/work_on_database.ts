@@ -4,6 +4,7 @@ import { Appender } from '../log/append/appender.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { type Database, openDatabase } from '../postgres/database.js'
 import { checkSchema } from '../postgres/migrator.js'
+import { UsageDays } from '../projects/usage_days.js'
 import { migrateDatabase } from './migrate_database.js'
 
 /** How a command's use of the database differs from a request's. */
@@ -18,11 +19,14 @@ export interface WorkOptions {
   schema?: 'check' | 'any'
 }
 
-/** Runs a command on the configured database, migrated. Starts and stops an embedded server if none was running. */
+/**
+ * Runs a command on the configured database, migrated. Starts and stops an embedded server if none was running. What it
+ * appends, and what else it adds to `usage`, counts as stored today.
+ */
 export async function workOnDatabase<T>(
   config: Config,
   onProgress: (sentence: string) => void,
-  work: (database: Database, appender: Appender) => Promise<T>,
+  work: (database: Database, appender: Appender, usage: UsageDays) => Promise<T>,
   { schema, ...options }: WorkOptions = {},
 ): Promise<T> {
   const location = await locateDatabase(config, onProgress)
@@ -38,16 +42,20 @@ export async function workOnDatabase<T>(
       connections_max: 2,
       ...bounds,
     })
+    const shared = { of: () => database }
+    const usage = new UsageDays(shared)
     const appender = new Appender({
       ...config,
       ...bounds,
       queue_wait_ms_max: undefined,
-      database: { of: () => database },
+      database: shared,
+      onStored: (project_id, stored) => usage.add(project_id, stored),
     })
     try {
-      return await work(database, appender)
+      return await work(database, appender, usage)
     } finally {
       appender.close()
+      await usage.write().catch(() => {})
       await database.close()
     }
   } finally {

@@ -1,5 +1,5 @@
 import type { Table } from '../lifecycle/table.js'
-import { ODD, ORPHAN } from '../lifecycle/verify/meaning.js'
+import { ODD, ORPHAN } from '../lifecycle/verify/check.js'
 
 const REBUILT = 'Write to the session, such as its configs again unchanged: this puts it into the order again'
 const ORDERED = "SELECT FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = 'last_activity'"

@@ -1,8 +1,7 @@
 import Type from '#typebox'
 import { mayRead, sentField } from '../http/answer/only_sent.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { checkConfigs } from '../http/request/bodies.js'
-import { takeBody } from '../http/request/taken_body.js'
+import { checkConfigs, takeBody } from '../http/request/bodies.js'
 import { ConfigsBody, MergedConfigs, SessionParams } from './session_schema.js'
 import { mergeConfigs, readSession, replaceConfigs } from './sessions.js'
 

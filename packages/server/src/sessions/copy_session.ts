@@ -7,8 +7,7 @@ import type { Database } from '../postgres/database.js'
 import { call } from '../postgres/stored_function.js'
 import { readSize, withinRoom } from '../projects/usage.js'
 import { COMPARE_COPY, COPY_SHORT_SESSION } from './copy_queries.js'
-import type { CopyRequest } from './copy_request.js'
-import { copyInSlices, SLICE } from './long_copy.js'
+import { type CopyRequest, copyInSlices, SLICE } from './long_copy.js'
 import { refuseWhileReserved } from './sessions.js'
 
 /**

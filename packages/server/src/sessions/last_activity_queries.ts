@@ -8,13 +8,13 @@ import {
   beside,
   directionOf,
   type ListPosition,
-  type ListStatement,
   listParameters,
   PAGE_ROWS_MAX,
 } from '../lists/keyset_queries.js'
-import { sessionJson, timestampText } from '../lists/resource_json.js'
+import type { Listing, ListStatement } from '../lists/listed.js'
 import { hasParentText, indexTermsText, termsStatement } from '../lists/term_queries.js'
 import { SESSION_LIST } from '../log/append/configs_queries.js'
+import { aggregated } from '../postgres/column_aggregates.js'
 import { composedOnce, prepared, type Statement } from '../postgres/statement.js'
 import { SESSIONS } from './session_queries.js'
 
@@ -69,12 +69,9 @@ INSERT INTO activity_terms AS t (project_id, term, active_at, session_id, signat
 SELECT $1, x.term, n.active_at, n.session_id, n.signature FROM active n CROSS JOIN LATERAL unnest(n.terms) AS x (term)`,
 )
 
-const LISTED = {
-  json: sessionJson('t', 'h'),
-  join: beside(
-    'h',
-    'SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = t.id',
-  ),
+const LISTING: Listing = {
+  ...SESSIONS.listing,
+  columns: { ...SESSIONS.listing.columns, listed_at: { sql: 't.listed_at', as: 'time' } },
 }
 
 /** A page of sessions in the order of their last activity, which is `created_at` in positions and rows. */
@@ -84,26 +81,28 @@ export function listSessionsByActivity(filter: ListFilter, position: ListPositio
   const parent = parentFilterOf(filter)
   if (filter.document !== undefined || filter.user !== undefined || parent === 'given') {
     const index = { table: 'activity_terms', at: 'active_at', item_id: 'session_id' }
-    const statement = termsStatement({ name, list: SESSION_LIST, index, parent, direction, ...LISTED })
-    return { statement, parameters: termsParameters(filter, position) }
+    const statement = termsStatement({ name, list: SESSION_LIST, index, parent, direction, listing: LISTING })
+    return { statement, parameters: termsParameters(filter, position), listing: LISTING }
   }
   const condition = parent ? `AND ${hasParentText(parent, 'r', '')}` : ''
   const { order, behind } = direction
   const statement = composedOnce(
     `${name}${parent ? '_of_parent_none' : ''}_${direction.name}`,
     () => `
-SELECT ${LISTED.json} AS json, ${timestampText('t.listed_at')} AS created_at, t.id
+SELECT ${aggregated(LISTING.columns)}
 FROM (
-  SELECT r.*, a.active_at AS listed_at
-  FROM activity_terms a ${beside('r', `SELECT r.* FROM sessions r WHERE r.project_id = $1 AND r.id = a.session_id ${condition}`)}
-  WHERE a.project_id = $1 AND a.term = ${EVERY} AND (a.active_at, a.session_id) ${behind} ($2::timestamptz, $3::uuid)
-  ORDER BY a.active_at ${order}, a.session_id ${order}
-  LIMIT ${PAGE_ROWS_MAX}
-) t ${LISTED.join}
-ORDER BY t.listed_at ${order}, t.id ${order}
-LIMIT $4`,
+  SELECT t.* FROM (
+    SELECT r.*, a.active_at AS listed_at
+    FROM activity_terms a ${beside('r', `SELECT r.* FROM sessions r WHERE r.project_id = $1 AND r.id = a.session_id ${condition}`)}
+    WHERE a.project_id = $1 AND a.term = ${EVERY} AND (a.active_at, a.session_id) ${behind} ($2::timestamptz, $3::uuid)
+    ORDER BY a.active_at ${order}, a.session_id ${order}
+    LIMIT ${PAGE_ROWS_MAX}
+  ) t
+  ORDER BY t.listed_at ${order}, t.id ${order}
+  LIMIT $4
+) t`,
   )
-  return { statement, parameters: listParameters(filter.project_id, position) }
+  return { statement, parameters: listParameters(filter.project_id, position), listing: LISTING }
 }
 
 /** Sessions in that order. */

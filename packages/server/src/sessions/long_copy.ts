@@ -1,13 +1,37 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError, notFound } from '../errors.js'
 import { newId } from '../ids.js'
+import type { Dependents } from '../lifecycle/table.js'
+import type { IdempotencyKey } from '../log/append/append_request.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
 import { type Database, DatabaseAway, type Queryable, type Row } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
 import { call } from '../postgres/stored_function.js'
-import type { CopyRequest } from './copy_request.js'
+import type { Room } from '../projects/usage.js'
 import { eraseRemains } from './erase/erase_sessions.js'
 import { BEGIN_COPY, COPY_SLICE, FINISH_COPY } from './long_copy_queries.js'
+
+/** A request for a copy. */
+export interface CopyRequest {
+  project_id: string
+  session_id: string
+  /** The copy ends with this entry; by default with the last one. */
+  up_to_seq: number | undefined
+  /** The copy's user, if not that of the original. */
+  user: string | undefined
+  use_uuid: string | undefined
+  /** The body as sent; configs are taken from it. */
+  body: string
+  idempotency: IdempotencyKey | undefined
+  /** The quota that the copy must fit into. */
+  room: Room
+  /** Whether the caller is still connected: without a key, nobody else could ever learn of the copy. */
+  isWanted: () => boolean
+  /** Whether this process keeps running. */
+  isServing: () => boolean
+  /** What else belongs to a session. */
+  dependents: Dependents
+}
 
 /** Most entries, and bytes of their JSON, that one statement copies: some hundred milliseconds of work. */
 export const SLICE = { entries: 2_000, bytes: 4 * 1024 * 1024 }

@@ -1,6 +1,6 @@
 import { markChanges } from '../changes/mark_changes.js'
 import type { FilteredList } from '../lists/filtered_list_queries.js'
-import { beside } from '../lists/keyset_queries.js'
+import { idText, PLACE } from '../lists/listed.js'
 import { sessionJson } from '../lists/resource_json.js'
 import { insertTerms } from '../lists/term_queries.js'
 import {
@@ -147,12 +147,29 @@ BEGIN${LOCK_CONFIGS}${mergeConfigs("(p_body -> 'configs')")}
 END`,
 )
 
+/** What few sessions have: whether task tracking is disabled, and an object of the fields that are not null. */
+const RARE = `CASE WHEN t.disable_task_tracking OR t.expires_in_s IS NOT NULL OR t.parent_id IS NOT NULL OR t.forked_from IS NOT NULL
+    THEN concat(t.disable_task_tracking, json_strip_nulls(json_build_object('expires_in_s', t.expires_in_s,
+      'parent_id', t.parent_id, 'forked_from', t.forked_from, 'forked_at_seq', t.forked_at_seq))) END`
+
 /** The list of sessions. */
 export const SESSIONS: FilteredList = {
   list: SESSION_LIST,
-  json: sessionJson('t', 'h'),
-  join: beside(
-    'h',
-    'SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = t.id',
-  ),
+  listing: {
+    columns: {
+      ...PLACE,
+      user_id: { sql: 't.user_id', as: 'optional' },
+      configs: { sql: 't.configs', as: 'token', is_bounded: true },
+      updated_at: {
+        sql: '(SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = t.id)',
+        as: 'time',
+      },
+      rare: { sql: RARE, as: 'optional' },
+    },
+    json: ({ id, user_id, configs, created_at, updated_at, rare }, at, project_id) => {
+      const fields = rare![at] ?? 'f{}'
+      const times = `"created_at":"${created_at![at]}","updated_at":"${updated_at![at]}"`
+      return `{"id":"${id![at]}","project_id":"${project_id}","user_id":${idText(user_id![at])},"configs":${configs![at]},"disable_task_tracking":${fields[0] === 't'},${times}${fields === 'f{}' || fields === 't{}' ? '' : ','}${fields.slice(2)}`
+    },
+  },
 }

@@ -1,8 +1,8 @@
+import { memberTexts } from '@annals/messages/json'
 import Type from '#typebox'
 import { EmptyBody, PageOf, pageQuery, Strict, Timestamp } from '../contract/schema.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
-import { memberTexts } from '../json/slices.js'
 import { SessionParams } from './session_schema.js'
 import { readSession } from './sessions.js'
 

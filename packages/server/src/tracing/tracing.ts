@@ -11,7 +11,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import type { PendingAppend } from '../log/append/pending_append.js'
+import type { PendingAppend } from '../log/append/append_request.js'
 import { VERSION } from '../version.js'
 
 const NAME = 'annals'

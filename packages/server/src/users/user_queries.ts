@@ -1,11 +1,5 @@
-import {
-  directionOf,
-  type ListPosition,
-  type ListStatement,
-  listParameters,
-  listStatement,
-} from '../lists/keyset_queries.js'
-import { userJson } from '../lists/resource_json.js'
+import { type ListPosition, listStatement } from '../lists/keyset_queries.js'
+import { type Listing, type ListStatement, PLACE } from '../lists/listed.js'
 import { prepared } from '../postgres/statement.js'
 
 /**
@@ -33,15 +27,17 @@ export const FIND_USER = prepared(
   'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2',
 )
 
+const LISTING: Listing = {
+  columns: {
+    ...PLACE,
+    identifier: { sql: 'to_json(t.identifier)', as: 'token' },
+    updated_at: { sql: 't.updated_at', as: 'time' },
+  },
+  json: ({ id, identifier, created_at, updated_at }, at, project_id) =>
+    `{"id":"${id![at]}","project_id":"${project_id}","identifier":${identifier![at]},"created_at":"${created_at![at]}","updated_at":"${updated_at![at]}"}`,
+}
+
 /** A page of users. */
 export function listUsers(project_id: string, position: ListPosition): ListStatement {
-  return {
-    statement: listStatement({
-      name: 'list_users',
-      table: 'users',
-      json: userJson('t'),
-      direction: directionOf(position),
-    }),
-    parameters: listParameters(project_id, position),
-  }
+  return listStatement({ name: 'list_users', table: 'users', listing: LISTING }, project_id, position)
 }

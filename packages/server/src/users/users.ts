@@ -2,14 +2,13 @@ import { notFound } from '../errors.js'
 import { countOwned } from '../lifecycle/count_owned.js'
 import type { Counts, Table } from '../lifecycle/table.js'
 import type { ListPosition } from '../lists/keyset_queries.js'
-import type { Listed } from '../lists/listed.js'
+import { type Listed, readList } from '../lists/listed.js'
 import type { Queryable, Tenant } from '../postgres/database.js'
 import { FIND_USER, listUsers } from './user_queries.js'
 
 /** A page of users, one more than `limit` if there are more. */
-export async function findUsers({ database, project_id }: Tenant, position: ListPosition): Promise<Listed[]> {
-  const { statement, parameters } = listUsers(project_id, position)
-  return (await database.query(statement, parameters)) as unknown as Listed[]
+export function findUsers(tenant: Tenant, position: ListPosition): Promise<Listed[]> {
+  return readList(tenant, listUsers(tenant.project_id, position))
 }
 
 /** How much a user has of each of these tables, by their names. @throws AnnalsError user_not_found */

@@ -1,4 +1,4 @@
-import { type LookupAddress, lookup } from 'node:dns'
+import { Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
@@ -28,16 +28,23 @@ export function namesPrivateAddress({ hostname }: URL): boolean {
 }
 
 /**
+ * Asks the name servers. The platform's own look-up has two threads in a process, where a name whose servers never answer
+ * would keep other projects' names waiting, and the database's.
+ */
+export const NAMES = new Resolver({ timeout: 2_000, tries: 2 })
+
+/**
  * Looks a name up as a connection is made, and gives the connection only public addresses: what it connects to is what
  * was checked, whatever DNS answers next.
  */
-export const lookUpPublic: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, found) => {
-    if (error) return callback(error, [])
-    const addresses: LookupAddress[] = found.filter(({ address }) => isPublic(address))
+export const lookUpPublic: LookupFunction = (hostname, { all }, callback) => {
+  void Promise.allSettled([NAMES.resolve4(hostname), NAMES.resolve6(hostname)]).then((answers) => {
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    const addresses = found.filter(isPublic).map((address) => ({ address, family: isIP(address) }))
+    const failed = answers.find((answer) => answer.status === 'rejected')
     const [first] = addresses
-    if (!first) return callback(new PrivateAddress(), [])
-    if (options.all) callback(null, addresses)
+    if (!first) callback(found.length === 0 && failed ? failed.reason : new PrivateAddress(), [])
+    else if (all) callback(null, addresses)
     else callback(null, first.address, first.family)
   })
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { useConsumer } from '../changes/project_consumers.js'
-import { AnnalsError, notFound } from '../errors.js'
+import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Database, Tenant } from '../postgres/database.js'
 import { namesPrivateAddress } from './public_address.js'
@@ -74,9 +74,9 @@ export async function deleteWebhook({ database, project_id }: Tenant<Database>, 
 function checkUrl(text: string, to_private: boolean): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.username !== '' || url.password !== '' || url.hash !== '')
-    throw new AnnalsError('invalid_request', '/url must be a URL without a user name and without a fragment.')
+    throw invalidRequest('/url must be a URL without a user name and without a fragment.')
   if (!to_private && namesPrivateAddress(url))
-    throw new AnnalsError('invalid_request', '/url must not name a loopback, link-local or private address.')
+    throw invalidRequest('/url must not name a loopback, link-local or private address.')
   return url.href
 }
 

@@ -6,7 +6,7 @@ const database = (secret: string) => ({ query: async () => [{ secret }] })
 const ours = new AssetUrls(database('a'))
 const asset = {
   project_id: '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d',
-  session_id: '01931b0e-7d3c-7a52-9d3f-000000000001',
+  owner_id: '01931b0e-7d3c-7a52-9d3f-000000000001',
   sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
 }
 

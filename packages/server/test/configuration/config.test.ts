@@ -94,6 +94,14 @@ describe('the configuration', () => {
     )
   })
 
+  it('lets blobs be 25 MiB in PostgreSQL and 1 GiB in an object store, unless it says otherwise', () => {
+    const bucket = { ANNALS_S3_BUCKET: 'bucket' }
+    expect(readConfig({}).blob_bytes_max).toBe(25 * 1024 ** 2)
+    expect(readConfig(bucket).blob_bytes_max).toBe(1024 ** 3)
+    expect(readConfig({ ...bucket, ANNALS_BLOB_BYTES_MAX: '5000' }).blob_bytes_max).toBe(5_000)
+    expect(refusalOf({ ANNALS_BLOB_BYTES_MAX: String(1024 ** 3) })).toContain('at most 536870912')
+  })
+
   it('keeps a revocation within 5 s of every node, whatever is set', () => {
     expect(readConfig({}).token_cache_ms).toBeLessThan(5_000)
     expect(refusalOf({ ANNALS_TOKEN_CACHE_MS: '5000' })).toContain('ANNALS_TOKEN_CACHE_MS')
@@ -130,7 +138,8 @@ describe('every number of the configuration', () => {
     'is taken at its bounds and refused beyond: %s',
     (variable) => {
       const [, min, max] = /from (\d+) to (\d+)/.exec(refusalOf({ [variable]: 'x' }))!
-      for (const value of [min!, max!]) expect(() => readConfig({ [variable]: value })).not.toThrow()
+      for (const value of [min!, max!])
+        expect(() => readConfig({ ANNALS_S3_BUCKET: 'bucket', [variable]: value })).not.toThrow()
       expect(refusalOf({ [variable]: String(Number(max) + 1) })).toContain(variable)
       if (min !== '0') expect(refusalOf({ [variable]: String(Number(min) - 1) })).toContain(variable)
     },

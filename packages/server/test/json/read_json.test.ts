@@ -1,6 +1,6 @@
+import { isRefusal } from '@annals/messages/json'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isRefusal, readJson } from '../../src/json/read_json.ts'
 import {
   badNumber,
   badString,
@@ -11,7 +11,8 @@ import {
   replaceAt,
   space,
   write,
-} from './json_texts.ts'
+} from '../../../messages/test/json/json_texts.ts'
+import { readJson } from '../../src/json/read_json.ts'
 
 const NUMBERS_OUT_OF_RANGE = 'the number there is out of range'
 

@@ -1,9 +1,8 @@
-import dns from 'node:dns'
-import { syncBuiltinESMExports } from 'node:module'
+import { createSocket } from 'node:dgram'
 import { type AddressInfo, createServer } from 'node:net'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { postDelivery } from '../../src/webhooks/post_delivery.ts'
-import { isPublic, namesPrivateAddress } from '../../src/webhooks/public_address.ts'
+import { isPublic, lookUpPublic, NAMES, namesPrivateAddress } from '../../src/webhooks/public_address.ts'
 
 describe('an address', () => {
   it.each(['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946'])('%s is public', (address) => {
@@ -49,42 +48,68 @@ describe('an address', () => {
 })
 
 describe('a delivery', () => {
-  afterEach(() => {
-    vi.restoreAllMocks()
-    syncBuiltinESMExports()
+  const own_servers = NAMES.getServers()
+  const ends: Array<() => unknown> = []
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end()
+    NAMES.setServers(own_servers)
   })
+
+  /** Has names looked up here: each has its addresses, and one without any never gets an answer. Gives what was asked. */
+  async function answerNames(addresses: Record<string, string[]>): Promise<string[]> {
+    const asked: string[] = []
+    const server = createSocket('udp4').on('message', (question, { port }) => {
+      const end = question.indexOf(0, 12) + 1
+      const name = question.toString('latin1', 13, end - 1).replaceAll(/[^\w-]/g, '.')
+      const isIpv4 = question.readUInt16BE(end) === 1
+      asked.push(`${isIpv4 ? 'A' : 'AAAA'} ${name}`)
+      if (!addresses[name]) return
+      const answers = (isIpv4 ? addresses[name] : []).map((address) =>
+        Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]),
+      )
+      const head = [question[0]!, question[1]!, 0x81, 0x80, 0, 1, 0, answers.length, 0, 0, 0, 0]
+      server.send(Buffer.concat([Buffer.from(head), question.subarray(12, end + 4), ...answers]), port)
+    })
+    await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve))
+    ends.push(() => server.close())
+    NAMES.setServers([`127.0.0.1:${server.address().port}`])
+    return asked
+  }
 
   const post = (url: string) =>
     postDelivery({ url, headers: {}, body: '{}', to_private: false, signal: new AbortController().signal })
 
   it('connects to no private address, whatever DNS has answered before', async () => {
-    const server = createServer()
     let connections = 0
-    server.on('connection', () => {
+    const server = createServer(() => {
       connections += 1
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    ends.push(() => server.close())
     const { port } = server.address() as AddressInfo
-    await expect(post(`http://localhost:${port}/`)).rejects.toThrow('no public address')
-    await expect(post(`http://127.0.0.1:${port}/`)).rejects.toThrow('no public address')
-    await expect(post(`http://[::ffff:127.0.0.1]:${port}/`)).rejects.toThrow('no public address')
     // One look-up a connection: what it gives is what was checked.
-    let looked = 0
-    vi.spyOn(dns, 'lookup').mockImplementation(((
-      _host: string,
-      _options: object,
-      done: (...given: unknown[]) => void,
-    ) => {
-      looked += 1
-      done(null, [
-        { address: '127.0.0.1', family: 4 },
-        { address: '::1', family: 6 },
-      ])
-    }) as never)
-    syncBuiltinESMExports()
-    await expect(post(`http://rebound.example:${port}/`)).rejects.toThrow('no public address')
-    expect(looked).toBe(1)
+    const asked = await answerNames({ 'rebound.example': ['127.0.0.1', '10.0.0.1'] })
+    for (const host of ['rebound.example', '127.0.0.1', '[::ffff:127.0.0.1]'])
+      await expect(post(`http://${host}:${port}/`)).rejects.toThrow('no public address')
+    expect(asked.toSorted()).toEqual(['A rebound.example', 'AAAA rebound.example'])
     expect(connections).toBe(0)
-    server.close()
+  })
+
+  it('says what DNS has answered of a name without an address', async () => {
+    await answerNames({ 'empty.example': [] })
+    await expect(post('http://empty.example/')).rejects.toThrow('could not be reached: ENODATA')
+  })
+
+  it('waits for no name of others, though their servers never answer', async () => {
+    await answerNames({ 'quick.example': ['93.184.216.34'] })
+    const lookUp = (name: string) =>
+      new Promise<unknown>((resolve) =>
+        lookUpPublic(name, { all: true }, (error, found) => resolve(error ?? found)),
+      )
+    const stalled = Array.from({ length: 64 }, (_, n) => lookUp(`stalled-${n}.example`))
+    const first = await Promise.race([lookUp('quick.example'), ...stalled])
+    expect(first).toEqual([{ address: '93.184.216.34', family: 4 }])
+    NAMES.cancel()
+    await Promise.all(stalled)
   })
 })

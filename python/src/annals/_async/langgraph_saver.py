@@ -22,7 +22,7 @@ from .._storable import BODY_BYTES_MAX, unescape_json
 from .._waiting import AsyncStream
 from .annals import AsyncAnnals
 from .langgraph_reader import AsyncThreadReader, Record
-from .langgraph_writer import AsyncThreadWriter
+from .langgraph_writer import AsyncCheckpointOrder, AsyncThreadWriter
 
 # How many checkpoints a list reads the values of at once.
 _TUPLES_AT_ONCE = 20
@@ -50,6 +50,7 @@ class AsyncAnnalsSaver(BaseCheckpointSaver[float]):
         self._annals = annals
         self._user = user
         self._body_bytes_max = body_bytes_max
+        self._order = AsyncCheckpointOrder()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         place = place_of(config)
@@ -66,30 +67,31 @@ class AsyncAnnalsSaver(BaseCheckpointSaver[float]):
     ) -> RunnableConfig:
         parent = place_of(config)
         place = parent._replace(checkpoint_id=checkpoint["id"])
-        writer = self._writer(place.thread_id)
-        values = checkpoint["channel_values"]
-        events = [
-            writer.channel(
-                {
-                    "checkpoint_ns": place.checkpoint_ns,
-                    "channel": channel,
-                    "version": version,
-                    "value": stored_value(self.serde, values[channel]),
-                }
-            )
-            for channel, version in new_versions.items()
-            if channel in values
-        ]
-        kept = {name: value for name, value in checkpoint.items() if name != "channel_values"}
-        record = {
-            "checkpoint_ns": place.checkpoint_ns,
-            "checkpoint_id": place.checkpoint_id,
-            "parent_checkpoint_id": parent.checkpoint_id or None,
-            "checkpoint": stored_value(self.serde, kept),
-            "metadata": stored_value(self.serde, get_checkpoint_metadata(config, metadata)),
-        }
-        # The checkpoint comes last: if all is too much for one request, nobody sees it before its channels.
-        await writer.append([*events, writer.checkpoint(record)])
+        with self._order.turn(place) as before:
+            writer = self._writer(place.thread_id)
+            values = checkpoint["channel_values"]
+            events = [
+                writer.channel(
+                    {
+                        "checkpoint_ns": place.checkpoint_ns,
+                        "channel": channel,
+                        "version": version,
+                        "value": stored_value(self.serde, values[channel]),
+                    }
+                )
+                for channel, version in new_versions.items()
+                if channel in values
+            ]
+            kept = {name: value for name, value in checkpoint.items() if name != "channel_values"}
+            record = {
+                "checkpoint_ns": place.checkpoint_ns,
+                "checkpoint_id": place.checkpoint_id,
+                "parent_checkpoint_id": parent.checkpoint_id or None,
+                "checkpoint": stored_value(self.serde, kept),
+                "metadata": stored_value(self.serde, get_checkpoint_metadata(config, metadata)),
+            }
+            # The checkpoint comes last: if all is too much for one request, nobody sees it before its channels.
+            await writer.append([*events, writer.checkpoint(record)], before)
         return config_of(place)
 
     async def aput_writes(
@@ -98,22 +100,23 @@ class AsyncAnnalsSaver(BaseCheckpointSaver[float]):
         place = place_of(config)
         if not place.checkpoint_id:
             raise ValueError('Storing writes needs the "checkpoint_id" that they belong to in config["configurable"].')
-        writer = self._writer(place.thread_id)
-        events = [
-            writer.write(
-                {
-                    "checkpoint_ns": place.checkpoint_ns,
-                    "checkpoint_id": place.checkpoint_id,
-                    "task_id": task_id,
-                    "task_path": task_path,
-                    "idx": WRITES_IDX_MAP.get(channel, index),
-                    "channel": channel,
-                    "value": stored_value(self.serde, value),
-                }
-            )
-            for index, (channel, value) in enumerate(writes)
-        ]
-        await writer.append(events)
+        with self._order.turn(place) as before:
+            writer = self._writer(place.thread_id)
+            events = [
+                writer.write(
+                    {
+                        "checkpoint_ns": place.checkpoint_ns,
+                        "checkpoint_id": place.checkpoint_id,
+                        "task_id": task_id,
+                        "task_path": task_path,
+                        "idx": WRITES_IDX_MAP.get(channel, index),
+                        "channel": channel,
+                        "value": stored_value(self.serde, value),
+                    }
+                )
+                for index, (channel, value) in enumerate(writes)
+            ]
+            await writer.append(events, before)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._writer(thread_id).delete()

@@ -31,7 +31,7 @@ class AsyncSkills:
         return await self._transport.call(Call("GET", ("agent_skills", skill_id)))
 
     async def file(self, skill_id: str, file_path: str) -> SkillFile:
-        """A file of a skill. `content` is None where it is no text: its bytes are a blob."""
+        """A file of a skill. What is no text has no `content`, but a `url` that gives its bytes for five minutes."""
         path = ("agent_skills", skill_id, "file")
         return await self._transport.call(Call("GET", path, query={"file_path": file_path}))
 

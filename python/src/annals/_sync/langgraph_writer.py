@@ -1,21 +1,56 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from .._errors import AnnalsError
 from .._json import dumps
 from .._langgraph_places import Place, channel_entry_id, checkpoint_key, session_id_of, write_key
 from .._storable import escape_json, idempotency_key, stable_id
+from .._waiting import Event
 from ..types import NewEventEntry, NewSession
 from .annals import Annals
 from .keyed_session import PART_TYPE, append_to_keyed, read_event_data, split_large_event
 
-# Of one retraction.
-_RETRACTED_MAX = 200
-# Of one page of a copy.
-_COPIED_MAX = 200
+# Of one retraction, and of one page of a copy.
+_AT_ONCE_MAX = 200
+
+
+class _Step:
+    """What is in flight of one checkpoint, and what that waits for."""
+
+    def __init__(self, checkpoint_id: str, before: Event | None) -> None:
+        self.checkpoint_id, self.before = checkpoint_id, before
+        self.stored, self.in_flight = Event(), 0
+
+
+class CheckpointOrder:
+    """Appends what belongs to a checkpoint after what belonged to the last one: LangGraph goes on while it stores."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, _Step] = {}
+        self._lock = Lock()
+
+    @contextmanager
+    def turn(self, place: Place) -> Generator[Event | None]:
+        """Surrounds what is made and appended for a checkpoint. Gives what the append has to wait for."""
+        with self._lock:
+            step = self._newest.get(place.thread_id)
+            if step is None or step.checkpoint_id != place.checkpoint_id:
+                step = self._newest[place.thread_id] = _Step(place.checkpoint_id, step.stored if step else None)
+            step.in_flight += 1
+        try:
+            yield step.before
+        finally:
+            with self._lock:
+                step.in_flight -= 1
+                if step.in_flight == 0:
+                    step.stored.set()
+                    if self._newest.get(place.thread_id) is step:
+                        del self._newest[place.thread_id]
 
 
 class ThreadWriter:
@@ -52,7 +87,9 @@ class ThreadWriter:
         key = write_key(place, task_id, idx)
         return {"kind": "event", "type": "langgraph.write", "id": event_id, "data": data, "key": key}
 
-    def append(self, events: Sequence[NewEventEntry]) -> None:
+    def append(self, events: Sequence[NewEventEntry], before: Event | None = None) -> None:
+        if before:
+            before.wait()
         if not events:
             return
         entries = [entry for event in events for entry in split_large_event(event, self._body_bytes_max)]
@@ -66,14 +103,14 @@ class ThreadWriter:
         )
 
     def retract(self, ids: Sequence[str]) -> None:
-        for start in range(0, len(ids), _RETRACTED_MAX):
-            self._annals.sessions.retract(self._session_id, ids=[*ids[start : start + _RETRACTED_MAX]])
+        for start in range(0, len(ids), _AT_ONCE_MAX):
+            self._annals.sessions.retract(self._session_id, ids=[*ids[start : start + _AT_ONCE_MAX]])
 
     def copy_from(self, thread_id: str) -> None:
         """Appends what another thread has. A copy that broke off is completed by repeating it."""
         source = session_id_of(thread_id)
         try:
-            for page in self._annals.sessions.timeline(source, kind="event", limit=_COPIED_MAX).pages():
+            for page in self._annals.sessions.timeline(source, kind="event", limit=_AT_ONCE_MAX).pages():
                 events: list[NewEventEntry] = []
                 for item in page["items"]:
                     if item["kind"] != "event" or item["type"] == PART_TYPE or item.get("retracted_by") is not None:

@@ -77,15 +77,12 @@ ON CONFLICT DO NOTHING`,
     'restore_empty_blob',
     'INSERT INTO blobs AS b (project_id, id, bytes, created_at) VALUES ($1, $2, 0, now()) ON CONFLICT DO NOTHING',
   ),
-  /** Row: one if the chunks add up to the hash. $2 id, $3 hash, $4 bytes, $5 time. */
+  /** Makes an upload a blob. Row: one if it was one. $2 id, $3 hash, $4 bytes, $5 time. */
   finish: planned(
     'finish_restored_blob',
     `
 UPDATE blobs AS b SET sha256 = $3, bytes = $4, created_at = $5
-WHERE b.project_id = $1 AND b.id = $2 AND b.sha256 IS NULL AND $3 = (
-  SELECT encode(sha256(coalesce(string_agg(c.data, ''::bytea ORDER BY c.n), ''::bytea)), 'hex')
-  FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = $2)
-RETURNING b.id`,
+WHERE b.project_id = $1 AND b.id = $2 AND b.sha256 IS NULL RETURNING b.id`,
   ),
   /** Locks the logs that references belong to. $2 sessions. */
   lock: planned(

@@ -2,6 +2,7 @@ import type { Column } from '../../lifecycle/columns.js'
 import { type ExportLine, wrongLine } from '../../lifecycle/transfer/export_line.js'
 import { jsonOf, type RestoreContext, type Tallies, tally } from '../../lifecycle/transfer/restore_context.js'
 import { DISCARD_UPLOAD } from '../blob_queries.js'
+import { hasItsHash } from '../verify_bytes.js'
 import { RESTORE_BLOBS } from './blob_transfer_queries.js'
 
 /** The lines of blobs beside their own. */
@@ -25,7 +26,9 @@ export async function restoreBlobs(context: RestoreContext, lines: ExportLine[])
   const rows = await connection.query(RESTORE_BLOBS.find, [project_id, hashes])
   const known = new Set(rows.map((row) => row.sha256))
   for (const line of dry_run ? [] : blobs) await restoreBlob(context, line, known)
-  return { blobs: { stored: blobs.length - known.size, known: known.size } }
+  const fresh = blobs.filter(({ record }) => !known.has(record.sha256 as string))
+  const bytes = fresh.reduce((sum, { record }) => sum + Number(record.bytes), 0)
+  return { blobs: { stored: fresh.length, known: known.size, bytes } }
 }
 
 async function restoreBlob(
@@ -39,6 +42,8 @@ async function restoreBlob(
     return
   }
   if (Number(bytes) === 0) await connection.query(RESTORE_BLOBS.empty, [project_id, id!])
+  const upload = { id: id!, sha256: sha256!, bytes: Number(bytes), in_object_store: false }
+  const isWhole = await hasItsHash(connection, project_id, upload)
   const finished = await connection.query(RESTORE_BLOBS.finish, [
     project_id,
     id!,
@@ -46,7 +51,8 @@ async function restoreBlob(
     bytes!,
     created_at!,
   ])
-  if (finished.length === 0) throw wrongLine(number, 'the chunks before it are not those of this blob.')
+  if (!isWhole || finished.length === 0)
+    throw wrongLine(number, 'the chunks before it are not those of this blob.')
 }
 
 /** Restores the references of those entries and skills that there are. */

@@ -66,7 +66,7 @@ export function admitRequests(
 
   const isLate = (exchange: Exchange) => {
     const { method, url } = exchange.request
-    if (appender.load().requests < CROWDED || method !== 'POST' || !APPEND.test(url!)) return false
+    if (method !== 'POST' || appender.load().requests < CROWDED || !APPEND.test(url!)) return false
     const project_id = callerOf(exchange)
     return project_id !== undefined && appender.isBehind(project_id)
   }

@@ -72,6 +72,10 @@ export class Intake<T> {
    */
   nextTurn(): boolean {
     this.taken = 0
+    if (this.held.size === 0) {
+      this.late_since = undefined
+      return false
+    }
     const now = this.options.now()
     let isLate = false
     for (const most = this.quota.turn(now); this.taken < most; this.taken += 1) {

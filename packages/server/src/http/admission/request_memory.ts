@@ -67,11 +67,11 @@ export function releaseMemory({ memoryShare, raw }: FastifyRequest): void {
 }
 
 /**
- * Reserves memory for a complete answer. Returns false if there is none; an answer that is already written is sent
+ * Reserves memory for a complete answer of so many characters. Returns false if there is none; an answer that is already written is sent
  * anyway.
  */
-export function holdAnswer(request: FastifyRequest, payload: string): boolean {
-  const bytes = payload.length > SMALL_BYTES ? TEXT_FACTOR * payload.length : 0
+export function holdAnswer(request: FastifyRequest, length: number): boolean {
+  const bytes = length > SMALL_BYTES ? TEXT_FACTOR * length : 0
   if (bytes === 0 && !request.memoryShare) return true
   const isRead = request.method === 'GET' || request.method === 'HEAD'
   if (isRead && !request.memory.tryHold(bytes)) {

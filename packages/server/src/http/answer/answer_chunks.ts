@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
-import { logReadBytes } from '../admission/request_memory.js'
-import { answer } from './answer.js'
-import { piecesStream } from './answer_pieces.js'
+import { outOfMemory } from '../../fairness/memory_budget.js'
+import { holdAnswer, logReadBytes } from '../admission/request_memory.js'
+import { PIECE_LENGTH_MAX, piecesStream } from './answer_pieces.js'
 
 /** An answer up to this length is sent at once, with its length; a longer one is streamed as it is produced. */
 const WHOLE_LENGTH_MAX = 1024 * 1024
@@ -21,21 +21,29 @@ export async function answerChunks(
 
 /** The same for chunks whose memory is already reserved. */
 export async function sendChunks(reply: FastifyReply, chunks: AsyncGenerator<string>): Promise<FastifyReply> {
-  let text = ''
-  for (;;) {
+  const { request } = reply
+  // Not one long text: V8 keeps those apart, and lets hundreds of megabytes of them lie before it collects them.
+  const texts = ['{"code":0,"error":"","msg":"ok","data":']
+  let length = 0
+  let isWhole = false
+  while (!isWhole && length <= WHOLE_LENGTH_MAX) {
     const next = await chunks.next()
-    if (next.done) return answer(reply, text)
-    text += next.value
-    if (text.length > WHOLE_LENGTH_MAX) break
+    isWhole = next.done === true
+    const text = next.done ? '}' : next.value
+    length += text.length
+    if (texts.at(-1)!.length + text.length > PIECE_LENGTH_MAX) texts.push(text)
+    else texts[texts.length - 1] += text
   }
-  return reply
-    .code(200)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(piecesStream(reply.request, enveloped(text, chunks)))
+  if (isWhole && !holdAnswer(request, length)) throw outOfMemory()
+  reply.code(200).header('content-type', 'application/json; charset=utf-8')
+  if (!isWhole) return reply.send(piecesStream(request, followedBy(texts, chunks)))
+  if (texts.length === 1 || request.method === 'HEAD') return reply.send(texts.join(''))
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  return reply.header('content-length', bytes).send(piecesStream(request, texts))
 }
 
-async function* enveloped(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield `{"code":0,"error":"","msg":"ok","data":${first}`
+async function* followedBy(texts: string[], rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield* texts
   yield* rest
   yield '}'
 }

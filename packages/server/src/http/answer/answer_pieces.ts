@@ -20,7 +20,7 @@ const PIECES_A_TURN = 4
 export function sendInPieces(app: AppServer): void {
   app.addHook<unknown>('onSend', (request, reply, payload, done) => {
     if (typeof payload !== 'string') return done()
-    if (!holdAnswer(request, payload)) return done(outOfMemory())
+    if (!holdAnswer(request, payload.length)) return done(outOfMemory())
     if (payload.length <= PIECE_LENGTH_MAX || request.method === 'HEAD') return done()
     reply.header('content-length', Buffer.byteLength(payload))
     done(null, piecesStream(request, [payload]))

@@ -1,6 +1,6 @@
-import { AnnalsError } from '../../errors.js'
+import { elementSlices, memberSlice, memberTexts, type Slice } from '@annals/messages/json'
+import { invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
-import { elementSlices, memberSlice, memberTexts, type Slice } from '../../json/slices.js'
 import { BATCH_ENTRIES_MAX } from '../../limits.js'
 import { type AppendedEntry, RETRACTION_TYPE, type SessionAppend } from '../../log/append/append_request.js'
 import { referencesIn } from '../../log/append/blob_places.js'
@@ -18,8 +18,7 @@ export function eventEntry(
   place = '',
 ): AppendedEntry {
   if (type === RETRACTION_TYPE)
-    throw new AnnalsError(
-      'invalid_request',
+    throw invalidRequest(
       `${place}/type must not be ${RETRACTION_TYPE}: POST …/retractions retracts entries and appends this event.`,
     )
   return {
@@ -80,8 +79,7 @@ export function batchEntries(body: AppendEntriesBody, text: string, all_bytes: n
 export function atomicAppends(body: AppendToSessionsBody, text: string, all_bytes: number): SessionAppend[] {
   const entries_all = body.appends.reduce((sum, { entries }) => sum + entries.length, 0)
   if (entries_all > BATCH_ENTRIES_MAX)
-    throw new AnnalsError(
-      'invalid_request',
+    throw invalidRequest(
       `/appends must have at most ${BATCH_ENTRIES_MAX} entries together; there are ${entries_all}.`,
     )
   const lengthOf = bytesOf(text, all_bytes, entries_all)
@@ -91,7 +89,7 @@ export function atomicAppends(body: AppendToSessionsBody, text: string, all_byte
     const place = `/appends/${index}`
     const session_id = append.session_id.toLowerCase()
     if (seen.has(session_id))
-      throw new AnnalsError('invalid_request', `${place}/session_id is already that of an earlier element.`)
+      throw invalidRequest(`${place}/session_id is already that of an earlier element.`)
     seen.add(session_id)
     checkObjectBytes(`${place}/configs_patch`, configs_patch)
     const { from } = slices[index]!
@@ -130,10 +128,7 @@ function entriesAt(
     const place = `${outer}/entries/${index}`
     const given = entry.id?.toLowerCase()
     if (given !== undefined && seen.has(given)) {
-      throw new AnnalsError(
-        'invalid_request',
-        `${place}/id is already the id of an earlier entry in the batch.`,
-      )
+      throw invalidRequest(`${place}/id is already the id of an earlier entry in the batch.`)
     }
     if (given !== undefined) seen.add(given)
     const slice = slices[index]!

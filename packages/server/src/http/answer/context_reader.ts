@@ -4,16 +4,20 @@ import {
   type ContextMessage,
   type ContextPlan,
   type ContextRules,
+  contextTurns,
   planContext,
   repeatCut,
+  type ShownMessage,
+  storedSeq,
 } from '@annals/messages/context'
 import type { MemoryShare } from '../../fairness/memory_budget.js'
 import { READ_INSTRUCTIONS } from '../../log/read/context_queries.js'
-import { LogReader, type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
+import type { ReadEntry } from '../../log/read/entry_columns.js'
+import type { LogPosition } from '../../log/read/log_position.js'
+import { LogReader, UNLIMITED } from '../../log/read/read_log.js'
 import type { Queryable } from '../../postgres/database.js'
 import { TEXT_FACTOR } from '../admission/request_memory.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
-import { contextTurns, type ShownMessage, storedSeq } from './message_turns.js'
 import { contextMessages } from './page_renderer.js'
 
 /** What a context is made of at most, before it is cut: the rest of the session is taken to be longer than allowed. */
@@ -21,8 +25,12 @@ const MESSAGES_MAX = 10_000
 const BYTES_MAX = 32 * 1024 * 1024
 /** Calls and results. One message of a megabyte may have thousands, and the plan looks at each on the event loop. */
 const TOOL_USES_MAX = 10_000
-/** Messages that are read first; then twice as many each time. */
+/** Messages that are read first; then as many as seem to be missing, and some more. */
 const FIRST_MESSAGES = 32
+const MARGIN = 1.1
+/** How many times as many as there are may be read then: at most, since others may be longer, and at least. */
+const GROWTH_MAX = 16
+const GROWTH_MIN = 0.25
 const INSTRUCTIONS_MAX = 64
 const INSTRUCTION_BYTES_MAX = 1024 * 1024
 
@@ -37,56 +45,74 @@ export interface ContextParts {
 export interface ContextSession {
   project_id: string
   session_id: string
-  last_seq: number
+}
+
+interface ReadMessage extends ShownMessage {
+  created_at: string | undefined
 }
 
 /** Reads as much of a session, from its end, as its context is made of. */
 export class ContextReader {
   private bytes = 0
   private uses = 0
-  private instructions: ShownMessage[] = []
+  private readonly log: LogReader
+  private instructions!: Promise<ReadMessage[]>
 
+  /** `seen`: where an earlier context ended whose cut is asked for. */
   constructor(
     private readonly parts: ContextParts,
     private readonly session: ContextSession,
-  ) {}
+    seen: LogPosition,
+  ) {
+    this.log = new LogReader(parts.database, session, seen)
+  }
 
-  /** The context's plan, and the messages that it shows in a format, oldest first. */
+  /**
+   * The context's plan, the position of the newest message, and the messages that it shows in a format, oldest first.
+   * @throws AnnalsError session_not_found, seq_ahead, log_diverged
+   */
   async read(
     rules: ContextRules,
     cut: ContextCut | undefined,
     format: MessageFormat,
-  ): Promise<{ plan: ContextPlan; shown: StoredText[] }> {
+  ): Promise<{ plan: ContextPlan; newest: LogPosition; shown: StoredText[] }> {
     await this.parts.memory.hold(this.parts.read_bytes)
-    this.instructions = await this.readInstructions()
+    this.instructions = this.readInstructions()
+    // Whoever waits for them hears of it.
+    this.instructions.catch(() => {})
     const kept = cut && (await this.readCut(rules, cut))
     const { plan, messages } = kept ?? (await this.readNewest(rules))
+    const { seq = 0, created_at } = messages.at(-1) ?? {}
     const shown = messages.filter(
       ({ seq, speaker }) => seq >= plan.from_seq || seq === plan.asked_seq || speaker === 'instruction',
     )
-    const ahead = this.instructionsAhead(messages[0]?.seq ?? UNLIMITED)
+    const ahead = await this.instructionsAhead(messages[0]?.seq ?? UNLIMITED)
     const all = [...ahead, ...shown].sort((a, b) => a.seq - b.seq)
-    return { plan, shown: contextTurns(all, plan.edits, format) }
+    return {
+      plan,
+      newest: { seq, created_at },
+      shown: contextTurns(all, plan.edits, format),
+    }
   }
 
   /** The context that begins where an earlier one did, unless it has become too long. */
   private async readCut(rules: ContextRules, cut: ContextCut) {
     const asked = cut.asked_seq === 0 ? [] : await this.readRange(cut.asked_seq - 1, cut.asked_seq + 1)
-    const followers = await this.readRange(cut.from_seq - 1, this.session.last_seq + 1)
+    const followers = await this.readRange(cut.from_seq - 1, UNLIMITED)
     if (!asked || !followers) return undefined
     const messages = [...asked, ...followers]
-    const instruction_tokens = tokensOf(this.instructionsAhead(cut.from_seq))
+    const instruction_tokens = tokensOf(await this.instructionsAhead(cut.from_seq))
     const plan = repeatCut({ messages, may_grow: true, instruction_tokens }, rules, cut)
     return plan && { plan, messages }
   }
 
   private async readNewest(rules: ContextRules) {
-    let messages: ShownMessage[] = []
-    let below_seq = this.session.last_seq + 1
+    let messages: ReadMessage[] = []
+    let below_seq = UNLIMITED
     this.bytes = 0
     this.uses = 0
-    for (let limit = FIRST_MESSAGES; ; limit *= 2) {
-      const older: ShownMessage[] = []
+    for (let limit = FIRST_MESSAGES; ; limit = missingMessages(messages, rules)) {
+      const older: ReadMessage[] = []
       let read = 0
       for await (const piece of this.walk({ above_seq: 0, below_seq, limit, time_desc: true })) {
         older.unshift(...(await this.know(piece.toReversed())))
@@ -96,15 +122,15 @@ export class ContextReader {
       }
       messages = [...older, ...messages]
       const may_grow = read === limit && below_seq > 1 && !this.isFull(messages.length)
-      const instruction_tokens = tokensOf(this.instructionsAhead(below_seq))
+      const instruction_tokens = tokensOf(await this.instructionsAhead(below_seq))
       const plan = planContext({ messages, may_grow, instruction_tokens }, rules)
       if (plan) return { plan, messages }
     }
   }
 
   /** Messages between two seqs, oldest first; undefined where they are more than a context is made of. */
-  private async readRange(above_seq: number, below_seq: number): Promise<ShownMessage[] | undefined> {
-    const messages: ShownMessage[] = []
+  private async readRange(above_seq: number, below_seq: number): Promise<ReadMessage[] | undefined> {
+    const messages: ReadMessage[] = []
     for await (const piece of this.walk({ above_seq, below_seq, limit: UNLIMITED, time_desc: false })) {
       messages.push(...(await this.know(piece)))
       if (this.isFull(messages.length)) return undefined
@@ -113,8 +139,7 @@ export class ContextReader {
   }
 
   private walk(page: { above_seq: number; below_seq: number; limit: number; time_desc: boolean }) {
-    const log = new LogReader(this.parts.database, this.session)
-    return log.read('message', { kind: 'message', ...page })
+    return this.log.read('context_message', { kind: 'message', ...page })
   }
 
   private isFull(messages: number): boolean {
@@ -122,11 +147,11 @@ export class ContextReader {
   }
 
   /** The instructions ahead of a message, oldest first. */
-  private instructionsAhead(below_seq: number): ShownMessage[] {
-    return this.instructions.filter(({ seq }) => seq < below_seq)
+  private async instructionsAhead(below_seq: number): Promise<ReadMessage[]> {
+    return (await this.instructions).filter(({ seq }) => seq < below_seq)
   }
 
-  private async readInstructions(): Promise<ShownMessage[]> {
+  private async readInstructions(): Promise<ReadMessage[]> {
     const { project_id, session_id } = this.session
     const bounds = [INSTRUCTIONS_MAX, INSTRUCTION_BYTES_MAX]
     const rows = await this.parts.database.query(READ_INSTRUCTIONS, [project_id, session_id, ...bounds])
@@ -142,15 +167,27 @@ export class ContextReader {
   }
 
   /** Takes note of messages, oldest first. */
-  private async know(entries: ReadEntry[]): Promise<ShownMessage[]> {
+  private async know(entries: ReadEntry[]): Promise<ReadMessage[]> {
     const { memory, thread, read_bytes } = this.parts
     for (const { json } of entries) this.bytes += json.length
     await memory.hold(read_bytes + TEXT_FACTOR * this.bytes)
     const stored = entries.map(storedSeq)
     const known = await contextMessages(thread, this.session.project_id, stored)
     for (const { calls, results } of known) this.uses += calls.length + results.length
-    return known.map((message, i) => ({ ...message, stored: stored[i]! }))
+    return known.map((message, i) =>
+      Object.assign(message, { stored: stored[i]!, created_at: entries[i]!.created_at }),
+    )
   }
+}
+
+/** About how many messages more it takes to reach the length that a context is cut down to. */
+function missingMessages(messages: readonly ContextMessage[], { tokens_target }: ContextRules): number {
+  const { length } = messages
+  const tokens = Math.max(tokensOf(messages), 1)
+  // One turn may be longer than that: nobody knows where it begins.
+  if (tokens >= tokens_target) return length
+  const missing = (MARGIN * (tokens_target - tokens) * length) / tokens
+  return Math.ceil(Math.min(Math.max(missing, GROWTH_MIN * length), GROWTH_MAX * length))
 }
 
 function tokensOf(messages: readonly ContextMessage[]): number {

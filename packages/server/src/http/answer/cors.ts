@@ -1,4 +1,4 @@
-import cors, { type FastifyCorsOptions } from '@fastify/cors'
+import type { FastifyCorsOptions } from '@fastify/cors'
 import type { AppServer } from '../app_server.js'
 
 /** How long a browser may cache the answer to a preflight request. */
@@ -41,7 +41,7 @@ export async function allowOrigins(app: AppServer, origins: string | undefined):
     credentials: false,
   }
   const none: FastifyCorsOptions = { origin: false }
-  await app.register(cors, {
+  await app.register(import('@fastify/cors'), {
     delegator: (request, done) =>
       done(null, API.some((path) => request.url!.startsWith(path)) ? options : none),
   })

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { AnnalsError, type ErrorName } from '../../errors.js'
+import { AnnalsError, type ErrorName, invalidRequest } from '../../errors.js'
 import { AppendInDoubt } from '../../log/append/append_request.js'
 import { DatabaseAway } from '../../postgres/database.js'
 import { describeError, isUnstorable } from '../../postgres/database_errors.js'
@@ -61,19 +61,16 @@ function toAnnalsError(error: FastifyError | AnnalsError): AnnalsError {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AnnalsError('unsupported_media_type')
     case 'FST_ERR_BAD_URL':
-      return new AnnalsError('invalid_request', 'The path is not a valid URL path.')
+      return invalidRequest('The path is not a valid URL path.')
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new AnnalsError(
-        'invalid_request',
-        'The path has a part of more than 1,024 characters. Shorten it.',
-      )
+      return invalidRequest('The path has a part of more than 1,024 characters. Shorten it.')
   }
   const { statusCode = 500 } = error
   const refusal = CLIENT_ERRORS[statusCode] ?? (statusCode >= 400 && statusCode < 500 && 'invalid_request')
   if (refusal) return new AnnalsError(refusal, `${error.message.replace(/\.$/, '')}.`)
   // Earlier checks are meant to catch all of these and name the place.
   if (isUnstorable(error)) {
-    return new AnnalsError('invalid_request', 'The database cannot hold a value in this request.', {
+    return invalidRequest('The database cannot hold a value in this request.', {
       cause: error,
     })
   }

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import type { Feed, Subscription } from '../../log/follow/feed.js'
+import type { ReadEntry } from '../../log/read/entry_columns.js'
 import { type LogPosition, writePosition } from '../../log/read/log_position.js'
-import { LogReader, type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
+import { LogReader, UNLIMITED } from '../../log/read/read_log.js'
 import type { EntryPage } from '../../log/read/read_queries.js'
 import type { Queryable } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
@@ -58,9 +59,7 @@ export async function streamTail(
   })
   raw.write('retry: 1000\n\n')
   try {
-    await follow(request, parts.database, subscription, tail, (entries) =>
-      write(reply, entries, subscription),
-    )
+    await follow(reply, parts.database, subscription, tail)
   } catch (error) {
     request.log.warn({ err: describeError(error) }, 'a tail ended with an error')
   } finally {
@@ -77,12 +76,12 @@ export async function streamTail(
  * longer the one of which entries were sent, as after a restore: the client gets the error when it resumes.
  */
 async function follow(
-  request: FastifyRequest,
+  reply: FastifyReply,
   database: Queryable,
   subscription: Subscription,
   tail: TailRequest,
-  write: (entries: ReadEntry[]) => Promise<void>,
 ): Promise<void> {
+  const { raw, request } = reply
   const { memory } = request
   let { seen } = tail
   while (!subscription.ended) {
@@ -94,16 +93,18 @@ async function follow(
       const page = { kind, type, ...range, time_desc: false, limit: UNLIMITED }
       await memory.hold(logReadBytes(request))
       for await (const entries of log.read('item', page)) {
-        await write(entries)
+        await write(reply, entries, subscription)
         if (subscription.ended) return
         const { seq, created_at } = entries.at(-1)!
         seen = { seq, created_at }
         subscription.seen_seq = seq
       }
-      // Entries that the filter rejected need not be read again.
-      if (seen.seq < log.last_seq) seen = await log.positionOf(log.last_seq)
+      // Entries that the filter rejected need not be read again. The client notices, too, if a restore takes them away.
+      const is_behind = seen.seq < log.last_seq
+      if (is_behind) seen = await log.positionOf(log.last_seq)
       subscription.seen_seq = seen.seq
       memory.keep(0)
+      if (is_behind && !raw.write(`id: ${writePosition(seen)}\n\n`)) await drained(raw, subscription)
     } catch (error) {
       const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
       if (name === 'session_not_found' || name === 'seq_ahead' || name === 'log_diverged') return

@@ -1,9 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { type ContextMessage, EditedMessages, type EditStrategy } from '@annals/messages/context'
-import { AnnalsError } from '../../errors.js'
-import type { ReadEntry } from '../../log/read/read_log.js'
+import {
+  type ContextMessage,
+  EditedMessages,
+  type EditStrategy,
+  storedSeq,
+  type TurnEdits,
+} from '@annals/messages/context'
+import { type AnnalsError, invalidRequest } from '../../errors.js'
+import type { ReadEntry } from '../../log/read/entry_columns.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
-import { storedSeq, type TurnEdits } from './message_turns.js'
 import { contextMessages } from './page_renderer.js'
 
 /** What is edited at once: what is known of each is kept in memory, and a plan looks at each on the event loop. */
@@ -63,8 +68,7 @@ export async function editsOf(
 }
 
 function tooMany(): AnnalsError {
-  return new AnnalsError(
-    'invalid_request',
+  return invalidRequest(
     `Query parameter edit_strategies edits at most ${MESSAGES_MAX} messages, and ${TOOL_USES_MAX} tool calls and results, at once. Send a limit, or use GET /session/{id}/context.`,
   )
 }

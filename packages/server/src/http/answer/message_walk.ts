@@ -1,10 +1,11 @@
 import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
+import { MessageTurns, storedTurn } from '@annals/messages/context'
+import type { ReadEntry } from '../../log/read/entry_columns.js'
 import type { LogPosition } from '../../log/read/log_position.js'
-import { type LogReader, type ReadEntry, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
+import { type LogReader, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
 import type { EntryView } from '../../log/read/read_queries.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 import { type Editing, editsOf, type PageEdits } from './message_edits.js'
-import { MessageTurns, storedTurn } from './message_turns.js'
 import type { PageRenderer } from './page_renderer.js'
 
 /** What a page of messages shows: the range of seqs of it and all following pages. */
@@ -87,13 +88,13 @@ export class MessageWalk {
   /** The page's messages, oldest first, as the turns that become items; they tell where the next page begins. */
   private turns(): AsyncGenerator<ReadEntry[][]> {
     const { limit, time_desc, format } = this.request
-    const turns = new MessageTurns(format)
+    const turns = new MessageTurns<ReadEntry>(format)
     return time_desc && limit !== undefined
       ? this.turnsBackward(turns, limit)
       : this.turnsForward(turns, limit ?? UNLIMITED)
   }
 
-  private async *turnsForward(turns: MessageTurns, limit: number): AsyncGenerator<ReadEntry[][]> {
+  private async *turnsForward(turns: MessageTurns<ReadEntry>, limit: number): AsyncGenerator<ReadEntry[][]> {
     let shown = 0
     const probe = Math.min(limit + 1, UNLIMITED)
     for await (const messages of this.walk(this.view, { kind: 'message', limit: probe })) {
@@ -109,7 +110,7 @@ export class MessageWalk {
   }
 
   /** The first message that is read is the newest of the next page: so it shows whether a turn begins on that page. */
-  private async *turnsBackward(turns: MessageTurns, limit: number): AsyncGenerator<ReadEntry[][]> {
+  private async *turnsBackward(turns: MessageTurns<ReadEntry>, limit: number): AsyncGenerator<ReadEntry[][]> {
     this.oldest_seq ??= await this.log.nthNewestMessage(limit + 1, this.request.range)
     const { oldest_seq } = this
     let isNext = oldest_seq > 0

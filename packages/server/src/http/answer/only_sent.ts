@@ -1,5 +1,5 @@
+import { memberTexts } from '@annals/messages/json'
 import type { FastifyRequest } from 'fastify'
-import { memberTexts } from '../../json/slices.js'
 
 /**
  * The answer to a change: the resource, for a key that may read it; otherwise what the caller sent, in the same

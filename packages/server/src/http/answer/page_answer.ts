@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
 import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
-import type { Listed } from '../../lists/listed.js'
+import { type Listed, readList } from '../../lists/listed.js'
+import type { ReadEntry } from '../../log/read/entry_columns.js'
 import { type LogPosition, readPosition } from '../../log/read/log_position.js'
-import { type ReadEntry, UNLIMITED } from '../../log/read/read_log.js'
+import { UNLIMITED } from '../../log/read/read_log.js'
 import { listReadBytes } from '../admission/request_memory.js'
 import { Cursors } from '../request/cursor.js'
 import { answer } from './answer.js'
@@ -12,6 +13,8 @@ import { sendChunks } from './answer_chunks.js'
 const SEPARATOR = '|'
 /** Characters of items that are joined at once. */
 const JOINED_LENGTH_MAX = 256 * 1024
+/** The same of entries: with commas and what stands around them, they are a piece of the answer. */
+const JOINED_ENTRIES_LENGTH_MAX = 60 * 1024
 
 /** Reads the position in a list out of a cursor. */
 export function readListCursor(
@@ -98,13 +101,12 @@ export function answerFilteredList(
   document: string | undefined,
 ): Promise<FastifyReply> {
   const { user, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = query
-  const { database, project_id } = request
+  const { project_id } = request
   const parent = query.parent?.toLowerCase()
   const cursors = cursorsOfList(project_id, list, { user, parent, time_desc }, document)
   const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-  const { statement, parameters } = filteredList(list, { project_id, user, document, parent }, position)
-  const find = async () => (await database.query(statement, parameters)) as unknown as Listed[]
-  return answerList(reply, cursors, find, limit)
+  const page = filteredList(list, { project_id, user, document, parent }, position)
+  return answerList(reply, cursors, () => readList(request, page), limit)
 }
 
 async function* listChunks(items: string[], end: string): AsyncGenerator<string> {
@@ -164,9 +166,26 @@ export async function* entriesPage(
     const fitting = entries.slice(0, limit - shown)
     has_more = fitting.length < entries.length
     if (fitting.length === 0) break
-    yield (shown > 0 ? ',' : '') + fitting.map((entry) => entry.json).join(',')
+    yield* joined(fitting, shown > 0 ? ',' : '')
     shown += fitting.length
     last = fitting.at(-1)
   }
   yield `],"has_more":${has_more},"next_cursor":"${has_more ? cursorOf(last!) : ''}"}`
+}
+
+/** Entries as JSON with commas between, behind `start`, in texts that are not much longer than a piece of an answer. */
+function* joined(entries: ReadEntry[], start: string): Generator<string> {
+  let texts: string[] = []
+  let length = 0
+  for (const { json } of entries) {
+    if (length > 0 && length + json.length > JOINED_ENTRIES_LENGTH_MAX) {
+      yield `${start}${texts.join(',')},`
+      start = ''
+      texts = []
+      length = 0
+    }
+    texts.push(json)
+    length += json.length
+  }
+  yield start + texts.join(',')
 }

@@ -11,6 +11,19 @@ export const ASSETS_PATH = '/assets'
 const HASH_BYTES = 256
 const AT_ONCE = 1_000
 
+/** A URL that gives an asset without a key: as the caller, who alone reads it, reached the service. */
+export async function publicUrl(
+  { config, assets }: Pick<AppParts, 'config' | 'assets'>,
+  { headers: { host } }: FastifyRequest,
+  asset: Asset,
+  valid_s?: number,
+): Promise<{ url: string; expire_at: string }> {
+  const { token, expire_at } = await assets.sign(asset, valid_s)
+  // HTTP/1.0 may have no host.
+  const origin = host === undefined ? '' : `${config.behind_tls === 'true' ? 'https' : 'http'}://${host}`
+  return { url: `${origin}${ASSETS_PATH}/${token}`, expire_at }
+}
+
 /** A signed URL for each blob that an answer shows. */
 export class PublicUrls {
   private readonly shown = new Set<string>()
@@ -18,7 +31,7 @@ export class PublicUrls {
   constructor(
     private readonly parts: Pick<AppParts, 'config' | 'assets'>,
     private readonly request: FastifyRequest,
-    private readonly session: Omit<Asset, 'sha256'>,
+    private readonly session: { project_id: string; session_id: string },
   ) {}
 
   /** Notes a blob. @throws AnnalsError overloaded */
@@ -31,16 +44,12 @@ export class PublicUrls {
 
   /** Those that were noted by now: a JSON object by their hashes, in chunks. */
   async *json(): AsyncGenerator<string> {
-    const { config, assets } = this.parts
-    const { host } = this.request.headers
-    // As the caller reached the service, who alone reads it. HTTP/1.0 may have no host.
-    const origin = host === undefined ? '' : `${config.behind_tls === 'true' ? 'https' : 'http'}://${host}`
+    const { project_id, session_id: owner_id } = this.session
     let text = '{'
     let written = 0
     for (const sha256 of this.shown) {
-      const { token, expire_at } = await assets.sign({ ...this.session, sha256 })
-      const url = JSON.stringify(`${origin}${ASSETS_PATH}/${token}`)
-      text += `${written > 0 ? ',' : ''}"${sha256}":{"url":${url},"expire_at":"${expire_at}"}`
+      const url = await publicUrl(this.parts, this.request, { project_id, owner_id, sha256 })
+      text += `${written > 0 ? ',' : ''}"${sha256}":${JSON.stringify(url)}`
       written += 1
       if (written % AT_ONCE > 0) continue
       yield text

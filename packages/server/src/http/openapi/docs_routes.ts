@@ -5,8 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyReply } from 'fastify'
+import { packagedFile } from '../../version.js'
 import { pageHeaders } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
+
+/** Written by the build. */
+const DESCRIPTION = packagedFile('dist/openapi.json')
 
 // The reference page's script from its package, which takes no memory until somebody reads it.
 const SCRIPT = fileURLToPath(
@@ -50,18 +54,12 @@ const FOR_ALL = { 'cache-control': 'public, max-age=300' }
 
 /** The API's description for programs (/openapi.json) and people (/docs). */
 export function docsRoutes(app: AppServer): void {
-  // Serialized once: it is half a megabyte, and anybody may ask for it.
-  let text: Buffer | undefined
-  const description = () => {
-    text ??= Buffer.from(JSON.stringify(app.swagger()))
-    return text
-  }
-  const zippedDescription = zippedOnce(description)
-  const zippedScript = zippedOnce(() => readFile(SCRIPT))
+  const zippedDescription = zippedOnce(DESCRIPTION)
+  const zippedScript = zippedOnce(SCRIPT)
 
   app.get('/openapi.json', async ({ headers }, reply) => {
     reply.headers(FOR_ALL).type('application/json; charset=utf-8')
-    return sendZipped(reply, headers, zippedDescription, description)
+    return sendZipped(reply, headers, zippedDescription, () => createReadStream(DESCRIPTION))
   })
 
   app.get('/docs', async (_request, reply) => pageHeaders(reply, POLICY).headers(FOR_ALL).send(PAGE))
@@ -73,10 +71,10 @@ export function docsRoutes(app: AppServer): void {
 }
 
 /** Compresses, when somebody first asks, what is the same for everybody: all answers share the bytes. */
-function zippedOnce(read: () => Buffer | Promise<Buffer>): () => Promise<Buffer> {
+function zippedOnce(file: string): () => Promise<Buffer> {
   let zipped: Promise<Buffer> | undefined
   return () => {
-    zipped ??= Promise.resolve(read()).then((content) => promisify(gzip)(content))
+    zipped ??= readFile(file).then((content) => promisify(gzip)(content))
     return zipped
   }
 }
@@ -86,10 +84,10 @@ async function sendZipped(
   reply: FastifyReply,
   { 'accept-encoding': accepted = '' }: IncomingHttpHeaders,
   zipped: () => Promise<Buffer>,
-  plain: () => Buffer | ReadStream,
+  plain: () => ReadStream,
 ): Promise<FastifyReply> {
   reply.header('vary', 'accept-encoding')
   return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(String(accepted))
     ? reply.header('content-encoding', 'gzip').send(await zipped())
-    : reply.send(plain())
+    : reply.send(await plain())
 }

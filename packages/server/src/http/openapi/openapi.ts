@@ -1,4 +1,5 @@
-import swagger from '@fastify/swagger'
+import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
+import Fastify, { type RouteOptions } from 'fastify'
 import { ErrorAnswer } from '../../contract/responses.js'
 import { VERSION } from '../../version.js'
 import type { AppServer } from '../app_server.js'
@@ -31,49 +32,59 @@ curl -s $API/session/$SESSION/timeline -H "Authorization: Bearer $KEY"
 
 There are clients for TypeScript (\`@annals/client\`) and Python (\`annals\`), and the console at [/console](/console).`
 
-/** Describes the API as OpenAPI 3.1, from the schemas that validate it. Call it before the routes. */
-export async function describeApi(app: AppServer, modules: readonly ModuleRoutes[]): Promise<void> {
-  for (const schema of [...modules.flatMap(({ schemas = [] }) => schemas), ErrorAnswer]) app.addSchema(schema)
-  // Responses are already JSON text when they are sent; their schemas are only documentation.
-  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Annals',
-        version: VERSION,
-        summary: 'The session store for AI agents.',
-        description: INTRODUCTION,
-        license: { name: 'MIT', identifier: 'MIT' },
-      },
-      servers: [{ url: '/', description: 'This server.' }],
-      tags: [
-        { name: 'Sessions', description: 'A session belongs to a project, and optionally to a user.' },
-        { name: 'Events', description: "Structured entries of a session's log." },
-        { name: 'Messages', description: 'Messages of a session, in five formats.' },
-        { name: 'Attachments', description: 'Bytes of any kind, by their SHA-256.' },
-        { name: 'Timeline', description: 'Messages and events together: pages, live tail, batches.' },
-        { name: 'Learning spaces', description: 'What was learned, for a project or one of its users.' },
-        { name: 'Skills', description: 'Agent Skills that people wrote, and those that spaces have learnt.' },
-        {
-          name: 'Users',
-          description: "Users are named by the caller's own identifiers and created on first use.",
-        },
-        { name: 'Webhooks', description: 'New entries, posted to URLs of yours.' },
-        { name: 'Service', description: 'Whether the service is available.' },
-        {
-          name: 'Administration',
-          description: 'Projects and their tokens; only available if an admin token is configured.',
-        },
-      ],
-      security: [{ project_token: [] }],
-      components: {
-        securitySchemes: {
-          project_token: { type: 'http', scheme: 'bearer', description: "A project's API key, `sk-…`." },
-          admin_token: { type: 'http', scheme: 'bearer', description: 'The token in ANNALS_ADMIN_TOKEN.' },
-        },
-      },
+/** What the description says beside the operations. */
+const DOCUMENT: NonNullable<FastifyDynamicSwaggerOptions['openapi']> = {
+  openapi: '3.1.0',
+  info: {
+    title: 'Annals',
+    version: VERSION,
+    summary: 'The session store for AI agents.',
+    description: INTRODUCTION,
+    license: { name: 'MIT', identifier: 'MIT' },
+  },
+  servers: [{ url: '/', description: 'This server.' }],
+  tags: [
+    { name: 'Sessions', description: 'A session belongs to a project, and optionally to a user.' },
+    { name: 'Events', description: "Structured entries of a session's log." },
+    { name: 'Messages', description: 'Messages of a session, in five formats.' },
+    { name: 'Attachments', description: 'Bytes of any kind, by their SHA-256.' },
+    { name: 'Timeline', description: 'Messages and events together: pages, live tail, batches.' },
+    { name: 'Learning spaces', description: 'What was learned, for a project or one of its users.' },
+    { name: 'Skills', description: 'Agent Skills that people wrote, and those that spaces have learnt.' },
+    {
+      name: 'Users',
+      description: "Users are named by the caller's own identifiers and created on first use.",
     },
+    { name: 'Webhooks', description: 'New entries, posted to URLs of yours.' },
+    { name: 'Service', description: 'Whether the service is available.' },
+    {
+      name: 'Administration',
+      description: 'Projects and their tokens; only available if an admin token is configured.',
+    },
+  ],
+  security: [{ project_token: [] }],
+  components: {
+    securitySchemes: {
+      project_token: { type: 'http', scheme: 'bearer', description: "A project's API key, `sk-…`." },
+      admin_token: { type: 'http', scheme: 'bearer', description: 'The token in ANNALS_ADMIN_TOKEN.' },
+    },
+  },
+}
+
+/**
+ * The operations as OpenAPI 3.1, from the schemas that validate them. Only the build does this: it takes longer than the
+ * event loop of a service may stand.
+ */
+export async function describeOperations(
+  operations: RouteOptions[],
+  modules: readonly ModuleRoutes[],
+): Promise<object> {
+  const unused = (() => () => () => true) as never
+  const compilersFactory = { buildValidator: unused, buildSerializer: unused }
+  const app: AppServer = Fastify({ exposeHeadRoutes: false, schemaController: { compilersFactory } })
+  for (const schema of [...modules.flatMap(({ schemas = [] }) => schemas), ErrorAnswer]) app.addSchema(schema)
+  await app.register(swagger, {
+    openapi: DOCUMENT,
     refResolver: {
       buildLocalReference: (json, _base, _fragment, index) => String(json.$id ?? `schema_${index}`),
     },
@@ -95,6 +106,12 @@ export async function describeApi(app: AppServer, modules: readonly ModuleRoutes
       return document.openapiObject
     },
   })
+  for (const { method, url, schema, config } of operations) {
+    const described = { ...Object.fromEntries(Object.entries(schema!)), response: config!.documented!() }
+    app.route({ method, url, schema: described, handler: async () => {} })
+  }
+  await app.ready()
+  return app.swagger()
 }
 
 /** The members of an OpenAPI document that are completed here. */

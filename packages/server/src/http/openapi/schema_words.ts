@@ -1,4 +1,4 @@
-import { AnnalsError } from '../../errors.js'
+import { type AnnalsError, invalidRequest } from '../../errors.js'
 
 /** The members of a JSON Schema that messages are made from. */
 export interface SchemaView {
@@ -98,5 +98,5 @@ export function nameType(value: unknown): string {
 }
 
 export function refuse(sentence: string): AnnalsError {
-  return new AnnalsError('invalid_request', `${sentence[0]!.toUpperCase()}${sentence.slice(1)}.`)
+  return invalidRequest(`${sentence[0]!.toUpperCase()}${sentence.slice(1)}.`)
 }

@@ -1,9 +1,9 @@
 import type { MessageFormat } from '@annals/messages'
+import { memberTexts } from '@annals/messages/json'
 import type { TSchema } from '#typebox'
 import { EmptyBody } from '../../contract/schema.js'
-import { AnnalsError } from '../../errors.js'
+import { invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
-import { memberTexts } from '../../json/slices.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from '../../learning/learning_space_schema.js'
 import { LearnBody, SpacePolicy } from '../../learning/sessions/space_session_schema.js'
 import { IncludeSkillBody, SkillFields } from '../../learning/skills/skill_schema.js'
@@ -27,6 +27,7 @@ import {
 import { CreateWebhookBody } from '../../webhooks/webhook_schema.js'
 import { atomicAppends, batchEntries, eventEntry, messageToStore } from '../answer/appended_entries.js'
 import { checkObjectBytes } from './json_parameters.js'
+import { revived, TakenBody } from './taken_body.js'
 
 /**
  * What each operation takes from its body, from the checked value and the text. All work that grows with a body is in
@@ -34,6 +35,17 @@ import { checkObjectBytes } from './json_parameters.js'
  * the text as PostgreSQL will write it.
  */
 export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number) => Taken
+
+/** What an operation takes from its body: computed here, or the work thread's result for a large one. */
+export function takeBody<Body, Taken>(
+  request: { body: Body; bodyText: string; bodyBytes: number },
+  take: TakeBody<Body, Taken>,
+): Taken {
+  const { body } = request
+  if (!(body instanceof TakenBody)) return take(body, request.bodyText, request.bodyBytes)
+  if (body.outcome.stage === 'taken') return body.outcome.taken as Taken
+  throw revived(body.outcome.error)
+}
 
 export const takeEvent: TakeBody<AddEventBody, AppendedEntry> = (body, text, bytes) =>
   eventEntry(body, memberTexts(text), bytes)
@@ -62,8 +74,7 @@ export const takeRetraction: TakeBody<
 > = ({ entries, ...which }, text, bytes) => {
   const named = entries?.findIndex(({ id }) => id !== undefined) ?? -1
   if (named !== -1)
-    throw new AnnalsError(
-      'invalid_request',
+    throw invalidRequest(
       `/entries/${named}/id is not taken here: an Idempotency-Key makes it safe to repeat the whole request.`,
     )
   return { ...which, entries: entries ? batchEntries({ entries }, text, bytes) : [] }

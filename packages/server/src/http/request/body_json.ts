@@ -1,5 +1,6 @@
-import { AnnalsError } from '../../errors.js'
-import { isRefusal, readJson } from '../../json/read_json.js'
+import { isRefusal } from '@annals/messages/json'
+import { AnnalsError, invalidRequest } from '../../errors.js'
+import { readJson } from '../../json/read_json.js'
 
 /** A body's text as it was sent, and its value. `bytes`: of the text as PostgreSQL will write it. */
 export interface BodyJson {
@@ -14,10 +15,7 @@ export function readBodyJson(body: Buffer): BodyJson | AnnalsError {
   if (!isRefusal(json)) return { text: json.text, value: json.value, bytes: body.length + json.expansion }
   if (json.refused === 'not_json')
     return new AnnalsError('invalid_json', `The body is not JSON: ${json.reason}.`)
-  return new AnnalsError(
-    'invalid_request',
-    `The body cannot be stored: at ${json.pointer || '/'} ${json.reason}.`,
-  )
+  return invalidRequest(`The body cannot be stored: at ${json.pointer || '/'} ${json.reason}.`)
 }
 
 export function bodyTooLarge(bytes_max: number): AnnalsError {

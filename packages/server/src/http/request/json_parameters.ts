@@ -1,6 +1,6 @@
-import { parseJson, writeJson } from '@annals/messages/json'
-import { AnnalsError } from '../../errors.js'
-import { isJsonObject, isRefusal, readJson } from '../../json/read_json.js'
+import { isJsonObject, isRefusal, parseJson, writeJson } from '@annals/messages/json'
+import { AnnalsError, invalidRequest } from '../../errors.js'
+import { readJson } from '../../json/read_json.js'
 import { OBJECT_BYTES_MAX } from '../../limits.js'
 
 /**
@@ -12,10 +12,7 @@ export function parseFilter(name: string, text: string | undefined): string | un
   if (text === undefined) return undefined
   const value = readParameter(name, text, 'a JSON object')
   if (!isJsonObject(value)) {
-    throw new AnnalsError(
-      'invalid_request',
-      `Query parameter ${name} must be a JSON object such as {"agent":"gpt-4o"}.`,
-    )
+    throw invalidRequest(`Query parameter ${name} must be a JSON object such as {"agent":"gpt-4o"}.`)
   }
   return Object.keys(value).length === 0 ? undefined : text
 }
@@ -28,7 +25,7 @@ export function parseParameter(
 ): unknown {
   const value = readParameter(name, text, 'JSON')
   const { error } = validate(value)
-  if (error) throw new AnnalsError('invalid_request', `Query parameter ${name}: ${error.message}`)
+  if (error) throw invalidRequest(`Query parameter ${name}: ${error.message}`)
   return value
 }
 
@@ -36,7 +33,7 @@ function readParameter(name: string, text: string, what: string): unknown {
   const json = readJson(text)
   if (!isRefusal(json)) return json.value
   const reason = json.refused === 'not_json' ? json.reason : `at ${json.pointer || '/'} ${json.reason}`
-  throw new AnnalsError('invalid_request', `Query parameter ${name} must be ${what}, URL-encoded: ${reason}.`)
+  throw invalidRequest(`Query parameter ${name} must be ${what}, URL-encoded: ${reason}.`)
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { AnnalsError } from '../../errors.js'
+import { type AnnalsError, invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
@@ -67,12 +67,12 @@ const SENT_ONCE = new Map(
 /** The error for headers that no operation accepts: HTTP/1.1 needs a Host, and some headers may be sent only once. */
 function refuseHeaders({ headers, httpVersion, rawHeaders }: IncomingMessage): AnnalsError | undefined {
   if (headers.host === undefined && httpVersion === '1.1')
-    return new AnnalsError('invalid_request', 'Header host is required in HTTP/1.1.')
+    return invalidRequest('Header host is required in HTTP/1.1.')
   let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()
     const bit = SENT_ONCE.get(name) ?? 0
-    if (seen & bit) return new AnnalsError('invalid_request', `Header ${name} is sent twice. Send it once.`)
+    if (seen & bit) return invalidRequest(`Header ${name} is sent twice. Send it once.`)
     seen |= bit
   }
   return undefined

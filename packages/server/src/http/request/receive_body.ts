@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { AnnalsError } from '../../errors.js'
+import { AnnalsError, invalidRequest } from '../../errors.js'
 import { SMALL_BYTES } from '../admission/request_memory.js'
 import { bodyTooLarge } from './body_json.js'
 
@@ -69,7 +69,7 @@ export function receiveBody(
     }, end)
   }
   const finish = () => end(null)
-  const fail = () => end(new AnnalsError('invalid_request', 'The body ended before it was complete.'))
+  const fail = () => end(invalidRequest('The body ended before it was complete.'))
 
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity')

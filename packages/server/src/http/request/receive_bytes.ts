@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { AnnalsError } from '../../errors.js'
+import { AnnalsError, invalidRequest } from '../../errors.js'
 
 /** A body of bytes as it arrives, and how long it says it is. */
 export interface ReceivedBytes {
@@ -29,7 +29,7 @@ async function* pieces(body: IncomingMessage | undefined): AsyncGenerator<Buffer
   try {
     yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
   } catch (error) {
-    throw new AnnalsError('invalid_request', 'The body ended before it was complete.', { cause: error })
+    throw invalidRequest('The body ended before it was complete.', { cause: error })
   } finally {
     body.resume()
   }

@@ -1,6 +1,5 @@
 import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
-import type { TakeBody } from './bodies.js'
 
 /**
  * The result for a body: what its operation takes from it, or why it is refused and at which stage of the request.
@@ -18,17 +17,6 @@ export interface AttachmentLimits {
 /** Stands for a body that was read, checked and processed on the work thread. */
 export class TakenBody {
   constructor(readonly outcome: Exclude<BodyOutcome, { stage: 'reading' }>) {}
-}
-
-/** What an operation takes from its body: computed here, or the work thread's result for a large one. */
-export function takeBody<Body, Taken>(
-  request: { body: Body; bodyText: string; bodyBytes: number },
-  take: TakeBody<Body, Taken>,
-): Taken {
-  const { body } = request
-  if (!(body instanceof TakenBody)) return take(body, request.bodyText, request.bodyBytes)
-  if (body.outcome.stage === 'taken') return body.outcome.taken as Taken
-  throw revived(body.outcome.error)
 }
 
 /** An error from the work thread, which lost its class on the way. */

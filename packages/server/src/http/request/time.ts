@@ -1,4 +1,4 @@
-import { AnnalsError } from '../../errors.js'
+import { invalidRequest } from '../../errors.js'
 
 const FRACTION = /\.(\d{1,6})/
 
@@ -11,8 +11,7 @@ export function timeInUtc(place: string, text: string): string {
   const time = new Date(text)
   const year = time.getUTCFullYear()
   if (!(year >= 1 && year <= 9_999))
-    throw new AnnalsError(
-      'invalid_request',
+    throw invalidRequest(
       `${place} must be a time such as 2026-11-21T09:30:00Z, from the year 1 to 9999 and without a leap second.`,
     )
   const micros = (FRACTION.exec(text)?.[1] ?? '').padEnd(6, '0')

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
-import { parseJson, writeJson } from '@annals/messages/json'
+import { isJsonObject, isRefusal, parseJson, writeJson } from '@annals/messages/json'
 import { blobTooLarge } from '../../blobs/blob_store.js'
 import type { TakenBytes } from '../../blobs/take_out_bytes.js'
-import { AnnalsError } from '../../errors.js'
-import { isJsonObject, isRefusal, readJson } from '../../json/read_json.js'
+import { AnnalsError, invalidRequest } from '../../errors.js'
+import { readJson } from '../../json/read_json.js'
 import { SKILL_FIELD_BYTES_MAX, ZIP_BYTES_MAX } from '../../learning/skills/skill_schema.js'
 
 const FILES_MAX = 64
+/** Whatever else a Content-Type has: the parser gets the boundary by which the parts were counted. */
+const BOUNDARY = /;[ \t]*boundary=(?:"(?<quoted>[^"\\]{1,70})"|(?<plain>[^\s";]{1,70}))/i
 /** What stands for an invalid sequence of bytes where UTF-8 is read. */
 const REPLACEMENT = '\ufffd'
 
@@ -32,11 +34,12 @@ export async function readMessageForm(
   const form = await readForm(content_type, body)
   if (form instanceof AnnalsError) return form
   const { payload, ...others } = form.texts
-  if (payload === undefined) return invalid('The form must have one field payload, the JSON of the message.')
+  if (payload === undefined)
+    return invalidRequest('The form must have one field payload, the JSON of the message.')
   if (payload.includes(REPLACEMENT) && !body.includes(REPLACEMENT))
     return new AnnalsError('invalid_json', 'The field payload is not valid UTF-8.')
   const [other] = Object.keys(others)
-  if (other !== undefined) return invalid(`The field ${other} of the form is not a file.`)
+  if (other !== undefined) return invalidRequest(`The field ${other} of the form is not a file.`)
   if ([...form.files.values()].some(({ bytes }) => bytes.length > blob_bytes_max))
     return blobTooLarge(blob_bytes_max)
   if (form.files.size === 0 || isRefusal(readJson(payload))) return { body: Buffer.from(payload), taken: [] }
@@ -48,7 +51,7 @@ export async function readSkillForm(content_type: string, body: Buffer): Promise
   const form = await readForm(content_type, body)
   if (form instanceof AnnalsError) return form
   const file = form.files.get('file')
-  if (!file || form.files.size > 1) return invalid('The form must have one file, in the field file.')
+  if (!file || form.files.size > 1) return invalidRequest('The form must have one file, in the field file.')
   if (file.bytes.length > ZIP_BYTES_MAX) return tooLarge('file', ZIP_BYTES_MAX)
   const long = Object.entries(form.texts).find(([, text]) => text.length > SKILL_FIELD_BYTES_MAX)
   if (long) return tooLarge(long[0], SKILL_FIELD_BYTES_MAX)
@@ -56,24 +59,29 @@ export async function readSkillForm(content_type: string, body: Buffer): Promise
   const text = JSON.stringify(others)
   const fields = Buffer.from(`${text.slice(0, -1)}${text === '{}' ? '' : ','}"meta":${meta}}`)
   const json = readJson(fields)
-  if (isRefusal(json)) return invalid(`/meta must be a JSON object that can be stored: ${json.reason}.`)
+  if (isRefusal(json))
+    return invalidRequest(`/meta must be a JSON object that can be stored: ${json.reason}.`)
   return { body: fields, taken: [file] }
 }
 
 /** The texts and the files of a form, each by a name that it has once. */
 async function readForm(content_type: string, body: Buffer) {
-  if (countParts(content_type, body) > FILES_MAX + 1)
-    return invalid(`The form has too many fields: it takes ${FILES_MAX} files.`)
+  const { quoted, plain } = BOUNDARY.exec(content_type)?.groups ?? {}
+  const boundary = quoted ?? plain ?? ''
+  if (countParts(boundary, body) > FILES_MAX + 1)
+    return invalidRequest(`The form has too many fields: it takes ${FILES_MAX} files.`)
   let form: FormData
   try {
-    form = await new Response(new Uint8Array(body), { headers: { 'content-type': content_type } }).formData()
+    const headers = { 'content-type': `multipart/form-data; boundary="${boundary}"` }
+    form = await new Response(new Uint8Array(body), { headers }).formData()
   } catch {
-    return invalid('The body is not the multipart/form-data that its Content-Type announces.')
+    return invalidRequest('The body is not the multipart/form-data that its Content-Type announces.')
   }
   const texts: Record<string, string> = {}
   const files = new Map<string, UploadedFile>()
   for (const [name, value] of form) {
-    if (Object.hasOwn(texts, name) || files.has(name)) return invalid(`The form has the field ${name} twice.`)
+    if (Object.hasOwn(texts, name) || files.has(name))
+      return invalidRequest(`The form has the field ${name} twice.`)
     // Also where it is called __proto__.
     if (typeof value === 'string') Object.defineProperty(texts, name, { value, enumerable: true })
     else files.set(name, await uploaded(value))
@@ -82,8 +90,7 @@ async function readForm(content_type: string, body: Buffer) {
 }
 
 /** One more than there are fields, or as many as are counted at most. */
-function countParts(content_type: string, body: Buffer): number {
-  const boundary = /boundary="?([^";]+)/i.exec(content_type)?.[1] ?? ''
+function countParts(boundary: string, body: Buffer): number {
   let parts = 0
   for (let at = -1; parts <= FILES_MAX + 2; parts++) {
     at = body.indexOf(`--${boundary}`, at + 1)
@@ -102,14 +109,15 @@ async function uploaded(file: File): Promise<UploadedFile> {
 /** Puts references where parts of the message name files. */
 function withFiles(payload: unknown, files: ReadonlyMap<string, UploadedFile>): FormBody | AnnalsError {
   const { format, blob } = isJsonObject(payload) ? payload : {}
-  if (format !== 'acontext') return invalid('Files can be sent with a message of acontext format only.')
+  if (format !== 'acontext')
+    return invalidRequest('Files can be sent with a message of acontext format only.')
   const used = new Set<string>()
   const { parts } = isJsonObject(blob) ? blob : {}
   for (const [index, part] of (Array.isArray(parts) ? parts : []).entries()) {
     if (!isJsonObject(part) || typeof part.file_field !== 'string') continue
     const { file_field } = part
     const file = files.get(file_field)
-    if (!file) return invalid(`/blob/parts/${index}/file_field names no file of the form.`)
+    if (!file) return invalidRequest(`/blob/parts/${index}/file_field names no file of the form.`)
     used.add(file_field)
     const { media_type, filename } = file.reference
     const meta = isJsonObject(part.meta) ? part.meta : {}
@@ -117,7 +125,7 @@ function withFiles(payload: unknown, files: ReadonlyMap<string, UploadedFile>): 
     Object.assign(part, { filename, meta: { media_type, ...meta, data: file.reference } })
   }
   const unused = [...files.keys()].find((name) => !used.has(name))
-  if (unused !== undefined) return invalid(`No part of the message has the file_field ${unused}.`)
+  if (unused !== undefined) return invalidRequest(`No part of the message has the file_field ${unused}.`)
   return { body: Buffer.from(writeJson(payload)), taken: [...files.values()] }
 }
 
@@ -126,8 +134,4 @@ function tooLarge(field: string, bytes_max: number): AnnalsError {
     'payload_too_large',
     `/${field} has more than ${bytes_max} bytes. Send a smaller one.`,
   )
-}
-
-function invalid(sentence: string): AnnalsError {
-  return new AnnalsError('invalid_request', sentence)
 }

@@ -1,4 +1,9 @@
 import {
+  findErrors,
+  type KnownStatement,
+  nearestStatements,
+  type PassedStatement,
+  type RuleFindings,
   readSkillHead,
   type SkillHead,
   type SpaceStatement,
@@ -15,9 +20,12 @@ import {
   type SearchedEntry,
   type SearchTerm,
 } from '@annals/messages/search'
+import { figuresOfLog, type LogEntry, type LogFigures } from '@annals/messages/session'
 import { takeOutBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import { storedPartsJson } from '../../log/append/message_entry.js'
+import { logEntries } from '../../log/log_entries.js'
+import type { Row } from '../../postgres/database.js'
 import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
 import { bodyTooLarge, readBodyJson } from '../request/body_json.js'
 import type { AttachmentLimits, BodyOutcome } from '../request/taken_body.js'
@@ -120,6 +128,23 @@ export class ThreadWork {
   /** What of a learning space fits a task. */
   spaceContext(statements: SpaceStatement[], q: string, tokens_max: number) {
     return spaceContext(statements, q, tokens_max)
+  }
+
+  /** What rules find in rows of entries behind a seq. */
+  findErrors(rows: Row[], known_seq: number): RuleFindings {
+    return findErrors(logEntries(rows), known_seq)
+  }
+
+  /** Figures of entries that are JSON, and how many these are. */
+  logFigures(json: string): { figures: LogFigures; entries: number } {
+    const entries = JSON.parse(json) as Array<LogEntry & { data: unknown }>
+    const log = entries.map((entry) => (entry.kind === 'message' ? { ...entry, blob: entry.data } : entry))
+    return { figures: figuresOfLog(log), entries: entries.length }
+  }
+
+  /** The statements of a learning space that may say what candidates say. */
+  nearestStatements(candidates: PassedStatement[], known: KnownStatement[]): KnownStatement[] {
+    return nearestStatements(candidates, known)
   }
 
   /** The parts of a stored message, as JSON. */

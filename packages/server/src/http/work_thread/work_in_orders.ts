@@ -1,4 +1,4 @@
-import { ThreadWork } from './thread_work.js'
+import { ThreadWork, type WorkArguments, type WorkName, type WorkResult } from './thread_work.js'
 import type { WorkThread } from './work_thread.js'
 
 /** Characters that are worked on on the event loop; more goes to the work thread. */
@@ -14,6 +14,18 @@ type Further<Name extends ItemWork> =
 type Result<Name extends ItemWork> = ReturnType<ThreadWork[Name]>[number]
 
 const here = new ThreadWork()
+
+/** Does work on so many characters on the event loop if that is little, and otherwise on the thread. */
+export async function workAtOnce<Name extends WorkName>(
+  thread: WorkThread,
+  owner: string,
+  name: Name,
+  length: number,
+  ...values: WorkArguments<Name>
+): Promise<WorkResult<Name>> {
+  if (length > INLINE_LENGTH_MAX) return thread.run(owner, name, ...values)
+  return (here[name] as (...values: unknown[]) => WorkResult<Name>)(...values)
+}
 
 /** Does it on the event loop if it is little, and otherwise on the thread, in orders of bounded size. */
 export async function workInOrders<Name extends ItemWork>(

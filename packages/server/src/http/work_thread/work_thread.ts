@@ -84,15 +84,7 @@ export class WorkThread {
   private start(): Worker {
     const body_megabytes = Math.ceil(this.body_bytes_max / MEGABYTE)
     const heap_megabytes = HEAP_MEGABYTES_MIN + HEAP_MEGABYTES_PER_BODY_MEGABYTE * body_megabytes
-    // Where the process was given this option for its own heap, which is fixed by now, V8 prefers it to the limits below.
-    setFlagsFromString(`--max-old-space-size=${heap_megabytes}`)
-    const thread = new Worker(new URL('./thread.js', import.meta.url), {
-      resourceLimits: {
-        maxOldGenerationSizeMb: heap_megabytes,
-        maxYoungGenerationSizeMb: YOUNG_MEGABYTES_MAX,
-      },
-    })
-    thread.unref()
+    const thread = startThread('./thread.js', heap_megabytes)
     thread.on('message', (report: WorkReport) => {
       const waiting = this.waiting.get(report.number)
       // A thread that failed may still report what was given up with it.
@@ -118,7 +110,22 @@ export class WorkThread {
   }
 }
 
-function tooMuchWork(): AnnalsError {
+/** Starts a thread with a bound to its heap, which does not keep the process running. */
+export function startThread(file: string, heap_megabytes: number, workerData?: unknown): Worker {
+  // Where the process was given this option for its own heap, which is fixed by now, V8 prefers it to the limits below.
+  setFlagsFromString(`--max-old-space-size=${heap_megabytes}`)
+  const thread = new Worker(new URL(file, import.meta.url), {
+    workerData,
+    resourceLimits: {
+      maxOldGenerationSizeMb: heap_megabytes,
+      maxYoungGenerationSizeMb: YOUNG_MEGABYTES_MAX,
+    },
+  })
+  thread.unref()
+  return thread
+}
+
+export function tooMuchWork(): AnnalsError {
   return new AnnalsError(
     'overloaded',
     'The service has too many large requests in progress. Nothing was done; retry shortly.',

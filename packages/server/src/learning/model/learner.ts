@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { repeat } from '../../changes/repeat.js'
+import { insist, repeat } from '../../changes/repeat.js'
 import { FairSemaphore } from '../../fairness/fair_semaphore.js'
 import type { Database } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
@@ -13,7 +13,7 @@ import {
 } from './lane_queries.js'
 import { BudgetExhausted, SourceGone } from './ledger.js'
 import { type AskModel, type ModelAddress, ModelFailure } from './model_port.js'
-import { outcomeOfRow, reflectOnSession } from './reflect_session.js'
+import { type FindNearest, outcomeOfRow, reflectOnSession } from './reflect_session.js'
 
 const POLL_MS = 2_000
 /** Sessions of a space before it is looked for others. */
@@ -32,6 +32,7 @@ export interface LearnerOptions {
   signal: AbortSignal
   logger: Logger
   ask: AskModel
+  nearest: FindNearest
   /** Longest time of a call. */
   ms_max: number
   /** The model of projects without one of their own. */
@@ -120,8 +121,8 @@ export class Learner {
       for (let sessions = 0; sessions < SESSIONS_A_TURN && !signal.aborted; sessions++)
         if (!(await this.takeTurn(space, keepLane))) break
     } finally {
-      // After an abort nothing can be written: the lane ends by itself.
-      if (!signal.aborted) await database.query(LANE.leave, [...owned, lane_until])
+      // A lane that is not left keeps the space waiting until it ends by itself, as after an abort.
+      await insist(() => database.query(LANE.leave, [...owned, lane_until]), lane_s * 1_000, signal)
     }
   }
 

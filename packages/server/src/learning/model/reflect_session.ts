@@ -5,7 +5,6 @@ import {
   deltasOf,
   hasSucceeded,
   type KnownStatement,
-  nearestStatements,
   type Outcome,
   type PassedStatement,
   passGates,
@@ -13,8 +12,8 @@ import {
   type ShownRun,
   showRun,
 } from '@annals/learning'
+import { logEntries } from '../../log/log_entries.js'
 import type { Database, Row, Tenant } from '../../postgres/database.js'
-import { logEntries } from '../rules/learn_by_rules.js'
 import { applyReflection } from './apply_deltas.js'
 import {
   FIND_CONTRAST,
@@ -27,6 +26,13 @@ import { type Asking, askOnce } from './ledger.js'
 /** Of what a model says at once. */
 const CANDIDATES_MAX = 5
 
+/** The statements that may say what candidates say. Others get their turns meanwhile: a space has megabytes of them. */
+export type FindNearest = (
+  project_id: string,
+  candidates: PassedStatement[],
+  known: KnownStatement[],
+) => Promise<KnownStatement[]>
+
 /** A session whose turn it is. */
 export interface Turn extends Omit<Asking, 'session_ids'> {
   session_id: string
@@ -35,6 +41,7 @@ export interface Turn extends Omit<Asking, 'session_ids'> {
   outcome: Outcome
   is_auto: boolean
   is_of_user: boolean
+  nearest: FindNearest
   /** Keeps the lane for another call, and gives its mark. @throws SourceGone where another has it */
   keepLane(): Promise<string>
 }
@@ -107,10 +114,9 @@ export function outcomeOfRow({ outcome }: Row): Outcome {
 }
 
 async function readNear(
-  { database, project_id, space_id }: Turn,
-  candidates: readonly PassedStatement[],
+  { database, project_id, space_id, nearest }: Turn,
+  candidates: PassedStatement[],
 ): Promise<KnownStatement[]> {
   const known = await database.query(READ_KNOWN_STATEMENTS, [project_id, space_id])
-  await breathe()
-  return nearestStatements(candidates, known as unknown as KnownStatement[])
+  return nearest(project_id, candidates, known as unknown as KnownStatement[])
 }

@@ -1,6 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises'
-import { findErrors, oneLine, type RuleFindings, skillName } from '@annals/learning'
-import type { LogEntry } from '@annals/messages/session'
+import { oneLine, type RuleFindings, skillName } from '@annals/learning'
 import type { Consumer } from '../../changes/consumer.js'
 import { newId } from '../../ids.js'
 import type { Queryable, Row } from '../../postgres/database.js'
@@ -8,8 +6,11 @@ import { call } from '../../postgres/stored_function.js'
 import { LEARNING_CONSUMER } from '../sessions/space_session_queries.js'
 import { LEARN_BY_RULES, LOCK_LEARNING_SPACES, READ_ENTRIES_FOR_RULES } from './rule_queries.js'
 
-/** A piece of a log that rules read at once: a few milliseconds' work. */
+/** A piece of a log that rules read at once. */
 const PIECE = { entries: 500, bytes: 256 * 1024 }
+
+/** What rules find in rows of entries behind a seq. It may take the work elsewhere: entries are of any size. */
+export type FindErrors = (project_id: string, rows: Row[], known_seq: number) => Promise<RuleFindings>
 
 /** A session, and where each of the spaces that learn from it stands. */
 interface Learner {
@@ -23,7 +24,7 @@ interface Learner {
  * Reads the sessions that spaces learn from, as they grow, and stores what rules find. It has no cursor but that of
  * each space, and writes a finding once however often it reads it. `has_model`: projects have one unless they say otherwise.
  */
-export function learnByRules(has_model: boolean): Consumer {
+export function learnByRules(has_model: boolean, findErrors: FindErrors): Consumer {
   return {
     name: LEARNING_CONSUMER,
     sessions_max: 20,
@@ -39,7 +40,7 @@ export function learnByRules(has_model: boolean): Consumer {
           await connection.query(LOCK_LEARNING_SPACES, [project_id, ids, has_model]),
         )) {
           signal.throwIfAborted()
-          if (!(await learn(connection, project_id, learner))) unread.push(learner.session_id)
+          if (!(await learn(connection, project_id, learner, findErrors))) unread.push(learner.session_id)
         }
         return unread
       }
@@ -67,14 +68,14 @@ async function learn(
   connection: Queryable,
   project_id: string,
   { session_id, spaces, last_seq, has_model }: Learner,
+  findErrors: FindErrors,
 ): Promise<boolean> {
   const known_seq = Math.min(...spaces.map(({ learnt_seq }) => learnt_seq))
   const piece = [project_id, session_id, known_seq, PIECE.entries, PIECE.bytes]
   const rows = await connection.query(READ_ENTRIES_FOR_RULES, piece)
   const seq = Math.max(Number(rows.at(-1)?.seq ?? 0), known_seq)
   const is_whole = seq >= last_seq
-  const { errors, tools, outcome } = findErrors(logEntries(rows), known_seq)
-  await breathe()
+  const { errors, tools, outcome } = await findErrors(project_id, rows, known_seq)
   for (const space of spaces) {
     // With ids of each space's own.
     const findings = JSON.stringify(storedText(errors.map(findingOf)))
@@ -84,26 +85,6 @@ async function learn(
     await call(connection, LEARN_BY_RULES, project_id, ...learnt, has_model)
   }
   return is_whole
-}
-
-/** Rows of entries as a log. */
-export function* logEntries(rows: Row[]): Generator<LogEntry> {
-  for (const { seq, id, kind, type, role, format, created_at, data } of rows) {
-    if (data === null) continue
-    const place = { seq: Number(seq), created_at: created_at! }
-    const value = JSON.parse(data!)
-    if (kind === 'event') yield { kind, ...place, type: type!, data: value }
-    else
-      yield {
-        kind: 'message',
-        ...place,
-        id: id!,
-        parent_id: null,
-        role: role!,
-        format: format as never,
-        blob: value,
-      }
-  }
 }
 
 function findingOf({ tool, ...finding }: RuleFindings['errors'][number]) {

@@ -2,8 +2,7 @@ import Type from '#typebox'
 import { refuseWithoutTokens } from '../../http/admission/quotas.js'
 import { answerChunks } from '../../http/answer/answer_chunks.js'
 import { allOf, operationsOf } from '../../http/operation.js'
-import { takeWhole } from '../../http/request/bodies.js'
-import { takeBody } from '../../http/request/taken_body.js'
+import { takeBody, takeWhole } from '../../http/request/bodies.js'
 import { LearningSpaceParams } from '../learning_space_schema.js'
 import {
   LearnBody,

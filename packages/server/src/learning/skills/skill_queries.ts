@@ -1,10 +1,5 @@
-import {
-  directionOf,
-  type ListPosition,
-  type ListStatement,
-  listParameters,
-  listStatement,
-} from '../../lists/keyset_queries.js'
+import { type ListPosition, listStatement } from '../../lists/keyset_queries.js'
+import { type ListStatement, writtenInSql } from '../../lists/listed.js'
 import { timestamps, timestampText } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
@@ -78,6 +73,8 @@ export const READ_SKILL_FILES = prepared(
 WHERE f.project_id = $1 AND f.skill_id = $2 AND ($3::text IS NULL OR f.path = $3) ORDER BY f.path COLLATE "C"`,
 )
 
+const LISTING = writtenInSql(`json_build_object(${membersOf('t')})::text`)
+
 /** A page of the skills of a project, or of one of its users. */
 export function listSkills(
   project_id: string,
@@ -85,16 +82,13 @@ export function listSkills(
   position: ListPosition,
 ): ListStatement {
   const of_user = ' AND t.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $5)'
-  return {
-    statement: listStatement({
-      name: user === undefined ? 'list_skills' : 'list_skills_of_user',
-      table: 'skills',
-      condition: `${isShown('t')}${user === undefined ? '' : of_user}`,
-      json: `json_build_object(${membersOf('t')})::text`,
-      direction: directionOf(position),
-    }),
-    parameters: [...listParameters(project_id, position), ...(user === undefined ? [] : [user])],
+  const parts = {
+    name: user === undefined ? 'list_skills' : 'list_skills_of_user',
+    table: 'skills',
+    condition: `${isShown('t')}${user === undefined ? '' : of_user}`,
+    listing: LISTING,
   }
+  return listStatement(parts, project_id, position, ...(user === undefined ? [] : [user]))
 }
 
 /**

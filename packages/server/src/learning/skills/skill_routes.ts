@@ -7,6 +7,7 @@ import { notFound } from '../../errors.js'
 import { sendChunks } from '../../http/answer/answer_chunks.js'
 import { piecesStream } from '../../http/answer/answer_pieces.js'
 import { answerList, readListCursor } from '../../http/answer/page_answer.js'
+import { publicUrl } from '../../http/answer/public_urls.js'
 import { allOf, operationsOf } from '../../http/operation.js'
 import { Cursors } from '../../http/request/cursor.js'
 import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
@@ -41,17 +42,20 @@ export const skillRoutes = allOf(
     call: 'GET /agent_skills/:skill_id/file',
     id: 'getSkillFile',
     summary: 'Read a file of a skill',
-    description: 'What is UTF-8 comes as `content`. The bytes of any other file are a blob.',
+    description:
+      'What is UTF-8 comes as `content`. Any other file comes as a `url` that gives its bytes without an API key for some minutes, until the skill is deleted.',
     params: SkillParams,
     querystring: SkillFileQuery,
     returns: 'The file.',
     data: SkillFileContent,
     errors: ['skill_not_found', 'skill_file_not_found'],
-    handle: async (request, reply) => {
-      const { params, query } = request
+    handle: async (request, reply, parts) => {
+      const { project_id, params, query } = request
       const [file] = await skillFiles(request, params.skill_id, query.file_path)
+      const asset = { project_id, owner_id: params.skill_id, sha256: file!.sha256! }
+      const signed = file!.is_text ? undefined : await publicUrl(parts, request, asset, query.expire)
       await request.memory.hold(READ_BYTES)
-      return sendChunks(reply, contentOf(file!))
+      return sendChunks(reply, contentOf(file!, signed?.url))
     },
   }),
 
@@ -109,9 +113,9 @@ export const skillRoutes = allOf(
 const PROSE = /(^|\/)[^./]+$|\.(md|txt|rst)$/i
 
 /** A file as JSON, a chunk of its text at a time. */
-async function* contentOf({ path, mime, is_text, read }: StoredFile): AsyncGenerator<string> {
-  yield `{"path":${JSON.stringify(path)},"mime":${JSON.stringify(mime)},"url":null,"content":`
-  if (!is_text) return yield 'null}'
+async function* contentOf({ path, mime, read }: StoredFile, url: string | undefined): AsyncGenerator<string> {
+  yield `{"path":${JSON.stringify(path)},"mime":${JSON.stringify(mime)},"url":${JSON.stringify(url ?? null)},"content":`
+  if (url !== undefined) return yield 'null}'
   const type =
     mime === 'application/json' ? 'json' : mime === 'text/csv' ? 'csv' : PROSE.test(path) ? 'text' : 'code'
   yield `{"type":"${type}","raw":"`

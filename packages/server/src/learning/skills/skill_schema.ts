@@ -89,7 +89,8 @@ export const SkillFileQuery = Strict({
     Type.Integer({
       minimum: 1,
       maximum: 604_800,
-      description: 'Taken for existing clients. No URLs are made, so none expires.',
+      default: 300,
+      description: 'For how many seconds the `url` is valid.',
     }),
   ),
 })
@@ -97,7 +98,11 @@ export const SkillFileQuery = Strict({
 export const SkillFileContent = Type.Object({
   path: Type.String(),
   mime: Type.String(),
-  url: Type.Null({ description: 'Read what is no text by its blob.' }),
+  url: Nullable(
+    Type.String({
+      description: 'Where the bytes of what is no text are, as with_asset_public_url gives it.',
+    }),
+  ),
   content: Nullable(
     Type.Object({
       type: Type.String({ description: '`text`, `json`, `csv` or `code`.' }),

@@ -5,7 +5,7 @@ import { wrongSkillPath } from '@annals/learning'
 import mime from 'mime/lite'
 import yauzl, { type Entry, type ZipFile } from 'yauzl'
 import yazl from 'yazl'
-import { AnnalsError } from '../../errors.js'
+import { type AnnalsError, invalidRequest } from '../../errors.js'
 
 /** Bytes of all files in an upload. */
 export const SKILL_BYTES_MAX = 8 * 1024 * 1024
@@ -168,5 +168,5 @@ async function orRefuse<Result>(work: Promise<Result>): Promise<Result> {
 }
 
 export function wrongZip(why: string): AnnalsError {
-  return new AnnalsError('invalid_request', `/file is not a zip of a skill: ${why.toWellFormed()}.`)
+  return invalidRequest(`/file is not a zip of a skill: ${why.toWellFormed()}.`)
 }

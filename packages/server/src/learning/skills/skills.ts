@@ -3,7 +3,7 @@ import { findBlob, findBlobs, readBlob } from '../../blobs/blob_store.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { ListPosition } from '../../lists/keyset_queries.js'
-import type { Listed } from '../../lists/listed.js'
+import { readList } from '../../lists/listed.js'
 import { listWhole } from '../../lists/tenant_resource.js'
 import { createOnce } from '../../log/create_once.js'
 import type { Tenant } from '../../postgres/database.js'
@@ -82,19 +82,16 @@ export async function requireWritten({ database, project_id }: Tenant, id: strin
   if ((await readSkill({ database, project_id }, id)).is_learnt) throw new AnnalsError('skill_is_learnt')
 }
 
-export async function findSkills(
-  { database, project_id }: Tenant,
-  user: string | undefined,
-  position: ListPosition,
-) {
-  const { statement, parameters } = listSkills(project_id, user, position)
-  return (await database.query(statement, parameters)) as unknown as Listed[]
+export function findSkills(tenant: Tenant, user: string | undefined, position: ListPosition) {
+  return readList(tenant, listSkills(tenant.project_id, user, position))
 }
 
 /** A file of a skill, whose bytes are read when they are asked for. */
 export interface StoredFile extends ZippedFile {
   mime: string
   is_text: boolean
+  /** The blob with its bytes; none where it is made when it is read. */
+  sha256?: string
 }
 
 /** The files of a skill, or the one with a path. @throws AnnalsError skill_not_found, skill_file_not_found */
@@ -112,6 +109,7 @@ export async function skillFiles(
           mime: row.mime!,
           is_text: row.is_text === 't',
           bytes: Number(row.bytes),
+          sha256: row.sha256!,
           read: () => readByHash({ database, project_id }, row.sha256!),
         }),
       )

@@ -1,15 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { STORE_BYTES } from '../../blobs/blob_store.js'
-import { AnnalsError } from '../../errors.js'
+import { AnnalsError, invalidRequest } from '../../errors.js'
 import { storeBlobWithinQuota } from '../../http/admission/quotas.js'
 import { answer } from '../../http/answer/answer.js'
 import { mayRead, withFields } from '../../http/answer/only_sent.js'
 import type { AppServer } from '../../http/app_server.js'
 import { type Operation, operationsOf } from '../../http/operation.js'
-import { takeSkill } from '../../http/request/bodies.js'
+import { takeBody, takeSkill } from '../../http/request/bodies.js'
 import { readForms } from '../../http/request/read_body.js'
-import { takeBody } from '../../http/request/taken_body.js'
 import type { WorkThread } from '../../http/work_thread/work_thread.js'
 import { SKILL_FIELD_BYTES_MAX, type SkillFields, ZIP_BYTES_MAX } from './skill_schema.js'
 import { isSkillMd, readSkillZip, type SkillFile, wrongZip } from './skill_zip.js'
@@ -36,7 +35,7 @@ const postSkill = operationsOf('Skills')({
   handle: async (request, reply, { thread, usage }) => {
     const { database, project_id, memory } = request
     const [file] = request.attachments ?? []
-    if (request.body === undefined) throw new AnnalsError('invalid_request', 'The body must be a form.')
+    if (request.body === undefined) throw invalidRequest('The body must be a form.')
     const { user, meta } = takeBody(request as FastifyRequest<{ Body: SkillFields }>, takeSkill)
     const { buffer, byteOffset, length } = file!.bytes
     const zip = Buffer.from(buffer, byteOffset, length)

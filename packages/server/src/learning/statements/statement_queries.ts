@@ -1,10 +1,5 @@
-import {
-  directionOf,
-  type ListPosition,
-  type ListStatement,
-  listParameters,
-  listStatement,
-} from '../../lists/keyset_queries.js'
+import { type ListPosition, listStatement } from '../../lists/keyset_queries.js'
+import { type ListStatement, writtenInSql } from '../../lists/listed.js'
 import { timestamps } from '../../lists/resource_json.js'
 import type { Parameter } from '../../postgres/database.js'
 import { prepared } from '../../postgres/statement.js'
@@ -44,21 +39,20 @@ export interface StatementFilter {
   skill?: string | undefined
 }
 
+const LISTING = writtenInSql(statementJson('t'))
+
 /** A page of a space's statements. */
 export function listStatements(filter: StatementFilter, position: ListPosition): ListStatement {
   const { project_id, learning_space_id, state, kind, skill } = filter
   const more: Parameter[] = [learning_space_id, state ?? null, kind ?? null, skill ?? null]
-  return {
-    statement: listStatement({
-      name: 'list_statements',
-      table: 'statements',
-      condition: `t.learning_space_id = $5 AND ($6::text IS NULL OR t.state = $6) AND ($7::text IS NULL OR t.statement_kind = $7)
+  const parts = {
+    name: 'list_statements',
+    table: 'statements',
+    condition: `t.learning_space_id = $5 AND ($6::text IS NULL OR t.state = $6) AND ($7::text IS NULL OR t.statement_kind = $7)
     AND ($8::text IS NULL OR t.skill_id = (SELECT k.id FROM skills k WHERE k.project_id = $1 AND k.learning_space_id = $5 AND k.name = $8))`,
-      json: statementJson('t'),
-      direction: directionOf(position),
-    }),
-    parameters: [...listParameters(project_id, position), ...more],
+    listing: LISTING,
   }
+  return listStatement(parts, project_id, position, ...more)
 }
 
 /** Parameters: $1 project, $2 statement. */

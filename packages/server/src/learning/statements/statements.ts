@@ -3,7 +3,7 @@ import { renderSkill, type SpaceStatement, type StatementKind } from '@annals/le
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { ListPosition } from '../../lists/keyset_queries.js'
-import type { Listed } from '../../lists/listed.js'
+import { type Listed, readList } from '../../lists/listed.js'
 import { readResource } from '../../lists/tenant_resource.js'
 import type { Database, Queryable, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
@@ -38,8 +38,7 @@ function readStatement(tenant: Tenant, id: string): Promise<string> {
 /** A page of a space's statements. @throws AnnalsError learning_space_not_found */
 export async function findStatements(database: Queryable, filter: StatementFilter, position: ListPosition) {
   await readPolicy({ database, project_id: filter.project_id }, filter.learning_space_id)
-  const { statement, parameters } = listStatements(filter, position)
-  return (await database.query(statement, parameters)) as unknown as Listed[]
+  return readList({ database, project_id: filter.project_id }, listStatements(filter, position))
 }
 
 /** A page of what a space's skills were, newest first. @throws AnnalsError learning_space_not_found */

@@ -1,4 +1,5 @@
-import { isJsonObject, isRefusal, readJson } from '../../json/read_json.js'
+import { isJsonObject, isRefusal } from '@annals/messages/json'
+import { readJson } from '../../json/read_json.js'
 import { CHECKS, type LineCheck, lineChecks } from '../columns.js'
 import type { Table } from '../table.js'
 import { type ExportLine, wrongLine } from './export_line.js'

@@ -1,5 +1,6 @@
 import sql, { join, raw } from 'sql-template-tag'
-import { composed, type ListStatement } from '../../lists/keyset_queries.js'
+import { composed } from '../../lists/keyset_queries.js'
+import type { Composed } from '../../lists/listed.js'
 import type { Parameter } from '../../postgres/database.js'
 import { planned, prepared, type Statement } from '../../postgres/statement.js'
 import { castOf, lineSql } from '../columns.js'
@@ -14,7 +15,7 @@ import { orderOf, ownerColumn, type Table } from '../table.js'
 export function exportUsers(
   users: Table,
   page: { project_id: string; identifier: string | undefined; after: string | undefined; limit: number },
-): ListStatement {
+): Composed {
   const conditions = [sql`t.project_id = ${page.project_id}`]
   if (page.identifier !== undefined) conditions.push(sql`t.identifier = ${page.identifier}`)
   if (page.after !== undefined) conditions.push(sql`t.id > ${page.after}::uuid`)
@@ -64,7 +65,7 @@ export interface OwnedPage {
  * A page of what some owners have, in their order and then in that of the table. Each one's rows are found by the
  * table's index. Rows: ord (of the owner, from 1), what the table exports, line, position_0, position_1, …
  */
-export function exportOwned(table: Table, page: OwnedPage): ListStatement {
+export function exportOwned(table: Table, page: OwnedPage): Composed {
   const { select, join } = linesOf(table)
   const { owner_ids, after, limit } = page
   const order = orderOf(table)

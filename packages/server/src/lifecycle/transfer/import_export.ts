@@ -29,6 +29,8 @@ export interface ImportOptions {
   /** Called after each transaction with the byte of the file up to which everything is stored. */
   onProgress: (bytes: number) => void
   onConflict: (conflict: Conflict) => void
+  /** Told what each transaction stored. */
+  onStored?: (tallies: Tallies) => void
 }
 
 /** Reads a whole export and stores nothing. @throws StartError that names the line and what is wrong with it */
@@ -117,6 +119,7 @@ class Restoring {
       this.totals.tallies[name]!.stored += stored
       this.totals.tallies[name]!.known += known
     }
+    if (!this.options.dry_run) this.options.onStored?.(tallies)
     this.totals.conflicts += conflicts.length
     for (const conflict of conflicts) {
       this.options.onConflict(conflict)

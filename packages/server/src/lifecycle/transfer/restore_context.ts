@@ -4,6 +4,8 @@ import type { Queryable } from '../../postgres/database.js'
 export interface Tally {
   stored: number
   known: number
+  /** Of what was stored, where it is counted. */
+  bytes?: number
 }
 
 /** Tallies by the names of tables. */

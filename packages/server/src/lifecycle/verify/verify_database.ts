@@ -2,9 +2,14 @@ import type { Database } from '../../postgres/database.js'
 import { addCounts } from '../erase/dependents.js'
 import type { TableRegistry } from '../registry.js'
 import type { Counts, Table } from '../table.js'
-import type { Check, Finding, PieceFindings } from './check.js'
-import { type CheckedPiece, readFindings } from './check.js'
-import { ORPHAN } from './meaning.js'
+import {
+  type Check,
+  type CheckedPiece,
+  type Finding,
+  ORPHAN,
+  type PieceFindings,
+  readFindings,
+} from './check.js'
 import {
   LIST_PROJECT_NAMES,
   measureStatements,
@@ -182,7 +187,12 @@ async function listProjects(database: Database): Promise<Project[]> {
 export function allChecks({ tables }: TableRegistry): Record<string, Pick<Check, 'means' | 'todo'>> {
   return {
     ...Object.fromEntries(
-      tables.flatMap((table) => Object.entries(table.own?.verify ? table.checks : rowChecks(table, tables))),
+      tables.flatMap((table) =>
+        Object.entries({
+          ...(table.own?.verify ? table.checks : rowChecks(table, tables)),
+          ...table.own?.checked_beyond,
+        }),
+      ),
     ),
     project_missing: { means: 'rows of a project that does not exist', todo: ORPHAN },
     token_without_project: { means: 'a token of a project that does not exist', todo: ORPHAN },
@@ -200,14 +210,13 @@ async function* verifyRows(
   tables: readonly Table[],
 ): AsyncGenerator<CheckedPiece> {
   const statement = verifyPiece(table, tables)
-  const at_once = table.verified_at_once ?? ROWS_AT_ONCE
   for (let after: (string | null)[] = table.key.map(() => null); ; ) {
     const { counted, findings } = readFindings(
-      await database.query(statement, [project_id, at_once, ...after]),
+      await database.query(statement, [project_id, ROWS_AT_ONCE, ...after]),
     )
     const count = Number(counted.count)
     yield { rows: Number(counted.rows), counts: table.is_derived ? {} : { [table.name]: count }, findings }
-    if (count < at_once) return
+    if (count < ROWS_AT_ONCE) return
     after = JSON.parse(String(counted.last)) as string[]
   }
 }

@@ -2,8 +2,17 @@ import { indexTermsText } from '../../lists/term_queries.js'
 import { planned, type Statement } from '../../postgres/statement.js'
 import { castOf } from '../columns.js'
 import { isOwner, ownerColumn, type Table } from '../table.js'
-import { type Check, findingsSql, missing, notErased, unlisted } from './check.js'
-import { LOST, ODD, ORPHAN, UNLISTED } from './meaning.js'
+import {
+  type Check,
+  findingsSql,
+  LOST,
+  missing,
+  notErased,
+  ODD,
+  ORPHAN,
+  UNLISTED,
+  unlisted,
+} from './check.js'
 
 /** What is checked of a table's rows: what follows from its columns, and what it names itself. */
 export function rowChecks(table: Table, tables: readonly Table[]): Record<string, Check> {

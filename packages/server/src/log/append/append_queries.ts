@@ -1,7 +1,6 @@
 import { markChanges } from '../../changes/mark_changes.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { storedFunction } from '../../postgres/stored_function.js'
-import { RETRACTION_TYPE } from './append_request.js'
 import {
   ATOMIC_ANSWER,
   ATOMIC_PARAMETERS,
@@ -10,6 +9,7 @@ import {
   PATCH_CONFIGS,
   REMEMBER_ATOMIC,
 } from './atomic_queries.js'
+import { REFER, REFERENCES } from './reference_queries.js'
 import { RETRACT, RETRACTION_VARIABLES } from './retraction_queries.js'
 
 /** The index of a head's session in `p_sessions`, which is sorted: a binary search. */
@@ -19,7 +19,7 @@ const PLACE = 'width_bucket(h.session_id, p_sessions)'
  * For a flush of only events: the heads need not be known before they are moved, so this moves them at once and numbers
  * the entries by the result, which costs an eighth less.
  */
-const STORE_EVENTS = `
+const MOVE_HEADS = `
   FOR place_of_head, seq_of_head, time_of_head IN
     UPDATE session_heads AS h
     SET last_seq = h.last_seq + p_new_entries[${PLACE}], updated_at = greatest(now(), h.updated_at),
@@ -30,7 +30,9 @@ const STORE_EVENTS = `
     last_seqs[place_of_head] := seq_of_head - p_new_entries[place_of_head];
     times[place_of_head] := time_of_head;
   END LOOP;
-  open_seqs := last_seqs;
+  open_seqs := last_seqs;`
+
+const INSERT_EVENTS = `
   INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
   SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id, i.bytes, 0,
     'event', i.type, i.data
@@ -74,7 +76,7 @@ const STORE = `
       p_formats, p_entry_keys),
     jsonb_array_elements(p_data), jsonb_array_elements(p_metas)
   ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, key, data, meta)
-  WHERE open_seqs[i.place] IS NOT NULL AND i.type IS DISTINCT FROM '${RETRACTION_TYPE}';${RETRACT}
+  WHERE open_seqs[i.place] IS NOT NULL;${RETRACT}
   IF p_sessions_of_messages IS NOT NULL THEN
     SELECT string_agg(width_bucket(s.id, p_sessions)::text, ',') INTO untracked
     FROM sessions s
@@ -83,7 +85,7 @@ const STORE = `
 
 /** A flush of only events takes the shorter way. */
 const STORE_ANY = `
-  IF p_kinds IS NULL THEN${STORE_EVENTS}
+  IF p_kinds IS NULL THEN${MOVE_HEADS}${INSERT_EVENTS}
   ELSE${LOCK_HEADS}${STORE}
   END IF;`
 
@@ -176,7 +178,8 @@ END`
  * Answer: lines. For the sessions in order, separated by commas, the last seqs before this flush (empty: no such
  * session), and the times that are later than now (an empty line if none is); then now, the last messages before
  * (an empty line for a flush of only events), and the indexes of the sessions with task tracking disabled. Two more
- * lines for each element of `p_wanted`: data, and meta, which may be empty. One for each retraction: its data.
+ * lines for each element of `p_wanted`: data, and meta, which may be empty. Those of retractions: see
+ * retraction_queries.ts.
  */
 export const APPEND_ENTRIES = storedFunction(
   'append_entries',
@@ -202,20 +205,6 @@ export const APPEND_MARKED_ENTRIES = storedFunction(
   appendBody({ store: STORE_ANY + REMEMBER, mark: MARK }),
 )
 
-/**
- * Stores the references to blobs, for entries that have any. `p_references`: a JSON array of `place` (index of the session),
- * `behind` (position after the head) and `sha256`, or null. A blob that is not there, or is just being deleted, violates
- * the foreign key, and nothing is stored. Blobs are locked in the order of their hashes, as where they are deleted.
- */
-const REFER = `
-  INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
-  SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, i.sha256
-  FROM jsonb_to_recordset(p_references) AS i (place int, behind int, sha256 text)
-  WHERE open_seqs[i.place] IS NOT NULL ORDER BY i.sha256
-  ON CONFLICT DO NOTHING;`
-
-const REFERENCES = 'p_references jsonb'
-
 /** The same as APPEND_MARKED_ENTRIES for a flush in which an entry refers to a blob. */
 export const APPEND_REFERRING_ENTRIES = storedFunction(
   'append_referring_entries',
@@ -223,13 +212,30 @@ export const APPEND_REFERRING_ENTRIES = storedFunction(
   appendBody({ store: STORE_ANY + REFER + REMEMBER, mark: MARK }),
 )
 
+/**
+ * A flush of only events without conditions takes the shorter way here as well. All of its sessions are among `p_atomic`:
+ * where one does not exist, the heads that were moved go back.
+ */
+const STORE_ATOMICALLY = `
+  IF p_kinds IS NULL THEN
+    BEGIN${MOVE_HEADS}
+      IF array_position(last_seqs, NULL) IS NOT NULL THEN
+        RAISE no_data_found;
+      END IF;${INSERT_EVENTS}
+    EXCEPTION WHEN no_data_found THEN
+      open_seqs := '{}';
+      refused := '0';
+    END;
+  ELSE${LOCK_HEADS}${CHECK_ATOMIC}${STORE}${PATCH_CONFIGS}
+  END IF;`
+
 /** The same for a flush with a request for several sessions: see atomic_queries.ts. */
 export const APPEND_ATOMICALLY = storedFunction(
   'append_atomically',
   `${PARAMETERS}, ${ATOMIC_PARAMETERS}, ${REFERENCES}`,
   appendBody({
     variables: ATOMIC_VARIABLES,
-    store: LOCK_HEADS + CHECK_ATOMIC + STORE + REFER + PATCH_CONFIGS + REMEMBER_ATOMIC,
+    store: STORE_ATOMICALLY + REFER + REMEMBER_ATOMIC,
     mark: MARK,
     answer: ATOMIC_ANSWER,
   }),

@@ -88,6 +88,8 @@ export interface AppendAnswer {
   id?: string
   format?: string
   blob?: string
+  /** Of a retraction: what it retracted, as items of the timeline; absent if that has to be read. */
+  items?: readonly string[] | undefined
 }
 
 /** The result of a request: its entries in order. `replayed`: an earlier request with the key stored them. */
@@ -111,4 +113,40 @@ export function storedOf({ entries }: AppendRequest, { known }: AppendOutcome) {
  */
 export class AppendInDoubt extends Error {
   override readonly name = 'AppendInDoubt'
+}
+
+/** A request that waits for its answer. */
+export interface PendingAppend {
+  readonly request: AppendRequest
+  readonly bytes: number
+  /** performance.now() when it was accepted, in ms. */
+  readonly enqueued_at: number
+  /** The result of AppenderOptions.originOf at that time. */
+  readonly origin?: unknown
+  /** Repeats with the same idempotency key that arrived meanwhile: they share this one's result. */
+  readonly followers: PendingAppend[]
+  resolve(outcome: AppendOutcome): void
+  reject(error: unknown): void
+}
+
+/** The sessions that requests append to. */
+export function sessionsOf(pending: readonly PendingAppend[]): Set<string> {
+  const sessions = new Set<string>()
+  for (const { request } of pending) {
+    if (!request.appends) sessions.add(request.session_id)
+    else for (const { session_id } of request.appends) sessions.add(session_id)
+  }
+  return sessions
+}
+
+/** Answers a request, and its repeats as replays. */
+export function succeed(pending: PendingAppend, outcome: AppendOutcome): void {
+  pending.resolve(outcome)
+  for (const follower of pending.followers) follower.resolve({ ...outcome, replayed: true })
+}
+
+/** Refuses a request and its repeats. */
+export function fail(pending: PendingAppend, error: unknown): void {
+  pending.reject(error)
+  for (const follower of pending.followers) follower.reject(error)
 }

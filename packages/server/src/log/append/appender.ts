@@ -1,11 +1,16 @@
 import { AnnalsError } from '../../errors.js'
 import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import { Answers } from './answers.js'
-import { type AppendOutcome, type AppendRequest, storedOf } from './append_request.js'
-import { Pace } from './backlog.js'
+import {
+  type AppendOutcome,
+  type AppendRequest,
+  type PendingAppend,
+  sessionsOf,
+  storedOf,
+} from './append_request.js'
 import { flush, type OnTrouble } from './flush.js'
+import { FlushTurns, type Turn } from './flush_turns.js'
 import { Lane } from './lane.js'
-import { type PendingAppend, sessionsOf } from './pending_append.js'
 
 export interface AppenderOptions {
   database: SharedDatabase
@@ -17,6 +22,8 @@ export interface AppenderOptions {
   queue_wait_ms_max?: number | undefined
   /** Flushes in flight at once, over all projects. */
   flushes_max: number
+  /** Projects are on several machines, of which some may be away. */
+  distributed?: boolean | undefined
   /** `off`: each append is its own flush, and a project may have as many in flight as the limit allows. */
   group_commit?: string
   /**
@@ -46,17 +53,15 @@ export interface AppenderOptions {
  */
 export class Appender {
   private readonly lanes = new Map<unknown, Lane>()
-  /** Lanes that are ready to flush, in the order of their turns. */
-  private readonly ready: Lane[] = []
+  private readonly turns: FlushTurns
   private flushesInFlight = 0
   private waitingRequests = 0
   private waitingBytes = 0
-  private readonly pace: Pace
   private readonly answers = new Answers()
   private readonly expiry: NodeJS.Timeout
 
   constructor(private readonly options: AppenderOptions) {
-    this.pace = new Pace(options.flushes_max)
+    this.turns = new FlushTurns(options.flushes_max, options.distributed ?? false)
     this.expiry = setInterval(() => this.expire(), Math.min(100, options.wait_ms_max))
     this.expiry.unref()
   }
@@ -95,9 +100,9 @@ export class Appender {
    * whose turn comes first. If so, its body need not be read.
    */
   isBehind(project_id: string): boolean {
-    const { queue_wait_ms_max = Number.POSITIVE_INFINITY, flushes_max } = this.options
+    const { queue_wait_ms_max = Number.POSITIVE_INFINITY } = this.options
     const own_ms = this.lanes.get(project_id)?.wait_ms ?? 0
-    return own_ms + Math.floor(this.ready.length / flushes_max) * this.pace.flush_ms > queue_wait_ms_max
+    return own_ms + this.turns.wait_ms > queue_wait_ms_max
   }
 
   /** Waiting requests and bytes, and flushes in flight. */
@@ -127,7 +132,7 @@ export class Appender {
   private makeReady(lane: Lane): void {
     if (!lane.wantsTurn(this.mayDouble)) return
     lane.isReady = true
-    this.ready.push(lane)
+    this.turns.add(lane)
   }
 
   /** Whether a project with a flush in flight may have another: only while fewer than half of the slots are busy. */
@@ -137,7 +142,7 @@ export class Appender {
 
   private startFlushes(): void {
     while (this.flushesInFlight < this.options.flushes_max) {
-      const lane = this.ready.shift()
+      const lane = this.turns.next()
       if (!lane) return
       lane.isReady = false
       if (lane.flights === 0 || this.mayDouble) void this.flushLane(lane)
@@ -153,22 +158,23 @@ export class Appender {
     if (taken.length === 0) return this.nextTurn(lane)
     this.flushesInFlight += 1
     const began = performance.now()
-    const onCommitted = once(() => this.flushed(lane, taken, began))
+    const turn = this.turns.begin(lane.project_id)
+    const onCommitted = once(() => this.flushed(lane, taken, began, turn))
     const run = () =>
-      flush(this.options.database.of(lane.project_id), taken, { ...this.options, onCommitted })
+      flush(this.options.database.of(lane.project_id), taken, { ...this.options, onCommitted, turn })
     await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
     onCommitted()
   }
 
   /** The database has finished a flush. */
-  private flushed(lane: Lane, taken: PendingAppend[], began: number): void {
+  private flushed(lane: Lane, taken: PendingAppend[], began: number, turn: Turn): void {
     const ms = performance.now() - began
     this.options.onFlush?.({
       entries: taken.reduce((sum, { request }) => sum + request.entries.length, 0),
       wait_ms: began - taken[0]!.enqueued_at,
       ms,
     })
-    this.pace.flushed(ms)
+    turn.end(ms)
     this.flushesInFlight -= 1
     lane.arrive(taken, ms)
     const { gather_ms_max = 0 } = this.options

@@ -1,5 +1,5 @@
 import { blobReferences, InvalidMessage, mayReferToBlobs } from '@annals/messages'
-import { AnnalsError } from '../../errors.js'
+import { AnnalsError, invalidRequest } from '../../errors.js'
 import type { Queryable } from '../../postgres/database.js'
 import { type AppendRequest, appendsOf, type BlobPlace } from './append_request.js'
 import { FIND_REFERRED_BLOBS } from './known_append_queries.js'
@@ -14,7 +14,7 @@ export function referencesIn(text: string, read: () => unknown, place: string): 
       : found.map(({ reference, pointer }) => ({ sha256: reference.annals_blob, pointer }))
   } catch (error) {
     if (!(error instanceof InvalidMessage)) throw error
-    throw new AnnalsError('invalid_request', `${error.pointer} ${error.reason}.`)
+    throw invalidRequest(`${error.pointer} ${error.reason}.`)
   }
 }
 

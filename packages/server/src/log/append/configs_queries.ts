@@ -1,4 +1,4 @@
-import { mergedJson } from '../../lists/merged_json.js'
+import { mergedJson } from '../../lists/resource_json.js'
 import { MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../../lists/term_queries.js'
 
 export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs', has_parents: true }

@@ -1,5 +1,4 @@
-import { type AppendRequest, appendsOf, type SessionAppend } from './append_request.js'
-import type { PendingAppend } from './pending_append.js'
+import { type AppendRequest, appendsOf, type PendingAppend, type SessionAppend } from './append_request.js'
 
 /** Limits of one flush: a larger one would only delay its answers. */
 export const FLUSH_ENTRIES_MAX = 500

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AnnalsError } from '../../errors.js'
+import { AnnalsError, invalidRequest } from '../../errors.js'
 import { type Database, DatabaseAway } from '../../postgres/database.js'
 import {
   isForeignKeyViolation,
@@ -7,10 +7,10 @@ import {
   isUniqueViolation,
   isUnstorable,
 } from '../../postgres/database_errors.js'
-import { AppendInDoubt } from './append_request.js'
+import { AppendInDoubt, fail, type PendingAppend } from './append_request.js'
 import { planFlush } from './flush_plan.js'
+import type { Turn } from './flush_turns.js'
 import { lookUp, type Unsettled } from './look_up.js'
-import { fail, type PendingAppend } from './pending_append.js'
 import { isStored, readResult, settle } from './settle.js'
 
 const RETRY_PAUSE_MS = 25
@@ -30,13 +30,15 @@ export async function flush(
     commit_ms_max?: number
     onTrouble?: OnTrouble
     onCommitted?: () => void
+    turn?: Turn
   },
 ): Promise<void> {
-  const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble, onCommitted } = limits
+  const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble, onCommitted, turn } = limits
   // Time in the queue counts: a caller learns within one wait that the database is unavailable.
   const waitingSince = Math.min(...batch.map(({ enqueued_at }) => enqueued_at))
   const deadline = waitingSince + wait_ms_max
-  const state: FlushState = { sent: false, over: false, told: new Set(), deadline, onTrouble, onCommitted }
+  const outcomes = { sent: false, over: false, told: new Set<string>() }
+  const state: FlushState = { ...outcomes, deadline, onTrouble, onCommitted, turn }
   const timer = setTimeout(() => {
     giveUp(batch, state)
     // Callers were told that nothing was stored, so nothing may be stored later.
@@ -57,6 +59,7 @@ export type OnTrouble = (trouble: 'away' | 'collided' | 'split' | 'unavailable' 
 
 interface FlushState {
   readonly onTrouble: OnTrouble | undefined
+  readonly turn: Turn | undefined
   onCommitted: (() => void) | undefined
   /** A statement of this flush was in flight when its connection broke, or is in flight now. */
   sent: boolean
@@ -94,7 +97,9 @@ async function store(
       if (error instanceof DatabaseAway) {
         state.sent = isRepeated || error.in_doubt
         state.onTrouble?.('away')
-        if (performance.now() + RETRY_PAUSE_MS >= state.deadline) return giveUp(rest, state, error)
+        const mayRepeat = state.turn?.foundAway() ?? true
+        if (!mayRepeat || performance.now() + RETRY_PAUSE_MS >= state.deadline)
+          return giveUp(rest, state, error)
         await sleep(RETRY_PAUSE_MS)
         continue
       }
@@ -167,11 +172,9 @@ async function storeApart(
         { cause: error },
       )
     : isUnstorable(error)
-      ? new AnnalsError(
-          'invalid_request',
-          `The database cannot hold a value in the body: ${(error as Error).message}.`,
-          { cause: error },
-        )
+      ? invalidRequest(`The database cannot hold a value in the body: ${(error as Error).message}.`, {
+          cause: error,
+        })
       : error
   for (const pending of batch) fail(pending, reason)
 }

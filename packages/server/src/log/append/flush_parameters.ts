@@ -5,7 +5,6 @@ import type { OpenAppend, Place, PlacedAppends, SessionPart } from './flush_part
 
 /** The parameters of APPEND_ENTRIES. */
 
-type RetractingAppend = OpenAppend & { request: { retraction: Retraction } }
 type KeyedAppend = OpenAppend & { request: { idempotency: IdempotencyKey } }
 
 export function sessionParameters(parts: SessionPart[]): string[] {
@@ -134,29 +133,59 @@ function inOrderOfKeys(
     .map((one) => [one, placed.get(one)!])
 }
 
+/** Retractions of a session that are carried out together: see RETRACT. */
+export interface RetractionGroup {
+  session: number
+  session_id: string
+  behind: number
+  entries: AppendedEntry[]
+  retraction: Retraction
+  /** How many entries those before each take. */
+  starts: number[]
+}
+
 /** The retractions that are new, a session's together and in their order. */
-export function retractionsOf(
-  open: readonly OpenAppend[],
-  placed: PlacedAppends,
-): Array<[RetractingAppend, Place]> {
-  return open
-    .filter(isRetracting)
-    .map((one): [RetractingAppend, Place] => [one, placed.get(one)![0]!])
-    .filter(([, { behind }]) => behind > 0)
-    .sort(([, a], [, b]) => a.session - b.session)
+export function retractionGroups(open: readonly OpenAppend[], placed: PlacedAppends): RetractionGroup[] {
+  const groups: RetractionGroup[] = []
+  // The newest of each session.
+  const latest = new Map<number, RetractionGroup>()
+  for (const one of open) {
+    const { retraction } = one.request
+    if (!retraction) continue
+    const { entry, session, session_id, behind } = placed.get(one)![0]!
+    if (behind === 0) continue
+    const group = latest.get(session)
+    if (group && follows(group, retraction, behind)) {
+      const { last } = group.retraction as NewestEntries
+      group.starts.push(last)
+      group.retraction = { ...retraction, last: last + retraction.last }
+      group.entries.push(entry)
+      continue
+    }
+    const next = { session, session_id, behind, entries: [entry], retraction, starts: [0] }
+    latest.set(session, next)
+    groups.push(next)
+  }
+  return groups.sort((a, b) => a.session - b.session)
 }
 
-function isRetracting(one: OpenAppend): one is RetractingAppend {
-  return one.request.retraction !== undefined
+type NewestEntries = Extract<Retraction, { last: number }>
+
+/** Whether a retraction stands right behind those of a group, and takes the same kind of the newest entries. */
+function follows(group: RetractionGroup, next: Retraction, behind: number): next is NewestEntries {
+  const { retraction, entries } = group
+  if (!('last' in retraction && 'last' in next) || behind !== group.behind + entries.length) return false
+  return retraction.kind === next.kind && retraction.type === next.type
 }
 
-export function retractionParameter(retracting: ReadonlyArray<[RetractingAppend, Place]>): string | null {
-  if (retracting.length === 0) return null
+export function retractionParameter(groups: readonly RetractionGroup[]): string | null {
+  if (groups.length === 0) return null
   const parts = new Map<number, object[]>()
-  for (const [{ request }, { entry, session, behind }] of retracting) {
-    const { id, bytes } = entry
+  for (const { session, behind, entries, retraction, starts } of groups) {
+    const ids = entries.map(({ id }) => id)
     const retractions = parts.get(session) ?? []
-    parts.set(session, [...retractions, { behind, id, bytes, ...request.retraction }])
+    parts.set(session, retractions)
+    retractions.push({ behind, ids, starts, bytes: entries[0]!.bytes, ...retraction })
   }
   return JSON.stringify([...parts].map(([session, retractions]) => ({ place: session + 1, retractions })))
 }

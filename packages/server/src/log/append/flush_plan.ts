@@ -14,25 +14,27 @@ import {
   keyParameters,
   moreParameters,
   NO_MORE,
+  type RetractionGroup,
   referenceParameter,
+  retractionGroups,
   retractionParameter,
-  retractionsOf,
   sessionParameters,
 } from './flush_parameters.js'
 import type { OpenAppend, Place, SessionPart } from './flush_parts.js'
 
 /** What a flush sends to the database, and where each request finds its entries in the result. */
 export interface FlushPlan {
+  project_id: string
   /** Which of the functions that append. */
   call: StoredFunction
   parameters: Parameter[]
   /** The entries that are returned as the database writes them, in the order of the parameters. */
   wanted: AppendedEntry[]
   /** The retractions that are carried out, in the order of the answer's lines. */
-  retractions: AppendedEntry[]
+  retractions: RetractionGroup[]
   /** The entries of each request. */
   placed: ReadonlyMap<OpenAppend, Place[]>
-  /** The indexes of the sessions of atomic requests. */
+  /** The indexes of the sessions that store nothing unless all of them do: those of atomic requests. */
   atomic: ReadonlySet<number>
   /** Until when, by performance.now(), the plan may be sent: see AppendRequest. */
   valid_until: number
@@ -56,7 +58,8 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
       entries.forEach((entry, index) => {
         const each = place(part, session, entry, one.known)
         places[from + index] = each
-        if (each.behind === 0) return
+        // A retraction is stored when it is carried out.
+        if (each.behind === 0 || entry.type === RETRACTION_TYPE) return
         added.push(each)
         if (one.request.idempotency || entry.id_given) wantedBack.push(added.length)
       })
@@ -68,12 +71,15 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     valid_until = Math.min(valid_until, one.request.unmarked_until)
     if (one.request.appends) for (const { session } of placed.get(one)!) atomic.add(session)
   }
-  const retractions = retractionsOf(open, placed)
+  const isPlain = parts.every(isOfEvents)
+  // See STORE_ATOMICALLY.
+  if (isPlain && atomic.size > 0) for (const session of parts.keys()) atomic.add(session)
+  const retractions = retractionGroups(open, placed)
   const parameters = [
     project_id,
     ...sessionParameters(parts),
     ...entryParameters(added),
-    ...(atomic.size === 0 && parts.every(isOfEvents) ? NO_MORE : moreParameters(parts, added)),
+    ...(isPlain ? NO_MORE : moreParameters(parts, added)),
     ...keyParameters(open, placed),
     wantedBack.length === 0 ? null : plainArray(wantedBack),
     retractionParameter(retractions),
@@ -84,11 +90,12 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
   const isUnmarked = !references && atomic.size === 0 && valid_until > performance.now()
   const withMarks = references ? APPEND_REFERRING_ENTRIES : APPEND_MARKED_ENTRIES
   return {
+    project_id,
     // The last two mark as well, whatever is known of consumers.
     call: atomic.size > 0 ? APPEND_ATOMICALLY : isUnmarked ? APPEND_ENTRIES : withMarks,
     parameters,
     wanted: wantedBack.map((index) => added[index - 1]!.entry),
-    retractions: retractions.map(([, { entry }]) => entry),
+    retractions,
     placed,
     atomic,
     valid_until: isUnmarked ? valid_until : Number.POSITIVE_INFINITY,
@@ -156,6 +163,6 @@ function place(
 }
 
 /** Whether a session only gets new, unconditional events without keys, so that its head need not be known. */
-function isOfEvents({ is_plain, if_match, new_entries }: SessionPart): boolean {
-  return is_plain && if_match === null && new_entries > 0
+function isOfEvents({ is_plain, if_match, configs_patch, new_entries }: SessionPart): boolean {
+  return is_plain && if_match === null && configs_patch === null && new_entries > 0
 }

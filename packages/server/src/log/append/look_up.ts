@@ -1,10 +1,9 @@
 import { AnnalsError } from '../../errors.js'
 import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { Database } from '../../postgres/database.js'
-import { appendsOf } from './append_request.js'
+import { appendsOf, fail, type PendingAppend } from './append_request.js'
 import type { OpenAppend } from './flush_parts.js'
 import { FIND_APPEND_KEYS, FIND_KNOWN_APPENDS } from './known_append_queries.js'
-import { fail, type PendingAppend } from './pending_append.js'
 import { readBack } from './settle.js'
 
 /** A request that still has to be stored. */

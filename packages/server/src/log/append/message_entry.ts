@@ -9,7 +9,7 @@ import {
   showReferences,
 } from '@annals/messages'
 import { parseJson, writeJson } from '@annals/messages/json'
-import { AnnalsError } from '../../errors.js'
+import { invalidRequest } from '../../errors.js'
 import type { BlobPlace } from './append_request.js'
 import { referencesIn } from './blob_places.js'
 import { countTokens } from './count_tokens.js'
@@ -34,8 +34,7 @@ export function messageEntry(format: MessageFormat, text: string, id: string, po
     return { role, parts, tokens: countTokens(parts), references }
   } catch (error) {
     if (!(error instanceof InvalidMessage)) throw error
-    throw new AnnalsError(
-      'invalid_request',
+    throw invalidRequest(
       `${pointer}${error.pointer} is invalid in a message of ${format} format: ${error.reason}.`,
     )
   }

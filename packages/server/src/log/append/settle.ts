@@ -1,5 +1,8 @@
 import { AnnalsError, mergedTooLarge, notFound } from '../../errors.js'
+import { splitText } from '../../postgres/column_aggregates.js'
 import type { Database } from '../../postgres/database.js'
+import { entriesOf } from '../read/entry_columns.js'
+import { VIEW_COLUMNS } from '../read/read_queries.js'
 import { appendAnswer, storedAnswer } from './append_answer.js'
 import {
   type AppendAnswer,
@@ -8,12 +11,15 @@ import {
   type AppendOutcome,
   type AppendRequest,
   appendsOf,
+  fail,
+  type PendingAppend,
   type SessionAppend,
+  succeed,
 } from './append_request.js'
+import type { RetractionGroup } from './flush_parameters.js'
 import type { Place } from './flush_parts.js'
 import type { FlushPlan } from './flush_plan.js'
 import { READ_APPENDED_ENTRIES } from './known_append_queries.js'
-import { fail, type PendingAppend, succeed } from './pending_append.js'
 
 /** What a flush found for one session: its previous head, and the time of its entries. */
 export interface FoundHead {
@@ -23,10 +29,13 @@ export interface FoundHead {
   disable_task_tracking: boolean
 }
 
+/** An entry as the database writes it, and of a retraction, the items that it retracted. */
+type RewrittenEntry = Pick<AppendedEntry, 'data' | 'meta'> & Pick<AppendAnswer, 'items'>
+
 /** What a flush found: its sessions in order (undefined for one that does not exist), and the returned entries. */
 export interface FlushResult {
   heads: Array<FoundHead | undefined>
-  rewritten: ReadonlyMap<AppendedEntry, Pick<AppendedEntry, 'data' | 'meta'>>
+  rewritten: ReadonlyMap<AppendedEntry, RewrittenEntry>
   /** The sessions that stored nothing because an atomic request was refused. */
   held_back: ReadonlySet<number>
   /** Those of them whose merged configs would be too large. */
@@ -55,18 +64,17 @@ export function readResult(plan: FlushPlan, answer: string): FlushResult {
           disable_task_tracking: untrackedPlaces.has(index + 1),
         },
   )
-  const rewritten = plan.wanted.map((entry, index) => {
+  const rewritten = new Map<AppendedEntry, RewrittenEntry>()
+  for (const [index, entry] of plan.wanted.entries()) {
     const [data, meta] = more.slice(2 * index, 2 * index + 2)
-    return [entry, { data: data!, meta: meta || null }] as const
-  })
-  const retracted = plan.retractions.map((entry, index) => {
-    const data = more[2 * plan.wanted.length + index]!
-    return [entry, { data, meta: null }] as const
-  })
+    rewritten.set(entry, { data: data!, meta: meta || null })
+  }
+  for (const [index, group] of plan.retractions.entries())
+    readRetractions(plan.project_id, group, more[2 * plan.wanted.length + index]!, rewritten)
   const isHeldBack = !isStored(plan, answer)
   return {
     heads,
-    rewritten: new Map([...rewritten, ...retracted]),
+    rewritten,
     held_back: isHeldBack ? plan.atomic : new Set(),
     too_large: new Set(
       isHeldBack
@@ -76,6 +84,22 @@ export function readResult(plan: FlushPlan, answer: string): FlushResult {
             .map((place) => Number(place) - 1)
         : [],
     ),
+  }
+}
+
+/** Reads the line of retractions that were carried out together. */
+function readRetractions(
+  project_id: string,
+  { session_id, entries }: RetractionGroup,
+  line: string,
+  rewritten: Map<AppendedEntry, RewrittenEntry>,
+): void {
+  const [lines, row, tracking] = splitText(VIEW_COLUMNS.item, line)
+  const log = { project_id, session_id, disable_task_tracking: tracking === 't' }
+  const read = row && new Map(entriesOf(row, 'item', log).map(({ seq, json }) => [seq, json]))
+  for (const [index, data] of lines.split('\x01').entries()) {
+    const items = read && (JSON.parse(data) as { seqs: number[] }).seqs.map((seq) => read.get(seq)!)
+    rewritten.set(entries[index]!, { data, meta: null, items })
   }
 }
 
@@ -121,8 +145,10 @@ export function settle(
     const { time, disable_task_tracking } = head
     const stored = { seq, time, parent_id: parentOf(place, head), disable_task_tracking }
     const text = rewritten.size > 0 ? rewritten.get(place.entry) : undefined
-    const entry = text ? { ...place.entry, ...text } : place.entry
-    return { seq, json: appendAnswer(request, place.session_id, entry, stored) }
+    if (!text) return { seq, json: appendAnswer(request, place.session_id, place.entry, stored) }
+    const { items, ...written } = text
+    const entry = { ...place.entry, ...written }
+    return { seq, json: appendAnswer(request, place.session_id, entry, stored), items }
   })
   succeed(pending, { entries, replayed: false })
   return

@@ -1,5 +1,5 @@
 import { markChanges } from '../../changes/mark_changes.js'
-import { mergedJson } from '../../lists/merged_json.js'
+import { mergedJson } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 

@@ -1,6 +1,6 @@
 import { aggregated } from '../../postgres/column_aggregates.js'
 import { planned, prepared } from '../../postgres/statement.js'
-import { TRACKING, VIEW_COLUMNS } from './read_queries.js'
+import { byId, bySeq, TRACKING, VIEW_COLUMNS } from './read_queries.js'
 
 /** Entries that are asked for one by one: by ids, by keys, by seqs. */
 
@@ -17,7 +17,7 @@ CROSS JOIN LATERAL (
   SELECT json_agg(json_build_array(x.place, e.seq, e.type) ORDER BY x.place) AS found
   FROM unnest($3::uuid[]) WITH ORDINALITY AS x (id, place)
   JOIN LATERAL (
-    SELECT o.seq, o.type FROM entries o WHERE o.project_id = $1 AND o.session_id = $2 AND o.id = x.id LIMIT 1
+    SELECT o.seq, o.type FROM entries o WHERE o.project_id = $1 AND o.session_id = $2 AND ${byId('o', 'x.id')}
   ) e ON true
 ) p
 WHERE h.project_id = $1 AND h.session_id = $2`,
@@ -83,7 +83,7 @@ FROM (
     SELECT e.*, sum(e.bytes) OVER (ORDER BY x.place ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
     FROM unnest($3::bigint[]) WITH ORDINALITY AS x (seq, place)
     JOIN LATERAL (
-      SELECT o.* FROM entries o WHERE o.project_id = $1 AND o.session_id = $2 AND o.seq = x.seq LIMIT 1
+      SELECT o.* FROM entries o WHERE o.project_id = $1 AND o.session_id = $2 AND ${bySeq('o', 'x.seq')}
     ) e ON true
     ORDER BY x.place
   ) e

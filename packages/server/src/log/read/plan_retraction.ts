@@ -1,4 +1,4 @@
-import { AnnalsError } from '../../errors.js'
+import { AnnalsError, invalidRequest } from '../../errors.js'
 import { RETRACTED_AFTER_MAX } from '../../limits.js'
 import type { Queryable } from '../../postgres/database.js'
 import { RETRACTION_TYPE, type Retraction } from '../append/append_request.js'
@@ -37,14 +37,15 @@ async function plan(
   { ids, after_seq, last, kind, type }: AskedRetraction,
 ): Promise<Retraction> {
   const given = [ids, after_seq, last].filter((one) => one !== undefined)
-  if (given.length !== 1) throw invalid('/ids, /after_seq and /last: exactly one of them must be given.')
+  if (given.length !== 1)
+    throw invalidRequest('/ids, /after_seq and /last: exactly one of them must be given.')
   if (last !== undefined) return { last, kind, type }
   if (kind !== undefined || type !== undefined)
-    throw invalid(`/${kind === undefined ? 'type' : 'kind'} is only taken with last.`)
+    throw invalidRequest(`/${kind === undefined ? 'type' : 'kind'} is only taken with last.`)
   if (ids) return { seqs: await seqsOf(database, session, ids) }
   const last_seq = await readLastSeq(database, session.project_id, session.session_id, { seq: after_seq! })
   if (last_seq - after_seq! > RETRACTED_AFTER_MAX)
-    throw invalid(
+    throw invalidRequest(
       `/after_seq has ${last_seq - after_seq!} entries after it; one request retracts at most ${RETRACTED_AFTER_MAX}. Fork the session at that seq instead: POST …/copy with up_to_seq.`,
     )
   return { after_seq: after_seq! }
@@ -60,11 +61,7 @@ async function seqsOf(
     if (!entry)
       throw new AnnalsError('entry_not_found', `/ids/${index} is not the id of an entry in this session.`)
     if (entry.type === RETRACTION_TYPE)
-      throw invalid(`/ids/${index} is a retraction, which cannot be retracted.`)
+      throw invalidRequest(`/ids/${index} is a retraction, which cannot be retracted.`)
     return entry.seq
   })
-}
-
-function invalid(message: string): AnnalsError {
-  return new AnnalsError('invalid_request', message)
 }

@@ -1,18 +1,11 @@
 import { AnnalsError, notFound } from '../../errors.js'
 import { plainArray } from '../../postgres/array_literal.js'
-import { columnsOf } from '../../postgres/column_aggregates.js'
 import type { Queryable, Row } from '../../postgres/database.js'
-import { entryJson, type ShownEntry, type ShownLog } from '../entry_json.js'
+import type { ShownLog } from '../entry_json.js'
+import { entriesOf, type ReadEntry } from './entry_columns.js'
 import { type LogPosition, seqToCheck } from './log_position.js'
 import { READ_SEQS } from './place_queries.js'
-import {
-  type EntryPage,
-  type EntryView,
-  NTH_NEWEST_MESSAGE,
-  READ_HEAD,
-  readEntries,
-  VIEW_COLUMNS,
-} from './read_queries.js'
+import { type EntryPage, type EntryView, NTH_NEWEST_MESSAGE, READ_HEAD, readEntries } from './read_queries.js'
 
 /** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
 export const PIECE_BYTES_MAX = 1024 * 1024
@@ -20,24 +13,6 @@ export const PIECE_BYTES_MAX = 1024 * 1024
 const PIECE_ENTRIES_MAX = 1_001
 /** As many entries as there are, and a seq behind all. */
 export const UNLIMITED = Number.MAX_SAFE_INTEGER
-
-/** An entry as it is read: its number, its JSON text, and what other columns its view has. */
-export interface ReadEntry {
-  seq: number
-  /** A SessionEvent or an item of the timeline; a message's blob as it was written, or what else its view is of. */
-  json: string
-  kind?: string
-  /** Of an event or an item, and of the last but one of as many messages as were asked for. */
-  created_at?: string
-  id?: string
-  parent_id?: string | null
-  format?: string
-  role?: string
-  meta?: string
-  tokens?: number
-  /** The Message as JSON text, without its parts. */
-  whole?: string
-}
 
 /** What a reader wants of a log, from where on. */
 export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq' | 'seen'>
@@ -84,8 +59,9 @@ export class LogReader {
       this.is_same = true
       this.end_seq ??= last_seq
       rest = this.narrowed(rest)
-      const entries = entriesOf(row, view, this.session)
+      const entries = entriesOf(row, view, shownLog(this.session, row))
       if (entries.length === limit && row.last_but_one_at) entries.at(-2)!.created_at = row.last_but_one_at
+      if (row.newest_at) entries.at(page.time_desc ? 0 : -1)!.created_at = row.newest_at
       if (entries.length > 0) yield entries
       // Where there are too many bytes, there may be more of the same slice behind the last entry.
       const isCut = entries.length === limit || row.fits !== 't'
@@ -104,7 +80,7 @@ export class LogReader {
       const asked = plainArray(seqs.slice(read, read + PIECE_ENTRIES_MAX))
       const parameters = [project_id, session_id, asked, PIECE_BYTES_MAX]
       const [row] = await this.database.query(READ_SEQS, parameters)
-      const entries = entriesOf(row!, 'item', this.session)
+      const entries = entriesOf(row!, 'item', shownLog(this.session, row!))
       if (entries.length === 0) throw notFound('session')
       yield entries
       read += entries.length
@@ -179,63 +155,9 @@ export function divergedAt(seq: number): AnnalsError {
   )
 }
 
-function entriesOf(row: Row, view: EntryView, session: Omit<ShownLog, 'disable_task_tracking'>): ReadEntry[] {
-  const columns = columnsOf(VIEW_COLUMNS[view], row)
-  const seqs = columns.seq!.map(Number)
-  if (view === 'message_id') return seqs.map((seq, at) => ({ seq, json: columns.id![at]! }))
-  if (view === 'message_meta') return seqs.map((seq, at) => ({ seq, json: columns.meta![at]! }))
-  const log = { ...session, disable_task_tracking: row.disable_task_tracking === 't' }
-  if (view === 'message' || view === 'whole_message') {
-    const { id, parent_id, format, role, meta, tokens, data } = columns
-    return seqs.map((seq, at) => ({
-      seq,
-      json: data![at]!,
-      id: id![at]!,
-      parent_id: parent_id![at]!,
-      format: format![at]!,
-      role: role![at]!,
-      meta: meta![at]!,
-      tokens: Number(tokens![at]),
-      ...(view === 'whole_message' && { whole: entryJson('resource', log, shownEntry(columns, seq, at)) }),
-    }))
-  }
-  const shape = view === 'item' ? 'item' : 'resource'
-  return seqs.map((seq, at) => {
-    const entry = shownEntry(columns, seq, at)
-    return { seq, json: entryJson(shape, log, entry), kind: entry.kind, created_at: entry.created_at }
-  })
-}
-
-type Columns = Record<string, Array<string | null>>
-const NONE: Array<string | null> = []
-const NO_MARKS: [key: null, retracted_by: null] = [null, null]
-
-function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
-  const {
-    id,
-    kind = NONE,
-    type = NONE,
-    format = NONE,
-    role = NONE,
-    parent_id = NONE,
-    meta = NONE,
-    data,
-  } = columns
-  const { created_at, changed_at, marks = NONE } = columns
-  const [key, retracted_by] = marks[at] ? (JSON.parse(marks[at]) as [string | null, number | null]) : NO_MARKS
-  return {
-    seq,
-    id: id![at]!,
-    kind: (kind[at] ?? 'event') as ShownEntry['kind'],
-    type: type[at] ?? null,
-    format: format[at] ?? null,
-    role: role[at] ?? null,
-    parent_id: parent_id[at] ?? null,
-    meta: meta[at] ?? null,
-    key,
-    retracted_by,
-    data: data![at]!,
-    created_at: created_at![at]!,
-    updated_at: changed_at![at] ?? created_at![at]!,
-  }
+function shownLog(
+  session: Omit<ShownLog, 'disable_task_tracking'>,
+  { disable_task_tracking }: Row,
+): ShownLog {
+  return { ...session, disable_task_tracking: disable_task_tracking === 't' }
 }

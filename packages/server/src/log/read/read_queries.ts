@@ -25,9 +25,16 @@ export interface EntryPage {
 
 /**
  * What is read of each entry: what a SessionEvent or an item of the timeline shows; a message with what a conversion
- * needs, or that and what else a Message shows; only the id or the meta of a message.
+ * needs, or that and what else a Message shows, or what a context needs; only the id or the meta of a message.
  */
-export type EntryView = 'event' | 'item' | 'message' | 'whole_message' | 'message_id' | 'message_meta'
+export type EntryView =
+  | 'event'
+  | 'item'
+  | 'message'
+  | 'whole_message'
+  | 'context_message'
+  | 'message_id'
+  | 'message_meta'
 
 /**
  * Entries that one statement looks at, at most, where a filter may leave any of them out: 3 to 6 ms. What a filter
@@ -38,48 +45,54 @@ const SCANNED_ENTRIES_MAX = 10_000
 const seq: Column = { sql: 'e.seq', as: 'token' }
 const id: Column = { sql: 'e.id', as: 'token' }
 const data: Column = { sql: 'e.data', as: 'token' }
-const meta: Column = { sql: 'coalesce(e.patched_meta, e.meta)', as: 'token' }
-const parent_id: Column = { sql: 'e.parent_id', as: 'token' }
-const format: Column = { sql: 'e.format', as: 'token' }
-const role: Column = { sql: 'e.role', as: 'token' }
-/** Most entries have neither, and JSON text has no control characters, as a key might. */
+const meta: Column = { sql: 'coalesce(e.patched_meta, e.meta)', as: 'optional' }
+const created_at: Column = { sql: 'e.created_at', as: 'time' }
+/** What few entries have: a key, the seq of what retracted it, and when it was changed after it was stored. */
 const marks: Column = {
-  sql: 'CASE WHEN e.key IS NOT NULL OR e.retracted_by IS NOT NULL THEN json_build_array(e.key, e.retracted_by) END',
-  as: 'token',
+  sql: `CASE WHEN e.key IS NOT NULL OR e.retracted_by IS NOT NULL OR e.updated_at <> e.created_at THEN
+    json_build_array(e.key, e.retracted_by, nullif(e.updated_at, e.created_at) AT TIME ZONE 'UTC') END`,
+  as: 'optional',
 }
-
-const kind: Column = { sql: 'e.kind', as: 'token' }
-const times: Record<string, Column> = {
-  created_at: { sql: 'e.created_at', as: 'time' },
-  // Seldom another time, and dear to write out.
-  changed_at: { sql: 'CASE WHEN e.updated_at <> e.created_at THEN e.updated_at END', as: 'time' },
+/** What only messages have, with spaces between: each aggregate costs, also for the entries that have nothing. */
+const message: Column = {
+  sql: `CASE WHEN e.kind = 'message' THEN concat(e.format, ' ', e.parent_id, ' ', e.role, ' ', ${meta.sql}) END`,
+  as: 'optional',
 }
+const tokens: Column = { sql: 'e.tokens', as: 'token' }
 
 const event: Record<string, Column> = {
-  ...{ seq, id, data, marks },
+  ...{ seq, id, data, marks, created_at },
   type: { sql: 'e.type', as: 'text' },
-  ...times,
-}
-const message: Record<string, Column> = {
-  ...{ seq, id, data, format, role, parent_id, meta },
-  tokens: { sql: 'e.tokens', as: 'token' },
 }
 
 /** The columns of each view, by the names that log/entry_json.ts has for them. */
 export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
   event,
-  item: {
-    ...event,
-    ...{ kind, role, format, parent_id, meta },
+  item: { ...event, message },
+  message: { seq, id, data, message, tokens },
+  context_message: {
+    ...{ seq, id, data, tokens },
+    message: { sql: "concat(e.format, ' ', e.parent_id)", as: 'token' },
   },
-  message,
-  whole_message: { ...message, ...times, kind, marks },
+  whole_message: { seq, id, data, message, tokens, created_at, marks },
   message_id: { seq, id },
   message_meta: { seq, meta },
 }
 
+/**
+ * The end of a look-up of one entry by its seq. The order says by which index: of `=` alone, with statistics that are older
+ * than a session, the planner may take another one and read the whole session.
+ */
+export const bySeq = (entry: string, seq: string) => by(`${entry}.seq`, seq)
+
+/** The same by its id. */
+export const byId = (entry: string, id: string) => by(`${entry}.id`, id)
+
+const by = (column: string, value: string) =>
+  `${column} >= ${value} AND ${column} <= ${value} ORDER BY ${column} LIMIT 1`
+
 /** Only timelines show it, and only of messages: what is not asked for is not looked up. */
-export const TRACKING = `CASE WHEN p.kind LIKE '%message%' THEN
+export const TRACKING = `CASE WHEN p.message LIKE '% %' THEN
     (SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = $2) END AS disable_task_tracking, `
 
 /**
@@ -87,6 +100,9 @@ export const TRACKING = `CASE WHEN p.kind LIKE '%message%' THEN
  * follows. One time costs far less than all.
  */
 const LAST_BUT_ONE_AT = `, ${timestampText('(array_agg(e.created_at))[$3::int - 1]')} AS last_but_one_at`
+
+/** When the newest of them was stored. */
+const NEWEST_AT = `, ${timestampText('max(e.created_at)')} AS newest_at`
 
 /** When the entry was stored whose seq is a parameter; null if that is null. */
 const seenAt = (seq: string) =>
@@ -117,7 +133,7 @@ export function readEntries(
   if (type !== undefined) parameters.push(type)
   const is_as_of = kind === 'message' && view.includes('message') && page.as_of_seq !== undefined
   if (is_as_of) parameters.push(page.as_of_seq!)
-  const name = `read_entries_${view}_${time_desc ? 'desc' : 'asc'}${kind ? `_${kind}` : ''}${type === undefined ? '' : '_type'}${is_as_of ? '_as_of' : ''}`
+  const name = `read_entries_${view}_${time_desc ? 'desc' : 'asc'}${kind ? `_${kind}` : ''}${type === undefined ? '' : '_type'}${is_as_of ? '_as_of' : ''}${range[2] === null ? '' : '_seen'}`
   const as_of = is_as_of ? `$${parameters.length}` : undefined
   const statement = composedOnce(name, () => readEntriesText(page, view, as_of))
   const scanned_max = isScan(page) ? SCANNED_ENTRIES_MAX : Number.MAX_SAFE_INTEGER
@@ -131,31 +147,32 @@ function readEntriesText(page: EntryPage, view: EntryView, as_of: string | undef
   // Not a parameter: messages have an index of their own, and the planner must see that it is for them.
   if (page.kind) conditions.push(`e.kind = '${page.kind}'`)
   if (page.type !== undefined) conditions.push('e.type = $8')
+  const found = (from: string, limit: string) =>
+    `(SELECT e.* FROM ${from} ORDER BY e.seq ${order} LIMIT ${limit})`
   let entries = `entries e WHERE ${conditions.join(' AND ')}`
   if (page.kind === 'message') {
-    // Live and retracted messages have an index each.
-    const [live, retracted] = [
-      `${entries} AND e.retracted_by IS NULL`,
-      `${entries} AND e.retracted_by IS NOT NULL`,
-    ]
-    const both = (which: string) => `(SELECT e.* FROM ${live} UNION ALL SELECT e.* FROM ${which}) e`
-    if (!view.includes('message')) entries = both(retracted)
-    else entries = as_of === undefined ? live : both(`${retracted} AND e.retracted_by > ${as_of}`)
+    // Live and retracted messages have an index each, of which either is walked no further than the page goes.
+    const live = `${entries} AND e.retracted_by IS NULL`
+    const both = (which: string) =>
+      `(${found(live, '$3')} UNION ALL ${found(`${entries} AND e.retracted_by ${which}`, '$3')}) e`
+    if (!view.includes('message')) entries = both('IS NOT NULL')
+    else entries = as_of === undefined ? live : both(`> ${as_of}`)
   }
-  const found = (limit: string) => `(SELECT e.* FROM ${entries} ORDER BY e.seq ${order} LIMIT ${limit}) e`
   const fitting = `(
       SELECT e.*, sum(e.bytes) OVER (ORDER BY e.seq ${order} ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
-      FROM ${found('$3')}
+      FROM ${found(entries, '$3')} e
     ) e WHERE e.bytes_before = 0 OR e.bytes_before + e.bytes <= $4::bigint`
   const fits = 'h.counted >= h.last_seq AND h.bytes <= $4::bigint'
   const shown = isScan(page)
     ? fitting
-    : found(`CASE WHEN ${fits} THEN $3::bigint ELSE (SELECT count(*) FROM ${fitting}) END`)
+    : `${found(entries, `CASE WHEN ${fits} THEN $3::bigint ELSE (SELECT count(*) FROM ${fitting}) END`)} e`
+  // A subquery costs even where it is not carried out.
+  const seen_at = seqToCheck(page.seen) === null ? '$7::text AS seen_at' : seenAt('$7')
   return `
-SELECT h.last_seq, ${seenAt('$7')}, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
+SELECT h.last_seq, ${seen_at}, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
 FROM session_heads h
 CROSS JOIN LATERAL (
-  SELECT ${aggregated(VIEW_COLUMNS[view])}${view === 'message' ? LAST_BUT_ONE_AT : ''}
+  SELECT ${aggregated(VIEW_COLUMNS[view])}${view === 'message' ? LAST_BUT_ONE_AT : view === 'context_message' ? NEWEST_AT : ''}
   FROM ${shown}
 ) p
 WHERE h.project_id = $1 AND h.session_id = $2`

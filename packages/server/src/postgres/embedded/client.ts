@@ -99,6 +99,14 @@ export class Client {
     })
   }
 
+  /**
+   * Stops being alive for others at once, while this process ends: its threads may take longer to end than another
+   * process needs to look who is left.
+   */
+  abandon(): void {
+    this.#listener.close()
+  }
+
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#turn.then(() => {
       if (this.#left) throw new Error('This client has left its PostgreSQL server.')

@@ -13,11 +13,10 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from '../../errors.js'
-import { type Account, isRoot } from './account.js'
 import { type DataDirectory, passOver, syncPath } from './data_directory.js'
 import type { Engine } from './engine.js'
 import { FULL_DISK, fullDisk } from './failures.js'
-import { runProgram } from './run_program.js'
+import { type Account, isRoot, runProgram } from './run_program.js'
 import { reasonIn } from './server_log.js'
 import { DATABASE_NAME, SETTINGS } from './settings.js'
 

@@ -1,6 +1,6 @@
 import { chmod, lchown, mkdir, open, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { isRoot } from './account.js'
+import { isRoot } from './run_program.js'
 
 /**
  * The paths of one embedded PostgreSQL. Everything is below one directory, so that it can be moved, copied (while

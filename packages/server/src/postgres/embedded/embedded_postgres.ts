@@ -5,7 +5,6 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { StartError } from '../../errors.js'
-import { chooseAccount } from './account.js'
 import { Client } from './client.js'
 import { clusterExists, createCluster, prepareCluster } from './cluster.js'
 import { openDataDirectory } from './data_directory.js'
@@ -15,7 +14,7 @@ import { asStartError } from './failures.js'
 import { keepAlive } from './keep_alive.js'
 import { bringUp, type Place, takeDown } from './postmaster.js'
 import { observe } from './postmaster_file.js'
-import { programEnvironment } from './run_program.js'
+import { chooseAccount, programEnvironment } from './run_program.js'
 import { DATABASE_NAME, SOCKET_PORT } from './settings.js'
 import { shortPathTo } from './short_path.js'
 
@@ -72,7 +71,10 @@ async function openPlace(dataDir: string, say: Place['say']): Promise<Place> {
 async function joinServer(place: Place): Promise<EmbeddedPostgres> {
   const { directory, reach, say } = place
   const client = await Client.join(directory, reach)
-  const onExit = () => leaveToAnother(directory.path)
+  const onExit = () => {
+    client.abandon()
+    leaveToAnother(directory.path)
+  }
   process.once('exit', onExit)
   const leave = () => client.leave(() => takeDown(place), say).finally(() => process.off('exit', onExit))
   const connection: Connection = {

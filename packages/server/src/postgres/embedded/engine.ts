@@ -1,10 +1,9 @@
 import { lstat, readFile, rm, stat, symlink } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { StartError } from '../../errors.js'
-import type { Account } from './account.js'
 import { codeOf, type DataDirectory } from './data_directory.js'
 import { copyIn, copyPackage, homesForCopy, isFitForCopy, removeOldCopies } from './engine_copy.js'
-import { runProgram } from './run_program.js'
+import { type Account, runProgram } from './run_program.js'
 
 /** PostgreSQL's programs, checked to run here under the account that will run them. */
 export interface Engine {

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { dirname, isAbsolute } from 'node:path'
 import { StartError } from '../../errors.js'
-import { isRoot, nameOf } from './account.js'
 import { codeOf } from './data_directory.js'
+import { isRoot, nameOf } from './run_program.js'
 
 /** Messages of the programs that we run for a full disk or an exhausted quota. */
 export const FULL_DISK = /No space left on device|Disk quota exceeded/

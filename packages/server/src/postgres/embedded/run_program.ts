@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 
 /** A user of the machine by its numbers. */
 export interface Account {
@@ -47,4 +48,46 @@ export function runProgram(
     child.on('error', reject)
     child.on('close', (code) => resolve({ code, output }))
   })
+}
+
+/** Whether this process is root, as whom PostgreSQL refuses to run. */
+export function isRoot(): boolean {
+  return process.getuid?.() === 0
+}
+
+/**
+ * The account under which PostgreSQL runs: our own (undefined), or, if we are root, the first of `owners` that is not
+ * root (data stays with its owner), else the machine's `postgres`, else `nobody`.
+ */
+export async function chooseAccount(owners: (Account | undefined)[]): Promise<Account | undefined> {
+  if (!isRoot()) return undefined
+  const owner = owners.find((candidate) => candidate !== undefined && candidate.uid !== 0)
+  if (owner) return { uid: owner.uid, gid: owner.gid }
+  const names = process.platform === 'darwin' ? ['_postgres', 'nobody'] : ['postgres', 'nobody']
+  for (const name of names) {
+    const account = await lookUp(name)
+    if (account) return account
+  }
+  return { uid: 65534, gid: 65534 }
+}
+
+/** The name of a user, for messages. */
+export async function nameOf(uid: number): Promise<string> {
+  const row = (await passwd()).find((fields) => Number(fields[2]) === uid)
+  return row?.[0] ?? `the user with id ${uid}`
+}
+
+async function lookUp(name: string): Promise<Account | undefined> {
+  const row = (await passwd()).find((fields) => fields[0] === name)
+  if (row) return { uid: Number(row[2]) | 0, gid: Number(row[3]) | 0 }
+  // macOS keeps its users in a directory service; `id` asks it. Its nobody is -2, printed as unsigned.
+  if (process.platform !== 'darwin') return undefined
+  const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => runProgram('/usr/bin/id', [flag, name])))
+  if (uid?.code !== 0 || gid?.code !== 0) return undefined
+  return { uid: Number(uid.output) | 0, gid: Number(gid.output) | 0 }
+}
+
+async function passwd(): Promise<string[][]> {
+  const text = await readFile('/etc/passwd', 'utf8').catch(() => '')
+  return text.split('\n').map((line) => line.split(':'))
 }

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, rename, stat } from 'node:fs/promises'
-import { isRoot } from './account.js'
 import type { DataDirectory } from './data_directory.js'
+import { isRoot } from './run_program.js'
 
 const LARGE_BYTES = 10 * 1024 * 1024
 

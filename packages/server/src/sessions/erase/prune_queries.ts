@@ -1,5 +1,6 @@
 import sql, { empty, join, raw } from 'sql-template-tag'
-import { composed, type ListStatement } from '../../lists/keyset_queries.js'
+import { composed } from '../../lists/keyset_queries.js'
+import type { Composed } from '../../lists/listed.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
 
@@ -34,11 +35,7 @@ export const TIME_BEFORE = prepared(
  * walk begins with the last one created early enough. The slice is cut before configs are compared, so that the statement has one
  * plan and bounded cost, whatever the filter. Rows: id, created_at, last_seq, goes.
  */
-export function findOldSessions(
-  old: OldSessions,
-  after: PrunePosition | undefined,
-  limit: number,
-): ListStatement {
+export function findOldSessions(old: OldSessions, after: PrunePosition | undefined, limit: number): Composed {
   const conditions = created(old)
   if (after)
     conditions.push(sql`(s.created_at, s.id) < (${after.created_at}::timestamptz, ${after.id}::uuid)`)
@@ -62,7 +59,7 @@ ORDER BY t.created_at DESC, t.id DESC`,
 }
 
 /** The number of sessions that a walk will read. Row: sessions. */
-export function countOldSessions(old: OldSessions): ListStatement {
+export function countOldSessions(old: OldSessions): Composed {
   return composed(
     'count_old_sessions',
     sql`SELECT count(*) AS sessions FROM sessions s WHERE ${join(created(old), ' AND ')}`,

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { InvalidMessage, type Part, readMessage } from '@annals/messages'
-import { isJsonObject } from '../../json/read_json.js'
-import { elementSlices, memberTexts } from '../../json/slices.js'
+import { elementSlices, isJsonObject, memberTexts } from '@annals/messages/json'
 import { readLine } from '../../lifecycle/transfer/export_format.js'
 import { wrongLine } from '../../lifecycle/transfer/export_line.js'
 import { OBJECT_BYTES_MAX, USER_IDENTIFIER_LENGTH_MAX } from '../../limits.js'

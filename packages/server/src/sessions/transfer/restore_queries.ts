@@ -2,6 +2,7 @@ import { markChanges } from '../../changes/mark_changes.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { insertTerms } from '../../lists/term_queries.js'
 import { SESSION_LIST } from '../../log/append/configs_queries.js'
+import { byId } from '../../log/read/read_queries.js'
 import { planned } from '../../postgres/statement.js'
 import { expiryText } from '../expiry_queries.js'
 
@@ -143,8 +144,10 @@ FROM (SELECT n.session_id, sum(n.tokens) AS tokens FROM marked n GROUP BY n.sess
 WHERE h.project_id = $1 AND h.session_id = m.session_id`,
 )
 
-/** Which of the ids belong to entries of a session. Parameters: $1 project, $2 session, $3 ids. */
+/** Which of the ids belong to entries of a session. One by one, or an import of a long session reads all of it for each piece. Parameters: $1 project, $2 session, $3 ids. */
 export const FIND_KNOWN_ENTRIES = planned(
   'find_known_entries',
-  'SELECT e.id FROM entries e WHERE e.project_id = $1 AND e.session_id = $2 AND e.id = ANY ($3::uuid[])',
+  `
+SELECT e.id FROM unnest($3::uuid[]) AS x (id)
+JOIN LATERAL (SELECT o.id FROM entries o WHERE o.project_id = $1 AND o.session_id = $2 AND ${byId('o', 'x.id')}) e ON true`,
 )

@@ -68,9 +68,10 @@ export async function restoreSessionLines(
     await restoreRetractions(connection, project_id, fresh)
   }
   for (const [id, reason] of refused) conflicts.push({ kind: 'session', id, reason })
+  const bytes = fresh.reduce((sum, { entry }) => sum + entry.bytes, 0)
   return {
     sessions: tally(sessions.length, newSessions.length),
-    entries: { stored: fresh.length, known: known.filter(isRestored).length },
+    entries: { stored: fresh.length, known: known.filter(isRestored).length, bytes },
   }
 }
 

@@ -20,6 +20,7 @@ export interface EntryRecord {
   seq: number
   id: string
   created_at: string
+  bytes: number
   tokens: number
   type: string | null
   data: object

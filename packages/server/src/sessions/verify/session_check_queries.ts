@@ -1,5 +1,15 @@
-import { type Check, missing, notErased, unlisted } from '../../lifecycle/verify/check.js'
-import { HEAD, LOST, ODD, ORPHAN, UNLISTED } from '../../lifecycle/verify/meaning.js'
+import {
+  type Check,
+  HEAD,
+  LOST,
+  missing,
+  notErased,
+  ODD,
+  ORPHAN,
+  UNLISTED,
+  unlisted,
+} from '../../lifecycle/verify/check.js'
+import { bySeq } from '../../log/read/read_queries.js'
 import { ACTIVITY_CHECK, SEARCH_CHECK } from '../change_tables.js'
 import { expiryText } from '../expiry_queries.js'
 
@@ -181,8 +191,8 @@ export const KEY_CHECKS = {
     place: "'key ' || to_json(t.key)::text",
     session: 't.owner_id',
     where: `t.seqs IS NOT NULL AND cardinality(t.seqs) <> (
-      SELECT count(DISTINCT e.seq) FROM entries e
-      WHERE e.project_id = $1 AND e.session_id = t.owner_id AND e.seq = ANY (t.seqs))`,
+      SELECT count(e.seq) FROM (SELECT DISTINCT s.seq FROM unnest(t.seqs) AS s (seq)) x CROSS JOIN LATERAL (
+        SELECT o.seq FROM entries o WHERE o.project_id = $1 AND o.session_id = t.owner_id AND ${bySeq('o', 'x.seq')}) e)`,
     detail: "'it has the seqs ' || array_to_string(t.seqs, ', ') || ', and not all of these exist'",
     means: 'an idempotency key of entries that do not exist',
     todo: LOST,

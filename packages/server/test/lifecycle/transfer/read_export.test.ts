@@ -80,7 +80,7 @@ describe('a damaged export', () => {
 describe('a line that cannot stand where it stands is named, with the reason:', () => {
   const head = (more: Line) => session(4, { last_seq: 1, ...more })
   it.each<[string, Line[], string]>([
-    ['a kind that is none', [{ kind: 'task' }], 'Line 2: kind must be one of user, '],
+    ['a kind that is none', [{ kind: 'task' }], 'Line 2: kind must be one of usage_day, user, '],
     ['no kind', [{ id: idOf(1) }], 'Line 2: kind must be one of'],
     [
       'a member that is missing',

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { DatabaseAway } from '../../../src/postgres/database_errors.ts'
 import { appenderOn, ending, pausedDatabase, WAIT_MS } from './appender_setup.ts'
+import { FakeDatabase } from './fake_database.ts'
 import { anEvent } from './requests.ts'
 
 describe('a queue that is full', () => {
@@ -101,5 +103,49 @@ describe('a database that does not answer', () => {
     await vi.waitFor(() => expect(database.flushes).toHaveLength(2))
     answerNext()
     expect(await next).toBe('stored')
+  })
+})
+
+describe('on a cluster, projects whose machine is away', () => {
+  const ofProjects = (name: string, count: number) =>
+    Array.from({ length: count }, (_, index) => anEvent({ project_id: `${name}-${index}` }))
+
+  it('keep no other from its turn, however many they are, and are stored when it is back', async () => {
+    let isAway = true
+    const database = new FakeDatabase(({ project_id, rows }) => {
+      if (isAway && project_id.startsWith('away')) throw new DatabaseAway(false, new Error('refused'))
+      return rows
+    })
+    const appender = appenderOn(database, { distributed: true })
+    const away = ofProjects('away', 40)
+    const refused = away.map((request) => ending(appender, request))
+    const here = ending(appender, anEvent({ project_id: 'here' }))
+    // The first of those that are away waits for its machine until the end.
+    expect(await Promise.race([here, refused[0]])).toBe('stored')
+    expect(new Set(await Promise.all(refused))).toEqual(new Set(['unavailable']))
+    isAway = false
+    const stored = await Promise.all(away.map((request) => ending(appender, request)))
+    expect(new Set(stored)).toEqual(new Set(['stored']))
+  })
+
+  it('take half of the slots, once each was found away, where it hangs instead of refusing', async () => {
+    const hanging: Array<() => void> = []
+    const database = new FakeDatabase(({ project_id, rows }) => {
+      if (project_id === 'here') return rows
+      return new Promise((_, reject) => hanging.push(() => reject(new DatabaseAway(true, new Error('late')))))
+    })
+    const appender = appenderOn(database, { distributed: true, commit_ms_max: 60_000 })
+    const appendAll = () => ofProjects('away', 4).map((request) => ending(appender, request))
+    const failAll = (endings: Promise<string>[]) => {
+      const failing = setInterval(() => {
+        for (const fail of hanging.splice(0)) fail()
+      }, 10)
+      return Promise.all(endings).finally(() => clearInterval(failing))
+    }
+    expect(await failAll(appendAll())).not.toContain('stored')
+    const again = appendAll()
+    expect(await ending(appender, anEvent({ project_id: 'here' }))).toBe('stored')
+    expect(hanging).toHaveLength(2)
+    expect(await failAll(again)).not.toContain('stored')
   })
 })

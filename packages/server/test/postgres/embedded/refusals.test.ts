@@ -3,11 +3,11 @@ import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { StartError } from '../../../src/errors.js'
-import { chooseAccount } from '../../../src/postgres/embedded/account.js'
 import { openDataDirectory } from '../../../src/postgres/embedded/data_directory.js'
 import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.js'
 import { findEngine } from '../../../src/postgres/embedded/engine.js'
 import { bringUp } from '../../../src/postgres/embedded/postmaster.js'
+import { chooseAccount } from '../../../src/postgres/embedded/run_program.js'
 import { IS_ROOT, installElsewhere, NOBODY, PACKAGE, processesIn, query, Trial } from './trial.js'
 
 let trial: Trial

@@ -1,0 +1,89 @@
+import type { Annals, Session } from '@annals/client'
+import { AnnalsError } from 'annals/dist/errors.js'
+import { Command, Option } from 'commander'
+import type { Output } from '../terminal/output.js'
+import { pairsOf } from '../terminal/pairs.js'
+import { agoOf, clockOf, dayOf } from '../terminal/times.js'
+import { visible } from '../terminal/visible.js'
+import { parseCount } from './arguments.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
+import { openConsole, type WebOption, withWeb } from './open_console.js'
+import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
+import { userNames } from './user_names.js'
+
+/** Which part of a session to show. */
+export interface ShowOptions {
+  fromSeq?: number
+  last?: number
+  kind?: 'message' | 'event'
+  type?: string
+  tools?: boolean
+  tool?: number
+  full?: boolean
+}
+
+type Options = ShowOptions & WebOption & SessionChoice & ConnectionOptions
+
+/** annals show */
+export function showCommand(): Command {
+  const command = withSessionChoice(
+    new Command('show').description('Show a session in order, each tool call with its result.'),
+  )
+    .option('--tools', 'only the numbered tool calls, each with its result')
+    .option('--tool <number>', 'only this tool call, in full', parseCount)
+    .option('--from-seq <seq>', 'start at this entry', parseCount)
+    .option('--last <count>', 'only the last entries', parseCount)
+    .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
+    .option('--type <type>', 'only events of this type')
+    .option('--full', 'show everything, however long')
+  return withService(withWeb(command))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  annals show 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+  annals show --user omar --configs outcome=failed            omar's newest failed run
+  annals show --user omar --configs outcome=failed --tool 3   its third tool call and the result`,
+    )
+    .action(showSession)
+}
+
+/** Prints a session, or what of it is asked for; `session_id` undefined: the newest that the options choose. */
+export async function showSession(session_id: string | undefined, options: Options): Promise<void> {
+  const connection = await connect(options)
+  const { annals, output } = connection
+  const session = await pickSession(annals, session_id, options)
+  if (options.web)
+    return openConsole(connection, `/sessions/${session.id}`, { seq: options.fromSeq?.toString() })
+  const { printCalls, printEntries } = await import('../timeline/print_timeline.js')
+  if (options.tools || options.tool !== undefined) {
+    if (!output.json) await printHead(annals, session, options.user, output)
+    const { shown, all } = await printCalls(annals, session.id, options, output)
+    if (options.tool !== undefined && shown === 0)
+      throw new AnnalsError(
+        'message_not_found',
+        `Session ${session.id} has ${all === 0 ? 'no tool calls' : `${all} tool call${all === 1 ? '' : 's'}, and no call ${options.tool}`}.`,
+      )
+    return
+  }
+  if (!output.json) await printHead(annals, session, options.user, output)
+  await printEntries(annals, session.id, options, output)
+}
+
+async function printHead(
+  annals: Annals,
+  session: Session,
+  user: string | undefined,
+  { lines, paint }: Output,
+): Promise<void> {
+  const { id, user_id, configs, created_at, updated_at } = session
+  const name = user ?? (user_id === null ? '-' : (await userNames(annals))(user_id))
+  const when = `${dayOf(created_at)} ${clockOf(created_at)} (${agoOf(created_at)}), last entry ${agoOf(updated_at)}`
+  lines([
+    `${paint('dim', 'session')}  ${paint('cyan', id)}`,
+    `${paint('dim', 'user   ')}  ${visible(name)}`,
+    `${paint('dim', 'created')}  ${when}`,
+    `${paint('dim', 'configs')}  ${visible(pairsOf(configs))}`,
+    '',
+  ])
+}

@@ -1,0 +1,105 @@
+import { BackupFile } from 'annals/dist/lifecycle/backup/backup_file.js'
+import { BACKUP_VERSION } from 'annals/dist/lifecycle/backup/backup_format.js'
+import { openBackup } from 'annals/dist/lifecycle/backup/read_backup.js'
+import { checkBackup, missingOf, restoreBackup } from 'annals/dist/lifecycle/backup/restore_backup.js'
+import { isOfProjects, writeBackup } from 'annals/dist/lifecycle/backup/write_backup.js'
+import { registryOf } from 'annals/dist/lifecycle/registry.js'
+import type { Counts } from 'annals/dist/lifecycle/table.js'
+import { measureExport } from 'annals/dist/lifecycle/transfer/export_project.js'
+import type { Database } from 'annals/dist/postgres/database.js'
+import { schemaVersion } from 'annals/dist/postgres/migrations.js'
+import {
+  changeProject,
+  findNamedProject,
+  listNamedProjects,
+  listProjects,
+  noteAct,
+} from 'annals/dist/projects/projects.js'
+import { MODULES } from 'annals/dist/service/modules.js'
+import { VERSION } from 'annals/dist/version.js'
+import { EXIT_CODES } from '../exit_codes.js'
+import { countsOf } from '../terminal/count.js'
+import { withProgress } from '../terminal/progress.js'
+import { runVerify } from './verify.js'
+import { operatorName, tellProgress } from './with_database.js'
+
+/** What the command line says of a backup. */
+export interface BackupCommandOptions {
+  project?: string
+}
+
+/** Runs `annals backup`. */
+export async function runBackup(
+  database: Database,
+  path: string,
+  { project: wanted }: BackupCommandOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const registry = registryOf(MODULES)
+  const only = wanted === undefined ? undefined : await findNamedProject(database, wanted)
+  const projects = async () => (only ? [only] : await listNamedProjects(database))
+  const found = await projects()
+  let entries = 0
+  for (const project of found) entries += await measureExport(database, { project }, registry.tables)
+  const header = {
+    annals_backup: BACKUP_VERSION,
+    what: only ? ('project' as const) : ('database' as const),
+    begun_at: new Date().toISOString(),
+    annals_version: VERSION,
+    schema_version: schemaVersion(),
+  }
+  const file = await BackupFile.open(path, header, (state) => isOfProjects(state, found))
+  if (file.is_resumed)
+    tellProgress(`Going on with the backup that was begun at ${file.state.header.begun_at}.`)
+  const options = { registry, projects, only_id: only?.id, signal }
+  const rows = await withProgress('Backing up', 'entries', entries, ({ update }) => {
+    const onProgress = (counts: Counts, bytes: number) => update(counts.entries ?? 0, bytes)
+    return writeBackup(database, file, { ...options, onProgress })
+  }).catch(async (error) => {
+    // The first error is the one to report.
+    await file.leave().catch(() => {})
+    throw error
+  })
+  process.stdout.write(
+    `Backed up ${file.state.sections.length} projects: ${countsOf(rows).join(', ')} (${file.offset} bytes).\n`,
+  )
+}
+
+/** Runs `annals restore`. */
+export async function runRestore(database: Database, path: string, signal: AbortSignal): Promise<void> {
+  const registry = registryOf(MODULES)
+  const backup = await openBackup(path, schemaVersion())
+  const { sections, catalogue } = backup.end
+  const over = <T>(task: string, work: (onProgress: (bytes: number) => void) => Promise<T>) =>
+    withProgress(task, 'bytes', catalogue.offset, ({ update }) => work((bytes) => update(bytes, bytes)))
+  await over('Checking', (onProgress) => checkBackup(backup, { registry, signal, onProgress }))
+  const onConflict = ({ kind, id, reason }: { kind: string; id: string; reason: string }) =>
+    tellProgress(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`)
+  const totals = await over('Restoring', (onProgress) =>
+    restoreBackup(database, backup, { registry, signal, onProgress, onConflict }),
+  )
+  const missing: string[] = []
+  for (const { project_id, project, rows } of sections) {
+    const { tallies } = totals.get(project_id)!
+    const lost = missingOf(rows, (name) => tallies[name] && tallies[name].stored + tallies[name].known)
+    missing.push(...lost.map((what) => `project ${JSON.stringify(project)}: ${what}`))
+    await finishProject(database, project_id)
+    const stored = countsOf(
+      Object.fromEntries(Object.entries(tallies).map(([name, { stored }]) => [name, stored])),
+    )
+    process.stdout.write(`Restored project ${JSON.stringify(project)}: ${stored.join(', ')}.\n`)
+  }
+  for (const { project } of sections) await runVerify(database, { project })
+  if (missing.length === 0) return
+  process.stderr.write(missing.map((what) => `annals: not restored: ${what}.\n`).join(''))
+  process.exitCode = EXIT_CODES.failed
+}
+
+/** Notes the restore, and begins to index a project that searches. */
+async function finishProject(database: Database, project_id: string): Promise<void> {
+  const actor = operatorName()
+  await noteAct(database, actor, 'project.restore', project_id)
+  const settings = (await listProjects(database)).map((json) => JSON.parse(json))
+  if (settings.some(({ id, search }) => id === project_id && search))
+    await changeProject(database, actor, project_id, { search: true })
+}

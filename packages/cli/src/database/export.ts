@@ -1,0 +1,87 @@
+import type { ExportCounts } from 'annals/dist/lifecycle/transfer/export_project.js'
+import type { ExportScope } from 'annals/dist/lifecycle/transfer/walk_export.js'
+import type { Database } from 'annals/dist/postgres/database.js'
+import { Command } from 'commander'
+import { EXIT_CODES } from '../exit_codes.js'
+import { countsOf } from '../terminal/count.js'
+import { runLongDatabaseWork } from './with_database.js'
+
+/** annals export */
+export function exportCommand(): Command {
+  return new Command('export')
+    .description('Export a project, a user or a session as JSON lines (NDJSON).')
+    .option('--project <name or id>', 'the project; not needed if there is only one')
+    .option('--user <identifier>', "only this user's learning spaces and sessions")
+    .option('--session <id>', 'only this session')
+    .option('--output <file>', 'the file, or - for stdout. The file appears once it is complete', '-')
+    .addHelpText(
+      'after',
+      `
+Each session is exported as of one moment, even while the service runs. The last line is a checksum: \`annals import\`
+refuses a file that was truncated or changed. API keys are not exported.
+
+Examples:
+  annals export --output default.ndjson
+  annals export --user alice | gzip > alice.ndjson.gz`,
+    )
+    .action(async (options: ExportOptions, command: Command) => {
+      if (options.user !== undefined && options.session !== undefined) {
+        command.error("annals: give --user or --session, not both: a session's user is exported with it.")
+      }
+      await runLongDatabaseWork((database, signal) => runExport(database, options, signal), {
+        interrupted: 'No export was written.',
+        unfinished: 'No export was written; run the command again.',
+      })
+    })
+}
+
+/** What the command line says of an export. */
+interface ExportOptions {
+  project?: string
+  user?: string
+  session?: string
+  output: string
+}
+
+/** Runs `annals export`. */
+async function runExport(database: Database, options: ExportOptions, signal: AbortSignal): Promise<void> {
+  const { registryOf } = await import('annals/dist/lifecycle/registry.js')
+  const { fileOutput, OutputClosed, streamOutput } = await import(
+    'annals/dist/lifecycle/transfer/export_output.js'
+  )
+  const { measureExport, writeExport } = await import('annals/dist/lifecycle/transfer/export_project.js')
+  const { schemaVersion } = await import('annals/dist/postgres/migrations.js')
+  const { findNamedProject } = await import('annals/dist/projects/projects.js')
+  const { MODULES } = await import('annals/dist/service/modules.js')
+  const { showProgress } = await import('../terminal/progress.js')
+  const project = await findNamedProject(database, options.project)
+  const scope: ExportScope = { project, user: options.user, session_id: options.session }
+  const tables = registryOf(MODULES).tables.filter(({ exported }) => exported !== 'in_backups')
+  const entries = await measureExport(database, scope, tables)
+  const output = options.output === '-' ? streamOutput(process.stdout) : await fileOutput(options.output)
+  const progress = showProgress('Exporting', 'entries', entries)
+  try {
+    const counts = await writeExport(database, scope, output, {
+      tables,
+      schema_version: schemaVersion(),
+      exported_at: new Date().toISOString(),
+      signal,
+      onProgress: (counts) => progress.update(counts.rows.entries ?? 0, counts.bytes),
+    })
+    await output.finish()
+    progress.stop()
+    process.stderr.write(summaryOf(counts))
+  } catch (error) {
+    progress.stop()
+    // The first error is the one to report.
+    await output.abandon().catch(() => {})
+    // As other programs do when `head` has closed the pipe: no message, and an exit code other than 0.
+    if (error instanceof OutputClosed) process.exitCode = EXIT_CODES.pipe_closed
+    else throw error
+  }
+}
+
+function summaryOf({ rows, bytes }: ExportCounts): string {
+  const counted = countsOf(rows)
+  return `Exported ${counted.slice(0, -1).join(', ')} and ${counted.at(-1)} (${bytes} bytes).\n`
+}

@@ -1,0 +1,109 @@
+import { createReadStream, type Stats } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { StartError } from 'annals/dist/errors.js'
+import { registryOf } from 'annals/dist/lifecycle/registry.js'
+import { checkExport, importExport } from 'annals/dist/lifecycle/transfer/import_export.js'
+import { ExportReader } from 'annals/dist/lifecycle/transfer/read_export.js'
+import type { Conflict, Tallies } from 'annals/dist/lifecycle/transfer/restore_context.js'
+import type { Appender } from 'annals/dist/log/append/appender.js'
+import type { Database } from 'annals/dist/postgres/database.js'
+import { findProject } from 'annals/dist/projects/projects.js'
+import type { UsageDays } from 'annals/dist/projects/usage_days.js'
+import { MODULES } from 'annals/dist/service/modules.js'
+import { checkOpenAiRuns, importOpenAiRuns } from 'annals/dist/sessions/transfer/import_openai_runs.js'
+import { EXIT_CODES } from '../exit_codes.js'
+import { countsOf } from '../terminal/count.js'
+import { withProgress } from '../terminal/progress.js'
+
+/** What the command line says of an import. */
+export interface ImportOptions {
+  project?: string
+  format: 'annals' | 'openai-runs'
+  dryRun?: boolean
+}
+
+const READ_BYTES = 1024 * 1024
+
+/** Runs `annals import`. */
+export async function runImport(
+  { database, appender, usage }: { database: Database; appender: Appender; usage: UsageDays },
+  file: string,
+  { project, format, dryRun: dry_run = false }: ImportOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const project_id = await findProject(database, project)
+  const { tables } = registryOf(MODULES)
+  // A pipe can only be read once; a file is read to its end before anything of it is stored.
+  if (await isRegularFile(file))
+    await over('Checking', file, (source, onProgress) =>
+      format === 'annals'
+        ? checkExport(new ExportReader(source, tables), signal, onProgress)
+        : checkOpenAiRuns(source, signal, onProgress),
+    )
+  let conflicts = 0
+  const tallies = await over(dry_run ? 'Comparing' : 'Importing', file, async (source, onProgress, say) => {
+    const options = { project_id, dry_run, signal, onProgress }
+    if (format === 'openai-runs') {
+      const totals = await importOpenAiRuns({ database, appender }, source, options)
+      if (!dry_run) usage.add(project_id, { sessions: totals.sessions.stored })
+      return { ...totals }
+    }
+    const onConflict = ({ kind, id, reason }: Conflict) =>
+      say(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`)
+    const reader = new ExportReader(source, tables)
+    const onStored = (tallies: Tallies) => usage.addImported(project_id, tallies)
+    const totals = await importExport(database, reader, { ...options, tables, onConflict, onStored })
+    conflicts = totals.conflicts
+    return totals.tallies
+  })
+  const what = (key: 'stored' | 'known') =>
+    countsOf(Object.fromEntries(Object.entries(tallies).map(([name, tally]) => [name, tally[key]]))).join(
+      ', ',
+    )
+  const verb = dry_run ? 'Would import' : 'Imported'
+  process.stdout.write(`${verb} ${what('stored')}.\nThere already: ${what('known')}.\n`)
+  if (conflicts === 0) return
+  process.stderr.write(
+    `annals: ${conflicts} of the file exist with different content and were not imported.\n`,
+  )
+  process.exitCode = EXIT_CODES.failed
+}
+
+async function over<T>(
+  task: string,
+  file: string,
+  work: (
+    source: AsyncIterable<Buffer>,
+    onProgress: (bytes: number) => void,
+    say: (sentence: string) => void,
+  ) => Promise<T>,
+): Promise<T> {
+  const { source, bytes } = await openSource(file)
+  return withProgress(task, 'bytes', bytes, ({ update, say }) =>
+    work(source, (done) => update(done, done), say),
+  )
+}
+
+/** A file's bytes, and how many they are; 0 if unknown. */
+async function openSource(file: string): Promise<{ source: AsyncIterable<Buffer>; bytes: number }> {
+  if (file === '-') return { source: process.stdin, bytes: 0 }
+  const found = await describe(file)
+  return {
+    source: createReadStream(file, { highWaterMark: READ_BYTES }),
+    bytes: found.isFile() ? found.size : 0,
+  }
+}
+
+async function isRegularFile(file: string): Promise<boolean> {
+  return file !== '-' && (await describe(file)).isFile()
+}
+
+async function describe(file: string): Promise<Stats> {
+  try {
+    const found = await stat(file)
+    if (found.isDirectory()) throw new Error('it is a directory')
+    return found
+  } catch (error) {
+    throw new StartError(`${file} cannot be read (${(error as Error).message}).`, { cause: error })
+  }
+}

@@ -1,0 +1,196 @@
+import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from 'annals/dist/limits.js'
+import { MODEL_PATTERNS, type ProjectSettings } from 'annals/dist/projects/project_settings.js'
+import { changeProject, createProject, findProject, listProjects } from 'annals/dist/projects/projects.js'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { UsageError } from '../run_command.js'
+import { askSecret } from '../terminal/ask.js'
+import { operatorName, printResources, withDatabase } from './with_database.js'
+
+const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
+const COLUMNS = [
+  ...['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search'],
+  ...['max_model_tokens_per_day', 'model'],
+]
+
+/** A project's settings, as the options give them: a word stands for none. */
+interface SettingOptions {
+  retentionDays?: number | string
+  rateLimit?: number | string
+  maxSessions?: number | string
+  maxBytes?: number | string
+  maxBlobBytes?: number | string
+  maxTails?: number | string
+  search?: 'on' | 'off'
+  maxModelTokens?: number | string
+  model?: string
+  modelUrl?: string
+  modelKey?: true
+  json?: boolean
+}
+
+/** annals project create|list|set */
+export function projectCommand(): Command {
+  return new Command('project')
+    .description('Projects: each is a tenant with its own sessions, users and API keys.')
+    .addCommand(
+      withSettings(new Command('create'))
+        .description('Create a project and its first API key, which is shown only once.')
+        .argument('<name>', 'a unique name')
+        .option('--json', 'print JSON')
+        .addHelpText('after', '\nExample:\n  annals project create checkout-agent')
+        .action(async (name: string, options: SettingOptions) => {
+          const settings = await settingsOf(options)
+          const { json, token } = await withDatabase((database) =>
+            createProject(database, operatorName(), name, settings),
+          )
+          if (options.json) process.stdout.write(`{"project":${json},"token":"${token}"}\n`)
+          else
+            process.stdout.write(
+              `Created project ${name} (${JSON.parse(json).id}).\nAPI key (shown only once): ${token}\n`,
+            )
+        }),
+    )
+    .addCommand(
+      new Command('list')
+        .description('List all projects.')
+        .option('--json', 'print JSON')
+        .addHelpText('after', '\nExample:\n  annals project list --json')
+        .action(async (options: { json?: boolean }) => {
+          const projects = await withDatabase(listProjects)
+          await printResources(projects, COLUMNS, options.json)
+        }),
+    )
+    .addCommand(setCommand())
+}
+
+function setCommand(): Command {
+  return withSettings(new Command('set'))
+    .description('Change settings of a project. Options you leave out keep their values.')
+    .argument('<name or id>', 'the project')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+The service deletes expired sessions in the background, every ANNALS_RETENTION_MS. To see beforehand what would be
+deleted, run \`annals prune --dry-run\`. A change takes effect within a few seconds at every node.
+
+Examples:
+  annals project set checkout-agent --retention-days 90
+  annals project set checkout-agent --search on
+  annals project set checkout-agent --max-sessions 100000 --max-bytes 10000000000
+  annals project set checkout-agent --model gpt-5-mini --model-url https://api.openai.com/v1 --model-key < key.txt`,
+    )
+    .action(async (name: string, options: SettingOptions, command: Command) => {
+      const settings = await settingsOf(options)
+      if (Object.keys(settings).length === 0)
+        command.error('annals: nothing to set. Name a setting, such as --retention-days 90.')
+      const json = await withDatabase(async (database) =>
+        changeProject(database, operatorName(), await findProject(database, name), settings),
+      )
+      if (options.json) process.stdout.write(`${json}\n`)
+      else await printResources([json], COLUMNS)
+    })
+}
+
+function withSettings(command: Command): Command {
+  return command
+    .option(
+      '--retention-days <days>',
+      'delete sessions not touched for this many days; `none` keeps them forever',
+      parseDays,
+    )
+    .option(
+      '--rate-limit <requests a second>',
+      'limit for each of its keys on each node; `none` removes it, `default` is ANNALS_RATE_LIMIT_PER_SECOND',
+      parseLimit,
+    )
+    .option('--max-sessions <count>', 'how many sessions it may have; `none` removes the limit', parseQuota)
+    .option(
+      '--max-bytes <bytes>',
+      'how many bytes its entries may have; `none` removes the limit',
+      parseQuota,
+    )
+    .option(
+      '--max-blob-bytes <bytes>',
+      'how many bytes its blobs may have; `none` removes the limit',
+      parseQuota,
+    )
+    .option('--max-tails <count>', 'how many live tails it may have open on each node', parseQuota)
+    .addOption(
+      new Option(
+        '--search <on|off>',
+        'on: index its entries, also those that are there, so that `annals search` finds them; off: delete the index',
+      ).choices(['on', 'off']),
+    )
+    .option(
+      '--max-model-tokens <tokens>',
+      'how many tokens of a model its learning spaces may use in a day, in UTC; `none`: as ANNALS_MODEL_TOKENS_PER_DAY_MAX says',
+      parseQuota,
+    )
+    .option('--model <name>', 'model of its learning spaces; `none`: that of the service')
+    .option('--model-url <url>', 'base URL of the OpenAI-compatible API that has this model')
+    .option('--model-key', 'ask for the API key of this model, or read it from stdin')
+}
+
+async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
+  const { retentionDays, rateLimit, maxSessions, maxBytes, maxBlobBytes, maxTails, search } = options
+  const model = await modelOf(options)
+  const given = {
+    retention_days: retentionDays,
+    rate_limit_per_second: rateLimit,
+    max_sessions: maxSessions,
+    max_bytes: maxBytes,
+    max_blob_bytes: maxBlobBytes,
+    max_tails: maxTails,
+    max_model_tokens_per_day: options.maxModelTokens,
+  }
+  const settings = Object.entries(given).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, typeof value === 'number' ? value : null]],
+  )
+  return {
+    ...Object.fromEntries(settings),
+    ...(search !== undefined && { search: search === 'on' }),
+    ...(model !== undefined && { model }),
+  }
+}
+
+/** @throws UsageError */
+async function modelOf({ model, modelUrl, modelKey }: SettingOptions): Promise<ProjectSettings['model']> {
+  if (model === 'none' && modelUrl === undefined && !modelKey) return null
+  if (model === undefined && modelUrl === undefined && !modelKey) return undefined
+  if (model === undefined || modelUrl === undefined)
+    throw new UsageError(
+      'Name a model with both --model and --model-url, or the service’s with --model none.',
+    )
+  const key = modelKey ? await askSecret(`API key for ${modelUrl}: `) : undefined
+  const given = { url: modelUrl, name: model, ...(key !== undefined && { key }) }
+  for (const [name, text] of Object.entries(given))
+    if (!MODEL_PATTERNS[name as keyof typeof given].test(text))
+      throw new UsageError(`The ${name} of the model is not valid.`)
+  return given
+}
+
+/** Reads a whole number in a range, or one of the words that stand for a number or for none (null). */
+function numberFrom(min: number, max: number, words: Record<string, number | null>, takes: string) {
+  return (text: string): number | string => {
+    // Not null: of that, the library for commands makes an empty string.
+    if (Object.hasOwn(words, text)) return words[text] ?? text
+    const number = /^\d{1,16}$/.test(text) ? Number(text) : -1
+    if (number < min || number > max) throw new InvalidArgumentError(`It must be ${takes}.`)
+    return number
+  }
+}
+
+const parseQuota = numberFrom(0, QUOTA_MAX, { none: null }, `a whole number from 0 to ${QUOTA_MAX}, or none`)
+const parseDays = numberFrom(
+  1,
+  RETENTION_DAYS_MAX,
+  { none: null },
+  `a number of days from 1 to ${RETENTION_DAYS_MAX}, or none`,
+)
+const parseLimit = numberFrom(
+  1,
+  RATE_LIMIT_MAX,
+  { none: 0, default: null },
+  `a number from 1 to ${RATE_LIMIT_MAX}, none, or default`,
+)

@@ -1,0 +1,110 @@
+import { notFound } from 'annals/dist/errors.js'
+import type { Database } from 'annals/dist/postgres/database.js'
+import { Command, InvalidArgumentError } from 'commander'
+import { countOf } from '../terminal/count.js'
+import { runLongDatabaseWork } from './with_database.js'
+
+const SECONDS: Record<string, number> = { d: 86_400, h: 3_600, m: 60 }
+/** A hundred years. */
+const SECONDS_MAX = 36_500 * 86_400
+
+/** annals prune */
+export function pruneCommand(): Command {
+  return new Command('prune')
+    .description('Delete sessions that have not been touched for a while, with their logs.')
+    .requiredOption('--older-than <age>', 'not touched for this long, such as 90d, 36h or 30m', parseAge)
+    .option('--project <name or id>', 'in this project; not needed if there is only one')
+    .option('--all-projects', 'in all projects')
+    .option('--user <identifier>', 'only sessions of this user')
+    .option('--filter <json>', 'only sessions whose configs contain this object', parseFilter)
+    .option('--dry-run', 'delete nothing; show what would be deleted')
+    .addHelpText(
+      'after',
+      `
+Appending an entry, or changing configs or a message's meta, touches a session. Sessions touched while this runs are
+kept. The service can keep running; writers wait only briefly. Ctrl-C stops between two steps, and the same command
+continues. Users are kept, even when their last session is deleted.
+
+Examples:
+  annals prune --older-than 90d --dry-run
+  annals prune --older-than 30d --all-projects --filter '{"env":"test"}'`,
+    )
+    .action(async (options: PruneOptions, command: Command) => {
+      if (options.project !== undefined && options.allProjects)
+        command.error('annals: give either --project or --all-projects.')
+      await runLongDatabaseWork(
+        (database, signal) => runPrune(database, options, signal),
+        'Some sessions were deleted; run the same command again for the rest.',
+      )
+    })
+}
+
+function parseAge(text: string): number {
+  const [, count, unit] = /^(\d{1,9})([dhm])$/.exec(text) ?? []
+  const seconds = Number(count) * (SECONDS[unit ?? ''] ?? Number.NaN)
+  if (!(seconds > 0 && seconds <= SECONDS_MAX))
+    throw new InvalidArgumentError('It must be a number of days, hours or minutes, such as 90d, 36h or 30m.')
+  return seconds
+}
+
+function parseFilter(text: string): string {
+  try {
+    const value = JSON.parse(text) as unknown
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError('It must be a JSON object, such as {"agent":"gpt-4o"}.')
+}
+
+/** What the command line says of pruning. */
+interface PruneOptions {
+  /** In seconds. */
+  olderThan: number
+  project?: string
+  allProjects?: boolean
+  user?: string
+  filter?: string
+  dryRun?: boolean
+}
+
+/** annals prune */
+async function runPrune(database: Database, options: PruneOptions, signal: AbortSignal): Promise<void> {
+  const { Erasure } = await import('annals/dist/lifecycle/erase/erasure.js')
+  const { registryOf } = await import('annals/dist/lifecycle/registry.js')
+  const { MODULES } = await import('annals/dist/service/modules.js')
+  const { countCandidates, prune, timeBefore } = await import('annals/dist/sessions/erase/prune.js')
+  const { findOwner } = await import('annals/dist/users/users.js')
+  const { withProgress } = await import('../terminal/progress.js')
+  const untouched_since = await timeBefore(database, options.olderThan)
+  const erasure = new Erasure(registryOf(MODULES).tables)
+  const total = { sessions: 0, entries: 0 }
+  for (const project_id of await chosenProjects(database, options)) {
+    const user = await findOwner(database, { project_id, user: options.user })
+    if (user === 'nobody') {
+      if (options.allProjects) continue
+      throw notFound('user')
+    }
+    const old = { project_id, untouched_since, user_id: user?.id, configs: options.filter }
+    const task = options.dryRun ? 'Looking' : 'Pruning'
+    const pruned = await withProgress(task, 'sessions', await countCandidates(database, old), (progress) =>
+      prune(database, erasure, old, {
+        dry_run: options.dryRun ?? false,
+        signal,
+        onProgress: ({ looked_at }) => progress.update(looked_at),
+      }),
+    )
+    total.sessions += pruned.sessions
+    total.entries += pruned.entries
+  }
+  const verb = options.dryRun ? 'Would delete' : 'Deleted'
+  process.stdout.write(
+    `${verb} ${countOf(total.sessions, 'sessions')} with ${countOf(total.entries, 'entries')}, last touched before ${untouched_since}.\n`,
+  )
+}
+
+async function chosenProjects(database: Database, { project, allProjects }: PruneOptions): Promise<string[]> {
+  const { findProject, listNamedProjects } = await import('annals/dist/projects/projects.js')
+  if (!allProjects) return [await findProject(database, project)]
+  return (await listNamedProjects(database)).map(({ id }) => id)
+}

@@ -1,0 +1,113 @@
+import { setMaxListeners } from 'node:events'
+import { hostname, userInfo } from 'node:os'
+import { readConfig } from 'annals/dist/configuration/config.js'
+import { AnnalsError } from 'annals/dist/errors.js'
+import { AppendInDoubt } from 'annals/dist/log/append/append_request.js'
+import type { Appender } from 'annals/dist/log/append/appender.js'
+import type { Database } from 'annals/dist/postgres/database.js'
+import { LONG_READ_SETTINGS } from 'annals/dist/postgres/pool_settings.js'
+import type { UsageDays } from 'annals/dist/projects/usage_days.js'
+import { EXIT_CODES } from '../exit_codes.js'
+import { onInterrupt } from '../terminal/interrupt.js'
+
+/** For work without time limits on statements and waits. */
+const LONG_WORK = { wait_ms_max: 60_000, statement_ms_max: 0 }
+
+/** Reports progress on stderr, apart from a command's output. */
+export function tellProgress(sentence: string): void {
+  process.stderr.write(`${sentence}\n`)
+}
+
+/** Prints resources that are JSON texts: as a JSON array, or as a table of some fields. */
+export async function printResources(resources: string[], fields: string[], json?: boolean): Promise<void> {
+  if (json) process.stdout.write(`[${resources.join(',')}]\n`)
+  else (await import('../terminal/table.js')).printTable(fields, resources)
+}
+
+/** Whom the audit names for what a command does. */
+export function operatorName(): string {
+  return `command line of ${userInfo().username}@${hostname()}`
+}
+
+/** Runs a command's work on the database that the environment names. */
+export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+  const { workOnDatabase } = await import('annals/dist/service/work_on_database.js')
+  return workOnDatabase(readConfig(process.env), tellProgress, work)
+}
+
+/** The same for long work, which may also append to logs and count usage; `signal` ends it. */
+export async function withDatabaseForLong<T>(
+  work: (database: Database, appender: Appender, usage: UsageDays) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const { workOnDatabase } = await import('annals/dist/service/work_on_database.js')
+  return workOnDatabase(readConfig(process.env), tellProgress, work, { ...LONG_WORK, signal })
+}
+
+/** The same for long work that only reads; the schema is not migrated, and must already have this version. */
+export async function withDatabaseToRead<T>(
+  work: (database: Database) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const { workOnDatabase } = await import('annals/dist/service/work_on_database.js')
+  const options = { ...LONG_WORK, settings: LONG_READ_SETTINGS, schema: 'check', signal } as const
+  return workOnDatabase(readConfig(process.env), tellProgress, work, options)
+}
+
+const CLOCK_EVERY_MS = 5_000
+
+/** For work of unknown duration: reports every few seconds that it is still running. */
+export async function tellTime<T>(task: string, work: () => Promise<T>): Promise<T> {
+  const begun = performance.now()
+  const tell = () => process.stderr.write(`${task}: ${Math.round((performance.now() - begun) / 1000)} s\n`)
+  const clock = setInterval(tell, CLOCK_EVERY_MS)
+  try {
+    return await work()
+  } finally {
+    clearInterval(clock)
+  }
+}
+
+/** Runs long work on the database that the environment names. */
+export function runLongDatabaseWork(
+  work: (database: Database, signal: AbortSignal, appender: Appender, usage: UsageDays) => Promise<void>,
+  words: Parameters<typeof runLongWork>[1],
+): Promise<void> {
+  const run = (signal: AbortSignal) =>
+    withDatabaseForLong((database, ...parts) => work(database, signal, ...parts), signal)
+  return runLongWork(run, words)
+}
+
+/**
+ * Runs long work. SIGINT or SIGTERM asks it, through its signal, to stop and clean up; a second one ends the process
+ * at once. `words` describe the state after that, and what to do if the database becomes unavailable.
+ */
+export async function runLongWork(
+  work: (signal: AbortSignal) => Promise<unknown>,
+  words: string | { interrupted: string; unfinished: string },
+): Promise<void> {
+  const { interrupted, unfinished } =
+    typeof words === 'string' ? { interrupted: words, unfinished: words } : words
+  const abort = new AbortController()
+  // Each statement in flight listens, and there may be one for each table: more than the ten at which Node warns.
+  setMaxListeners(0, abort.signal)
+  const end = onInterrupt(() => abort.abort())
+  try {
+    await work(abort.signal)
+  } catch (error) {
+    if (error === abort.signal.reason) {
+      process.stderr.write(`annals: interrupted. ${interrupted}\n`)
+      process.exitCode = EXIT_CODES.interrupted
+      return
+    }
+    const isAway =
+      error instanceof AppendInDoubt || (error instanceof AnnalsError && error.error === 'unavailable')
+    throw isAway
+      ? new AnnalsError('unavailable', `The database became unavailable. ${unfinished}`, {
+          cause: error,
+        })
+      : error
+  } finally {
+    end()
+  }
+}

@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises'
+import type { NewEntry } from '@annals/client'
+import { packagedFile } from 'annals/dist/version.js'
+
+/** The demo in demo/sessions.json: request bodies of the API, and their times. */
+export interface DemoDocument {
+  /** `learns_from`: ids of sessions. */
+  learning_spaces: { user?: string; meta: { demo: string }; learns_from: string[] }[]
+  sessions: DemoSession[]
+}
+
+export interface DemoSession {
+  /** How long before now it began. */
+  hours_ago: number
+  session: { use_uuid: string; user?: string; configs: object }
+  /** When each entry was appended, in ms since the session began. */
+  at_ms: number[]
+  entries: (NewEntry & { id: string })[]
+}
+
+/** What loading the demo stored, and what already existed. */
+export interface DemoTotals {
+  sessions: { stored: number; known: number }
+  entries: number
+  spaces: number
+}
+
+/** The demo that ships with the package. */
+export async function readDemo(): Promise<DemoDocument> {
+  return JSON.parse(await readFile(packagedFile('demo/sessions.json'), 'utf8')) as DemoDocument
+}

@@ -1,0 +1,117 @@
+import { VERSION } from 'annals/dist/version.js'
+import { Command } from 'commander'
+import { appendCommand } from './client/append.js'
+import { forkCommand } from './client/fork.js'
+import { latestCommand } from './client/latest.js'
+import { loginCommand, logoutCommand } from './client/login.js'
+import { mcpCommand } from './client/mcp.js'
+import { retractCommand } from './client/retract.js'
+import { searchCommand } from './client/search.js'
+import { sessionsCommand } from './client/sessions.js'
+import { showCommand } from './client/show.js'
+import { spacesCommand } from './client/spaces.js'
+import { tailCommand } from './client/tail.js'
+import { toolsCommand } from './client/tools.js'
+import { usageCommand } from './client/usage.js'
+import { usersCommand } from './client/users.js'
+import { completionCommand } from './completion/completion.js'
+import { backupCommand, restoreCommand } from './database/backup.js'
+import { distributeCommand } from './database/distribute.js'
+import { doctorCommand } from './database/doctor.js'
+import { exportCommand } from './database/export.js'
+import { importCommand } from './database/import.js'
+import { migrateCommand } from './database/migrate.js'
+import { projectCommand } from './database/project.js'
+import { pruneCommand } from './database/prune.js'
+import { keyCommand, tokenCommand } from './database/token.js'
+import { verifyCommand } from './database/verify.js'
+import { demoCommand } from './demo/demo.js'
+import { EXIT_CODES } from './exit_codes.js'
+import { commandMeant } from './meant_command.js'
+import { consoleCommand } from './service/console.js'
+import { openapiCommand } from './service/openapi.js'
+import { serveCommand } from './service/serve.js'
+import { commandLine } from './terminal/command_name.js'
+import { visible } from './terminal/visible.js'
+
+/**
+ * All commands, in listing order. A command's module only describes it; what it works with is imported when it runs,
+ * so that help, completion and small commands start quickly.
+ */
+export function annalsProgram(): Command {
+  const program = new Command('annals')
+    .description('The session store for AI agents.')
+    .version(VERSION)
+    .commandsGroup('Sessions, through a running service:')
+    .addCommand(sessionsCommand())
+    .addCommand(showCommand())
+    .addCommand(tailCommand())
+    .addCommand(appendCommand())
+    .addCommand(forkCommand())
+    .addCommand(retractCommand())
+    .addCommand(latestCommand())
+    .addCommand(searchCommand())
+    .addCommand(toolsCommand())
+    .addCommand(spacesCommand())
+    .addCommand(usersCommand())
+    .addCommand(usageCommand())
+    .addCommand(mcpCommand())
+    .commandsGroup('The service and its database:')
+    .addCommand(serveCommand())
+    .addCommand(consoleCommand())
+    .addCommand(demoCommand())
+    .addCommand(migrateCommand())
+    .addCommand(distributeCommand())
+    .addCommand(projectCommand())
+    .addCommand(keyCommand())
+    .addCommand(tokenCommand())
+    .addCommand(exportCommand())
+    .addCommand(importCommand())
+    .addCommand(backupCommand())
+    .addCommand(restoreCommand())
+    .addCommand(verifyCommand())
+    .addCommand(pruneCommand())
+    .addCommand(doctorCommand())
+    .commandsGroup('This command line:')
+    .addCommand(loginCommand())
+    .addCommand(logoutCommand())
+    .addCommand(completionCommand())
+    .addCommand(openapiCommand())
+    .helpCommand('help [command]', 'show what a command does')
+    .addHelpText('after', () => `\n${FIRST_STEPS}`)
+    .on('command:*', ([name]: [string]) => refuseCommand(program, name))
+  for (const command of commandsOf(program)) prepare(command)
+  return program
+}
+
+const FIRST_STEPS = `Get started:
+  ${commandLine(['serve'])}         the service, with its own database; prints an API key
+  ${commandLine(['demo'])}          in a second terminal: demo sessions to look at
+  ${commandLine(['sessions', 'list'])}
+`
+
+/** Suggests what the word may mean; a slip of the finger is what commander itself looks for. */
+function refuseCommand(program: Command, word: string): void {
+  const meant = commandMeant(
+    word,
+    program.commands.map((command) => command.name()),
+  )
+  if (meant === undefined) (program as unknown as { unknownCommand(): never }).unknownCommand()
+  else program.error(`annals: there is no command '${word}': did you mean ${commandLine(meant.split(' '))}?`)
+}
+
+/** A command and its subcommands. */
+export function commandsOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap((child) => commandsOf(child as Command))]
+}
+
+/** Applies to every command: our own error messages, and meaningful exit codes. */
+function prepare(command: Command): void {
+  command
+    .showHelpAfterError('(use --help to list them)')
+    .configureOutput({ outputError: (text, write) => write(visible(text.replace(/^error: /, 'annals: '))) })
+    .exitOverride((error) => {
+      if (error.exitCode !== 0) error.exitCode = EXIT_CODES.usage
+      throw error
+    })
+}

@@ -1,0 +1,87 @@
+import type { Running } from 'annals/dist/cluster/serve_workers.js'
+import { type Config, describeSettings, readConfig } from 'annals/dist/configuration/config.js'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { tellProgress } from '../database/with_database.js'
+import { goOnWithoutOutput } from '../run_command.js'
+import { commandLine } from '../terminal/command_name.js'
+import { onInterrupt } from '../terminal/interrupt.js'
+import { forgetAddress, keepAddress } from './service_address.js'
+
+const WORKERS_MAX = 128
+
+/** annals serve */
+export function serveCommand(): Command {
+  return new Command('serve')
+    .description('Run the service, with its own embedded PostgreSQL unless DATABASE_URL names a server.')
+    .option(
+      '--workers <count>',
+      'run this many processes on one port, and replace any that dies',
+      parseWorkers,
+    )
+    .addOption(new Option('--worker').hideHelp())
+    .addHelpText(
+      'after',
+      `\nEnvironment:\n${settingsTable()}\n\nExamples:\n  PORT=8080 annals serve\n  annals serve --workers 4`,
+    )
+    .action(async (options: { workers?: number; worker?: boolean }) => {
+      goOnWithoutOutput()
+      const stopping = new Promise<string>(onInterrupt)
+      const config = readServiceConfig(process.env)
+      if (options.worker) {
+        const { serveAsWorker } = await import('annals/dist/cluster/serve_workers.js')
+        return serveAsWorker(config, stopping, tellProgress)
+      }
+      const running = options.workers
+        ? await (await import('annals/dist/cluster/serve_workers.js')).serveByWorkers(
+            config,
+            options.workers,
+            tellProgress,
+          )
+        : await (await import('annals/dist/service/service.js')).startService(config, tellProgress)
+      if (!running) return
+      if (config.database_url === undefined) keepAddress(config.data_dir, running.url)
+      process.stdout.write(banner(running))
+      const signal = await stopping
+      process.stderr.write(`${signal}: answering the accepted requests, then stopping.\n`)
+      if (config.database_url === undefined) forgetAddress(config.data_dir, running.url)
+      await running.stop()
+      // Nothing is left to do; a forgotten connection must not keep the process alive.
+      process.exit(0)
+    })
+}
+
+/** The number of workers. */
+export function parseWorkers(text: string): number {
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (count < 1 || count > WORKERS_MAX)
+    throw new InvalidArgumentError(`It must be a number from 1 to ${WORKERS_MAX}.`)
+  return count
+}
+
+/** What a person needs to go on: short, so that nothing of it scrolls away. */
+function banner({ url, database, api_key, sign_in_code, ready_after_ms, workers }: Running): string {
+  const lines = ['', `Annals is ready at ${url}`, '']
+  if (api_key !== undefined) lines.push(`API key: ${api_key}`)
+  lines.push(`Console: ${url}/console${sign_in_code === undefined ? '' : `#code=${sign_in_code}`}`)
+  lines.push(`Data:    ${database}${workers ? `, ${workers} workers` : ''}`)
+  lines.push(`Try it:  ${api_key === undefined ? commandLine(['sessions', 'list']) : commandLine(['demo'])}`)
+  const keys =
+    api_key === undefined
+      ? `\`${commandLine(['key'])}\` creates another API key.`
+      : `The key is shown only once; \`${commandLine(['key'])}\` creates another.`
+  return `${lines.join('\n')}\n\nReady after ${ready_after_ms} ms. ${keys} Ctrl-C stops Annals.\n`
+}
+
+/** On a terminal, a line for each request would push the API key out of sight. */
+function readServiceConfig(env: NodeJS.ProcessEnv): Config {
+  const quiet = process.stderr.isTTY && !env.LOG_LEVEL
+  return readConfig(quiet ? { ...env, LOG_LEVEL: 'warn' } : env)
+}
+
+function settingsTable(): string {
+  const rows = describeSettings()
+  const width = Math.max(...rows.map((row) => row.variable.length))
+  return rows
+    .map((row) => `  ${row.variable.padEnd(width)}  ${row.meaning}${row.default ? ` [${row.default}]` : ''}`)
+    .join('\n')
+}

@@ -1,0 +1,91 @@
+import { LRUCache } from 'lru-cache'
+import type { Lane } from './lane.js'
+
+const PROJECTS_AWAY_MAX = 10_000
+/** Time constant of the average, in ms: after this much flush time, most of a change in speed has been taken in. */
+const SETTLES_MS = 250
+/** Least weight of the newest flush, so that a slow moment is forgotten after some quick ones. */
+const NEWEST_COUNTS_MIN = 0.02
+
+/** How long flushes take at present, over all projects. */
+class Pace {
+  flush_ms = 0
+
+  constructor(private readonly flushes_max: number) {}
+
+  /**
+   * Records a flush's duration. Its weight is its share of time, not of flushes: a moment in which all commits stall
+   * is not overload.
+   */
+  flushed(ms: number): void {
+    const weight = Math.max(-Math.expm1(-ms / (this.flushes_max * SETTLES_MS)), NEWEST_COUNTS_MIN)
+    this.flush_ms += (ms - this.flush_ms) * weight
+  }
+}
+
+/** A flush's hold on a slot. */
+export interface Turn {
+  /** Its database could not be reached. Returns whether it may keep the slot for another attempt. */
+  foundAway(): boolean
+  /** Gives the slot back after so many ms. */
+  end(ms: number): void
+}
+
+/**
+ * The order in which projects get slots for their flushes. On a cluster, a project whose machine was away at its last
+ * flush waits in a queue of its own, and such projects hold no more than half of the slots: however many they are, and
+ * however long their machine takes to fail, others are stored. On a single server all projects are away together.
+ */
+export class FlushTurns {
+  private readonly ready: Lane[] = []
+  private readonly readyAway: Lane[] = []
+  private readonly away = new LRUCache<string, true>({ max: PROJECTS_AWAY_MAX })
+  private slotsAway = 0
+  private readonly pace: Pace
+
+  constructor(
+    private readonly slots: number,
+    private readonly distributed: boolean,
+  ) {
+    this.pace = new Pace(slots)
+  }
+
+  /** Expected wait of a lane for the turns before its own, in ms. */
+  get wait_ms(): number {
+    return Math.floor(this.ready.length / this.slots) * this.pace.flush_ms
+  }
+
+  add(lane: Lane): void {
+    const queue = this.away.has(lane.project_id) ? this.readyAway : this.ready
+    queue.push(lane)
+  }
+
+  next(): Lane | undefined {
+    const next = this.slotsAway < this.slots / 2 ? this.readyAway.shift() : undefined
+    return next ?? this.ready.shift()
+  }
+
+  begin(project_id: string): Turn {
+    let isCounted = this.away.has(project_id)
+    let isAway = false
+    let isOver = false
+    if (isCounted) this.slotsAway += 1
+    return {
+      foundAway: () => {
+        if (!this.distributed || isOver) return true
+        if (!isCounted) this.slotsAway += 1
+        isCounted = true
+        isAway = true
+        this.away.set(project_id, true)
+        return this.slotsAway <= this.slots / 2
+      },
+      end: (ms) => {
+        isOver = true
+        if (isCounted) this.slotsAway -= 1
+        if (isAway) return
+        this.away.delete(project_id)
+        this.pace.flushed(ms)
+      },
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import type { LogEntry } from '@annals/messages/session'
+import type { Row } from '../postgres/database.js'
+
+/** Rows of entries as a log. */
+export function* logEntries(rows: Row[]): Generator<LogEntry> {
+  for (const { seq, id, kind, type, role, format, created_at, data } of rows) {
+    if (data === null) continue
+    const place = { seq: Number(seq), created_at: created_at! }
+    const value = JSON.parse(data!)
+    if (kind === 'event') yield { kind, ...place, type: type!, data: value }
+    else
+      yield {
+        kind: 'message',
+        ...place,
+        id: id!,
+        parent_id: null,
+        role: role!,
+        format: format as never,
+        blob: value,
+      }
+  }
+}

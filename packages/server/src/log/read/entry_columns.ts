@@ -1,0 +1,89 @@
+import { columnsOf, wholeTime } from '../../postgres/column_aggregates.js'
+import type { Row } from '../../postgres/database.js'
+import { entryJson, type ShownEntry, type ShownLog } from '../entry_json.js'
+import { type EntryView, VIEW_COLUMNS } from './read_queries.js'
+
+/** An entry as it is read: its number, its JSON text, and what other columns its view has. */
+export interface ReadEntry {
+  seq: number
+  /** A SessionEvent or an item of the timeline; a message's blob as it was written, or what else its view is of. */
+  json: string
+  kind?: string
+  /** Of an event or an item; of the last but one of as many messages as were asked for, or the newest for a context. */
+  created_at?: string
+  id?: string
+  parent_id?: string | null
+  format?: string
+  role?: string
+  meta?: string
+  tokens?: number
+  /** The Message as JSON text, without its parts. */
+  whole?: string
+}
+
+/** The entries whose columns a row has. */
+export function entriesOf(row: Row, view: EntryView, log: ShownLog): ReadEntry[] {
+  const columns = columnsOf(VIEW_COLUMNS[view], row)
+  const seqs = columns.seq!.map(Number)
+  if (view === 'message_id') return seqs.map((seq, at) => ({ seq, json: columns.id![at]! }))
+  if (view === 'message_meta') return seqs.map((seq, at) => ({ seq, json: columns.meta![at]! }))
+  if (view === 'message' || view === 'whole_message' || view === 'context_message') {
+    const { id, data, tokens, message } = columns
+    return seqs.map((seq, at) => {
+      const { format, parent_id, role, meta } = messageFields(message![at]!)
+      return {
+        seq,
+        json: data![at]!,
+        id: id![at]!,
+        format,
+        parent_id,
+        role,
+        meta,
+        tokens: Number(tokens![at]),
+        ...(view === 'whole_message' && { whole: entryJson('resource', log, shownEntry(columns, seq, at)) }),
+      }
+    })
+  }
+  const shape = view === 'item' ? 'item' : 'resource'
+  return seqs.map((seq, at) => {
+    const entry = shownEntry(columns, seq, at)
+    return { seq, json: entryJson(shape, log, entry), kind: entry.kind, created_at: entry.created_at }
+  })
+}
+
+type Columns = Record<string, Array<string | null>>
+const NONE: Array<string | null> = []
+const NO_MARKS: [key: null, retracted_by: null, changed_at: null] = [null, null, null]
+const NO_FIELDS = { format: null, parent_id: null, role: null, meta: null }
+
+/** Every member is named: spreading objects together costs as much as all the rest of an entry. */
+function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
+  const { id, type = NONE, data, created_at, marks, message = NONE } = columns
+  const text = message[at]
+  const [key, retracted_by, changed_at] = marks![at]
+    ? (JSON.parse(marks![at]) as [string | null, number | null, string | null])
+    : NO_MARKS
+  const { format, parent_id, role, meta } = text ? messageFields(text) : NO_FIELDS
+  return {
+    seq,
+    id: id![at]!,
+    kind: text ? 'message' : 'event',
+    type: type[at] ?? null,
+    format,
+    parent_id,
+    role,
+    meta,
+    key,
+    retracted_by,
+    data: data![at]!,
+    created_at: created_at![at]!,
+    updated_at: changed_at ? wholeTime(changed_at) : created_at![at]!,
+  }
+}
+
+/** The fields in the column `message`, of which only the last, its meta, can have spaces in it. */
+function messageFields(text: string) {
+  const [format = '', parent_id = '', role = ''] = text.split(' ', 3)
+  const meta = text.slice(format.length + parent_id.length + role.length + 3) || null
+  return { format, parent_id: parent_id || null, role, meta: meta! }
+}

@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest'
+import { honest } from '../../lab/model_scripts.ts'
+import { runAnnals } from '../harness/annals_process.ts'
+import { learnerOf, user, useScriptedModels } from '../harness/model_project.ts'
+import { useSharedService } from '../harness/service.ts'
+
+const service = useSharedService()
+const newModel = useScriptedModels()
+
+it('a project is given a model, its key and its quota by the command line, learns with it, and is given the service’s again', async () => {
+  const project = await service.newProject()
+  const model = await newModel(honest)
+  const set = async (options: string[], input?: string) =>
+    runAnnals(['project', 'set', project.name, ...options], { DATABASE_URL: service.databaseUrl }, input)
+  const given = ['--model', 'scripted', '--model-url', model.url, '--max-model-tokens', '50000', '--json']
+  const { code, stdout, stderr } = await set([...given, '--model-key'], 'secret-key-of-test\n')
+  expect(code, stderr).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({
+    model: { url: model.url, name: 'scripted' },
+    max_model_tokens_per_day: 50_000,
+  })
+  expect(stdout + stderr).not.toContain('secret-key-of-test')
+  const api = await service.newClient({ token: project.token })
+  const { newSpace, addRun, reflected } = learnerOf(service.databaseUrl, api, project.id)
+  const space = await newSpace('suggest')
+  await reflected(space, await addRun(space, 'ada', [user('Hello?')], { reward: 1 }))
+  expect(model.asked[0]!.key).toBe('secret-key-of-test')
+  for (const wrong of [['--model', 'm'], ['--model-key'], ['--model', 'm', '--model-url', 'ftp://a']])
+    expect((await set(wrong, 'k')).code).toBe(2)
+  const without = await set(['--model', 'none', '--max-model-tokens', 'none', '--json'])
+  expect(JSON.parse(without.stdout)).toMatchObject({ model: null, max_model_tokens_per_day: null })
+})
