@@ -93,7 +93,7 @@ describe('a project that a consumer is switched on for', () => {
     const [early, late] = [await log.newSession(project), await log.newSession(project)]
     await appender.append(eventRequest(project, early))
     const changes = start(witness(), { settle_s: 1 })
-    await changes.prepare(open(1), project, 'witness')
+    await changes.prepare({ database: open(1), project_id: project }, 'witness')
     expect(await seenOf(project)).toEqual({ [early]: ['1'] })
     // As by a node that still takes the project for one without consumers.
     await appender.append(eventRequest(project, late))
@@ -117,7 +117,9 @@ describe('a project that is written to all the time', () => {
     const writing = write()
     try {
       const database = open(1)
-      await vi.waitFor(() => changes.prepare(database, project, 'witness'), { timeout: 20_000 })
+      await vi.waitFor(() => changes.prepare({ database, project_id: project }, 'witness'), {
+        timeout: 20_000,
+      })
       expect((await seenOf(project))[old]).toEqual(['1'])
     } finally {
       isOver = true
@@ -208,12 +210,12 @@ describe('a consumer that is being taken apart', () => {
     const project = await log.newProject()
     const database = open(1)
     const owned = [project, 'witness']
-    await keepConsumer(database, project, 'witness')
+    await keepConsumer({ database, project_id: project }, 'witness')
     await execute(log.url, SWITCH.off.text, owned)
     await withConnection(log.url, async (connection) => {
       await connection.query('BEGIN')
       await connection.query(SWITCH_ON.project.text, owned)
-      const retired = retire(database, project, witness(), new AbortController().signal)
+      const retired = retire({ database, project_id: project }, witness(), new AbortController().signal)
       const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%array_remove(p.consumers%' AND datname = current_database()`
       await vi.waitFor(async () => expect(await queryRows(log.url, waiting)).toHaveLength(1), 10_000)
       await connection.query(SWITCH.on.text, owned)

@@ -17,7 +17,6 @@ import { createTestDatabase, type TestDatabase } from '../harness/test_database.
 /** A module that only this test has: all that the service needs to know of it. */
 const NOTES: Module = {
   name: 'notes',
-  functions: [],
   tables: [
     {
       name: 'notes',
@@ -105,7 +104,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('a module of its own', (
 
   it('is erased with its session and its user in slices, and counted in the receipt', async () => {
     const project = await newProject(ROWS)
-    expect(await erasure.eraseUser(database, project.id, 'ada')).toEqual({
+    expect(await erasure.eraseUser({ database, project_id: project.id }, 'ada')).toEqual({
       notes: ROWS,
       sessions: 1,
       entries: 0,
@@ -117,13 +116,13 @@ describe.skipIf(inject('testServer').mode === 'shared')('a module of its own', (
       revoked_statements: 0,
     })
     const [note] = await notesOf(project)
-    const erased = await erasure.erase(database, project.id, 'session', [note!.session_id])
+    const erased = await erasure.erase({ database, project_id: project.id }, 'session', [note!.session_id])
     expect(erased).toMatchObject({ sessions: 1, notes: ROWS })
     expect(await notesOf(project)).toEqual([])
     expect(
       await queryRows(own.url, 'SELECT 1 FROM erased_sessions WHERE project_id = $1', [project.id]),
     ).toEqual([])
-    await erasure.eraseProject(database, project.id)
+    await erasure.eraseProject({ database, project_id: project.id })
   })
 
   it('comes through an export and an import whole, and a second import stores nothing', async () => {

@@ -14,7 +14,7 @@ async function usageOf(project_id: string, sessions_at_once?: number) {
     statement_ms_max: 0,
   })
   try {
-    return await countUsage(database, project_id, sessions_at_once)
+    return await countUsage({ database, project_id }, sessions_at_once)
   } finally {
     await database.close()
   }

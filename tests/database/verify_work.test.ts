@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
-import { verifyPiece } from '../../packages/server/src/lifecycle/verify/verify_row_queries.ts'
+import { verifyPiece } from '../../packages/server/src/lifecycle/verify/verify_queries.ts'
 import { LONG_READ_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
 import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'

@@ -124,14 +124,12 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
     'This order is being prepared for the project: it was not asked for before. 120,000 sessions are done; retry shortly.',
 }
 
-/** A sentence that an error may say. */
 export function exampleOf(name: ErrorName): string {
   return name in SENTENCES ? SENTENCES[name as SaidName] : EXAMPLES[name as keyof typeof EXAMPLES]
 }
 
 export const ERROR_NAMES = Object.keys(CATALOGUE) as ErrorName[]
 
-/** The HTTP status of an error. */
 export function statusOf(name: ErrorName): number {
   return CATALOGUE[name].status
 }
@@ -158,7 +156,6 @@ export class AnnalsError extends Error {
   }
 }
 
-/** The error for what a caller sent wrongly. */
 export function invalidRequest(sentence: string, options?: { cause?: unknown }): AnnalsError {
   return new AnnalsError('invalid_request', sentence, options)
 }
@@ -175,7 +172,6 @@ export function notFound(resource: Missing, place?: string): AnnalsError {
   return new AnnalsError(name, place === undefined ? SENTENCES[name] : `${place}: ${SENTENCES[name]}`)
 }
 
-/** The result of a merge would be too large. */
 export function mergedTooLarge(field: string): AnnalsError {
   return new AnnalsError(
     'payload_too_large',

@@ -5,40 +5,30 @@ export const ENTRY_PAGE_LIMIT_DEFAULT = 50
 export const PAGE_LIMIT_MAX = 200
 export const ENTRY_PAGE_LIMIT_MAX = 1_000
 export const BATCH_ENTRIES_MAX = 1_000
-/** Most sessions that one request appends to. */
 export const ATOMIC_SESSIONS_MAX = 20
 export const USER_IDENTIFIER_LENGTH_MAX = 256
 export const EVENT_TYPE_LENGTH_MAX = 256
 export const ENTRY_KEY_LENGTH_MAX = 255
-/** Characters of a search. */
 export const SEARCH_QUERY_LENGTH_MAX = 1_024
-/** Most entries that one request names by their ids. */
 export const IDS_MAX = 200
-/** Most of the newest entries, and most entries behind a seq, that one request retracts. */
 export const RETRACTED_LAST_MAX = 1_000
 export const RETRACTED_AFTER_MAX = 10_000
 export const NAME_LENGTH_MAX = 256
-/** Largest rate limit of a token, in requests per second. */
 export const RATE_LIMIT_MAX = 1_000_000
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
-/** Most bytes of `configs` or `meta`, as sent. */
 export const OBJECT_BYTES_MAX = 64 * 1024
 /**
  * Most bytes that `configs` or `meta` may reach by merges, as PostgreSQL writes them (with a space after each comma
  * and colon, hence the margin).
  */
 export const MERGED_BYTES_MAX = 2 * OBJECT_BYTES_MAX
-/** Largest blob, in an object store; and in the database. */
 export const BLOB_BYTES_MAX = 1024 * 1024 * 1024
 export const DATABASE_BLOB_BYTES_MAX = BLOB_BYTES_MAX / 2
 /** How long an idempotency key is kept; the contract promises at least 24 hours. */
 export const IDEMPOTENCY_KEPT_HOURS = 48
-/** Longest retention of a project: a hundred years. */
 export const RETENTION_DAYS_MAX = 36_500
 /** Largest quota: the largest integer that every JSON parser reads exactly. */
 export const QUOTA_MAX = Number.MAX_SAFE_INTEGER
 
-/** A session of the console ends when nobody has used it for this long. */
 export const CONSOLE_IDLE_HOURS_MAX = 12
-/** It ends after this long in any case. */
 export const CONSOLE_SESSION_DAYS_MAX = 30

@@ -9,7 +9,6 @@ const { version, engines } = JSON.parse(readFileSync(MANIFEST, 'utf8')) as {
   engines: { node: string }
 }
 
-/** The version in the package's own package.json. */
 export const VERSION: string = version
 
 /** The oldest Node that this package runs on, such as 20.19. */

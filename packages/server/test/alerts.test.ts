@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { ERROR_NAMES } from '../src/errors.ts'
-import { watchChanges } from '../src/metrics/changes_metrics.ts'
-import { Metrics } from '../src/metrics/metrics.ts'
+import { Metrics, watchChanges } from '../src/metrics/metrics.ts'
 import { FakeDatabase } from './log/append/fake_database.ts'
 
 const read = (path: string) =>

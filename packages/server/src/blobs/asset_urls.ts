@@ -3,7 +3,6 @@ import { AnnalsError } from '../errors.js'
 import type { Queryable } from '../postgres/database.js'
 import { FIND_ASSET_URL_SECRET } from './blob_queries.js'
 
-/** How long a URL is valid. */
 const VALID_S = 300
 const ID_BYTES = 16
 const HASH_BYTES = 32
@@ -12,7 +11,6 @@ const CLAIMS_BYTES = 2 * ID_BYTES + HASH_BYTES + TIME_BYTES
 /** Claims and MAC, in base64url: without padding, each text stands for other bytes. */
 const TOKEN = /^[\w-]{136}$/
 
-/** A blob that an entry of a session refers to, or a file of a skill. */
 export interface Asset {
   project_id: string
   /** The session, or the skill. */

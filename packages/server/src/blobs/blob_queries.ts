@@ -1,7 +1,6 @@
 import { planned, prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 
-/** How long a blob that nothing refers to is kept, and an upload that does not end. */
 const KEPT = "interval '24 hours'"
 
 /** References, and with each a blob, that one transaction deletes at most. */
@@ -74,7 +73,6 @@ BEGIN
 END`,
 )
 
-/** Its chunks go with it; its object is noted. */
 export const DISCARD_UPLOAD = storedFunction(
   'discard_upload',
   'p_project uuid, p_id uuid',
@@ -89,7 +87,6 @@ BEGIN
 END`,
 )
 
-/** Rows: sha256, id, bytes, in_object_store, of those that exist. Parameters: $1 project, $2 hashes. */
 export const FIND_BLOBS = prepared(
   'find_blobs',
   'SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
@@ -124,7 +121,6 @@ export const FIND_BLOB_OF = {
   session_or_skill: findBlobOf('find_blob_of_owner', `(${OF_SESSION} OR ${OF_SKILL})`),
 } as const
 
-/** Row: secret. */
 export const FIND_ASSET_URL_SECRET = planned(
   'find_asset_url_secret',
   'SELECT a.secret FROM asset_url_secrets a',

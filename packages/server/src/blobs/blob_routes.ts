@@ -7,12 +7,12 @@ import { answer } from '../http/answer/answer.js'
 import { answerBytes } from '../http/answer/answer_bytes.js'
 import { ASSETS_PATH } from '../http/answer/public_urls.js'
 import type { AppServer } from '../http/app_server.js'
+import type { ModuleRoutes } from '../http/module.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { receiveBytes } from '../http/request/receive_bytes.js'
+import { receiveBytes } from '../http/request/receive_body.js'
 import type { AppParts } from '../http/service_context.js'
 import { DATABASE_BLOB_BYTES_MAX } from '../limits.js'
-import { SessionParams } from '../sessions/session_schema.js'
-import { AssetQuery, BlobHeaders, BlobParams } from './blob_schema.js'
+import { AssetQuery, BlobHeaders, Blob as BlobSchema } from './blob_schema.js'
 import {
   type Blob,
   blobTooLarge,
@@ -33,7 +33,6 @@ const putBlob = operation({
   summary: 'Send a blob',
   description:
     'The body is the bytes themselves, of any type. If the project has the blob already, it is not read. A blob that no entry refers to is deleted after 24 hours; sending it again begins these anew.',
-  params: BlobParams,
   status: 201,
   returns: 'The bytes were stored.',
   data: Type.Ref('Blob'),
@@ -41,9 +40,8 @@ const putBlob = operation({
   errors: ['quota_exceeded', 'payload_too_large', 'unsupported_media_type', 'request_timeout'],
   handle: async (request, reply, { config, usage }) => {
     const { blob_bytes_max } = config
-    const { database, project_id } = request
     const { sha256 } = request.params
-    const known = await touchBlob(database, project_id, sha256)
+    const known = await touchBlob(request, sha256)
     if (known !== undefined) return answer(reply, JSON.stringify({ sha256, bytes: known }))
     const { source, length } = receiveBytes(request)
     if (length !== undefined && length > blob_bytes_max) throw blobTooLarge(blob_bytes_max)
@@ -69,7 +67,6 @@ const BYTES = {
     byteResponses(documented, { 200: 'The bytes.', 206: 'The range of the bytes.' }),
 }
 
-/** Blobs of the project: send, and read back. */
 export const blobRoutes = allOf(
   // A scope of its own, in which a body is bytes, whatever its type is called.
   (app, parts) =>
@@ -84,11 +81,9 @@ export const blobRoutes = allOf(
     id: 'getBlob',
     summary: 'Read a blob',
     description: 'The bytes, all or one range of them. HEAD tells how many there are.',
-    params: BlobParams,
     headers: BlobHeaders,
     ...BYTES,
-    handle: async (request, reply) =>
-      sendBlob(reply, await findBlob(request.database, request.project_id, request.params.sha256)),
+    handle: async (request, reply) => sendBlob(reply, await findBlob(request, request.params.sha256)),
   }),
 
   operation({
@@ -96,7 +91,7 @@ export const blobRoutes = allOf(
     id: 'downloadAsset',
     summary: 'Read a blob of a session',
     description: 'The same, of a blob that an entry of the session refers to; any other is unknown here.',
-    params: SessionParams,
+    is_found_as_whole: true,
     querystring: AssetQuery,
     headers: BlobHeaders,
     ...BYTES,
@@ -107,7 +102,6 @@ export const blobRoutes = allOf(
   }),
 )
 
-/** Signed URLs, which need no key. */
 export function assetUrlRoute(app: AppServer, { assets, database }: AppParts): void {
   app.get(`${ASSETS_PATH}/:token`, { schema: { hide: true } }, async (request, reply) => {
     const asset = await assets.open((request.params as { token: string }).token)
@@ -123,9 +117,16 @@ export function assetUrlRoute(app: AppServer, { assets, database }: AppParts): v
 }
 
 async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> {
-  const { database, memory, project_id } = reply.request
-  await memory.hold(READ_BYTES)
+  const { request } = reply
+  await request.memory.hold(READ_BYTES)
   return answerBytes(reply, { ...blob, media_type: 'application/octet-stream' }, (from, to) =>
-    readBlob(database, project_id, blob, from, to),
+    readBlob(request, blob, from, to),
   )
+}
+
+export const BLOB_ROUTES: ModuleRoutes = {
+  project: blobRoutes,
+  open: assetUrlRoute,
+  schemas: [BlobSchema],
+  byte_bodies: ['putBlob'],
 }

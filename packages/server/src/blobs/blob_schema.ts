@@ -15,8 +15,6 @@ export const Blob = Type.Object(
   { $id: 'Blob' },
 )
 
-export const BlobParams = Strict({ sha256: Sha256 })
-
 export const AssetQuery = Strict({ sha256: Sha256 })
 
 export const BlobHeaders = Type.Object(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
-import type { Queryable, Row } from '../postgres/database.js'
+import type { Queryable, Row, Tenant } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
 import type { Asset } from './asset_urls.js'
 import {
@@ -16,9 +16,7 @@ import {
 import { discardObjects, keyOf, objectsOf } from './discard_objects.js'
 import { BEGIN_OBJECT } from './object_queries.js'
 
-/** Bytes of a chunk; the last one of a blob may have fewer. */
 export const CHUNK_BYTES = 256 * 1024
-/** Chunks that one statement reads. */
 const READ_AT_ONCE = 3
 /** Memory that storing and reading a blob takes, whatever its size: a chunk as received, as sent, and as text. */
 export const STORE_BYTES = 4 * CHUNK_BYTES
@@ -26,7 +24,8 @@ export const READ_BYTES = 5 * READ_AT_ONCE * CHUNK_BYTES
 
 const NOTHING = Buffer.alloc(0)
 
-/** A blob of a project. */
+export type Source = AsyncIterable<Buffer> | Iterable<Buffer>
+
 export interface Blob {
   id: string
   sha256: string
@@ -42,8 +41,7 @@ export interface StoredBlob {
 
 /** The bytes of a blob that the project has, which is now kept as if it were new; undefined if there is none. */
 export async function touchBlob(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   sha256: string,
 ): Promise<number | undefined> {
   const [row] = await database.query(TOUCH_BLOB.statement, [project_id, sha256])
@@ -59,14 +57,14 @@ export async function touchBlob(
  * @throws AnnalsError invalid_request if the bytes have another hash, payload_too_large, request_timeout
  */
 export async function storeBlob(
-  database: Queryable,
-  project_id: string,
+  tenant: Tenant,
   sha256: string,
-  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  source: Source,
   bytes_max = Number.POSITIVE_INFINITY,
   length?: number,
 ): Promise<StoredBlob> {
-  if (database.objects && length) return storeObject(database, project_id, sha256, source, length)
+  const { database, project_id } = tenant
+  if (database.objects && length) return storeObject(tenant, sha256, source, length)
   const upload = { id: newId(), chunks: 0, bytes: 0, hash: createHash('sha256') }
   try {
     let last: Buffer = NOTHING
@@ -99,12 +97,12 @@ export async function storeBlob(
  * is left of an upload that ends in between.
  */
 async function storeObject(
-  database: Queryable,
-  project_id: string,
+  tenant: Tenant,
   sha256: string,
-  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  source: Source,
   length: number,
 ): Promise<StoredBlob> {
+  const { database, project_id } = tenant
   const objects = objectsOf(database)
   const id = newId()
   const key = keyOf(project_id, id)
@@ -123,16 +121,12 @@ async function storeObject(
     await database.query(DISCARD_UPLOAD.statement, [project_id, id]).catch(() => {})
     throw isForeignKeyViolation(error) ? givenUp() : error
   } finally {
-    if (answer !== 'stored') await discardObjects(database, project_id).catch(() => {})
+    if (answer !== 'stored') await discardObjects(tenant).catch(() => {})
   }
 }
 
 /** The pieces of a source, the last of them once all have the hash: nobody gets other bytes as a whole. */
-async function* checked(
-  source: AsyncIterable<Buffer> | Iterable<Buffer>,
-  sha256: string,
-  length: number,
-): AsyncGenerator<Buffer> {
+async function* checked(source: Source, sha256: string, length: number): AsyncGenerator<Buffer> {
   const hash = createHash('sha256')
   let bytes = 0
   let last: Buffer = NOTHING
@@ -161,8 +155,7 @@ export async function findBlobOf(
 
 /** Those of some blobs that the project has, by their hashes. */
 export async function findBlobs(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   hashes: readonly string[],
 ): Promise<Map<string, Blob>> {
   const rows = await database.query(FIND_BLOBS, [project_id, [...new Set(hashes)]])
@@ -174,8 +167,8 @@ export function blobOf({ id, sha256, bytes, in_object_store }: Row): Blob {
 }
 
 /** @throws AnnalsError blob_not_found */
-export async function findBlob(database: Queryable, project_id: string, sha256: string): Promise<Blob> {
-  const blob = (await findBlobs(database, project_id, [sha256])).get(sha256)
+export async function findBlob(tenant: Tenant, sha256: string): Promise<Blob> {
+  const blob = (await findBlobs(tenant, [sha256])).get(sha256)
   if (!blob) throw notFound('blob')
   return blob
 }
@@ -185,8 +178,7 @@ export async function findBlob(database: Queryable, project_id: string, sha256: 
  * meanwhile: what was read cannot be completed
  */
 export async function* readBlob(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   blob: Blob,
   from = 0,
   to = blob.bytes,
@@ -211,7 +203,7 @@ export async function* readBlob(
  * Cuts a stream into chunks of the same size; the last one may be shorter. A chunk is overwritten by the next but one: two
  * buffers serve for all, however long the stream is.
  */
-export async function* chunksOf(source: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* chunksOf(source: Source): AsyncGenerator<Buffer> {
   let chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   let other = Buffer.allocUnsafeSlow(CHUNK_BYTES)
   let length = 0

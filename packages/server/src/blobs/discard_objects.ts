@@ -1,5 +1,5 @@
 import { AnnalsError } from '../errors.js'
-import type { Queryable } from '../postgres/database.js'
+import type { Queryable, Tenant } from '../postgres/database.js'
 import {
   FIND_DISCARDED_OBJECTS,
   FIND_PROJECTS_WITH_DISCARDED_OBJECTS,
@@ -19,7 +19,7 @@ export function keyOf(project_id: string, blob_id: string): string {
  * Deletes the objects of a project's blobs that are gone. Gives how many are left. A note goes only when its object is known
  * to have gone, so whatever breaks off is done again.
  */
-export async function discardObjects(database: Queryable, project_id: string): Promise<number> {
+export async function discardObjects({ database, project_id }: Tenant): Promise<number> {
   const { objects } = database
   if (!objects) return 0
   const rows = await database.query(FIND_DISCARDED_OBJECTS, [project_id, WAITED_FOR_MAX])
@@ -44,7 +44,7 @@ export async function discardAllObjects(database: Queryable, signal: AbortSignal
   for (const { project_id } of await database.query(FIND_PROJECTS_WITH_DISCARDED_OBJECTS, [])) {
     while ((await database.query(FIND_DISCARDED_OBJECTS, [project_id!, 1])).length > 0) {
       signal.throwIfAborted()
-      if ((await discardObjects(database, project_id!)) > 0) return
+      if ((await discardObjects({ database, project_id: project_id! })) > 0) return
     }
   }
 }

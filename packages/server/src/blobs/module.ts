@@ -1,24 +1,17 @@
 import type { Module } from '../http/module.js'
 import { BLOBS_OF_ENTRY, LOST, missing, ORPHAN } from '../lifecycle/verify/check.js'
-import {
-  ADD_BLOB_CHUNK,
-  COLLECT_BLOBS,
-  DISCARD_UPLOAD,
-  FINISH_BLOB,
-  RELEASE_BLOBS,
-  TOUCH_BLOB,
-} from './blob_queries.js'
+import { functionsIn } from '../postgres/stored_function.js'
+import * as blobs from './blob_queries.js'
+import { eraseSomeBlobs, releaseSome } from './collect_blobs.js'
 import { discardObjects } from './discard_objects.js'
-import { eraseSomeBlobs, releaseSome } from './erase_blobs.js'
 import { exportBlobs } from './transfer/export_blobs.js'
 import { BLOB_LINES, restoreBlobs, restoreReferences } from './transfer/restore_blobs.js'
 import { verifyBytes } from './verify_bytes.js'
 
-/** Attachments: bytes that entries refer to by their hash. */
 export const BLOBS_MODULE: Module = {
   name: 'blobs',
-  routes: async () => (await import('./all_blob_routes.js')).BLOB_ROUTES,
-  functions: [ADD_BLOB_CHUNK, COLLECT_BLOBS, DISCARD_UPLOAD, FINISH_BLOB, RELEASE_BLOBS, TOUCH_BLOB],
+  routes: async () => (await import('./blob_routes.js')).BLOB_ROUTES,
+  functions: functionsIn(blobs),
   tables: [
     {
       name: 'blobs',
@@ -67,7 +60,6 @@ export const BLOBS_MODULE: Module = {
 /** What refers to blobs. It stands behind what owns references, so that an import restores them behind their owners. */
 export const BLOB_REFERENCES_MODULE: Module = {
   name: 'blob references',
-  functions: [],
   tables: [
     {
       name: 'blob_references',

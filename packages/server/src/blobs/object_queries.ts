@@ -18,13 +18,11 @@ export const FIND_PROJECTS_WITH_DISCARDED_OBJECTS = prepared(
   'SELECT d.project_id FROM discarded_objects d GROUP BY d.project_id ORDER BY d.project_id',
 )
 
-/** Parameters: $1 project, $2 id. */
 export const FORGET_OBJECT = prepared(
   'forget_object',
   'DELETE FROM discarded_objects AS d WHERE d.project_id = $1 AND d.id = $2',
 )
 
-/** Parameters: $1 project, $2 ids of blobs. */
 export const NOTE_OBJECTS = planned(
   'note_objects',
   'INSERT INTO discarded_objects AS d (project_id, id, discarded_at) SELECT $1, u.id, now() FROM unnest($2::uuid[]) AS u (id)',

@@ -3,7 +3,6 @@ import { bytePlaces, MESSAGE_FORMATS, type MessageFormat } from '@annals/message
 import { isJsonObject, isRefusal } from '@annals/messages/json'
 import { readJson } from '../json/read_json.js'
 
-/** Characters of base64 that are left where they are. */
 const BASE64_LENGTH_MAX = 32 * 1024
 /** Characters decoded at once: whole groups of four. */
 const DECODED_AT_ONCE = 1024 * 1024
@@ -13,7 +12,6 @@ const DATA_URL = /^data:((?:[ !#-+\--[\]-~]|\\\/){0,240});base64,/i
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** Bytes that a message held as base64. */
 export interface TakenBytes {
   sha256: string
   bytes: Uint8Array

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto'
 import { AnnalsError } from '../errors.js'
 import type { CheckedPiece } from '../lifecycle/verify/check.js'
-import type { Database, Queryable } from '../postgres/database.js'
+import type { Tenant } from '../postgres/database.js'
 import { LIST_BLOBS } from './blob_queries.js'
 import { type Blob, blobOf, findBlobs, readBlob } from './blob_store.js'
 
 const AT_ONCE = 4
 
 /** Reads the bytes of all blobs, wherever they are, and holds them against their hashes. */
-export async function* verifyBytes(database: Database, project_id: string): AsyncGenerator<CheckedPiece> {
+export async function* verifyBytes(tenant: Tenant): AsyncGenerator<CheckedPiece> {
+  const { database, project_id } = tenant
   for (let after: string | null = null; ; ) {
     const rows = await database.query(LIST_BLOBS, [project_id, after, AT_ONCE])
-    const flaws = await Promise.all(rows.map((row) => flawOf(database, project_id, blobOf(row))))
+    const flaws = await Promise.all(rows.map((row) => flawOf(tenant, blobOf(row))))
     const shown = flaws.flatMap((detail, index) =>
       detail === undefined
         ? []
@@ -25,24 +26,18 @@ export async function* verifyBytes(database: Database, project_id: string): Asyn
 }
 
 /** What is wrong with a blob's bytes, unless it is deleted meanwhile. */
-async function flawOf(database: Database, project_id: string, blob: Blob): Promise<string | undefined> {
+async function flawOf(tenant: Tenant, blob: Blob): Promise<string | undefined> {
   const { id, bytes, sha256, in_object_store } = blob
   // Of an object one byte more than it should have.
-  if (await hasItsHash(database, project_id, blob, in_object_store ? bytes + 1 : bytes)) return undefined
-  const now = (await findBlobs(database, project_id, [sha256])).get(sha256)
+  if (await hasItsHash(tenant, blob, in_object_store ? bytes + 1 : bytes)) return undefined
+  const now = (await findBlobs(tenant, [sha256])).get(sha256)
   return now?.id === id ? `its ${bytes} bytes are missing, or do not have the SHA-256 ${sha256}` : undefined
 }
 
-/** Whether the bytes of a blob are there, and have its hash. */
-export async function hasItsHash(
-  database: Queryable,
-  project_id: string,
-  blob: Blob,
-  to = blob.bytes,
-): Promise<boolean> {
+export async function hasItsHash(tenant: Tenant, blob: Blob, to = blob.bytes): Promise<boolean> {
   const hash = createHash('sha256')
   try {
-    for await (const piece of readBlob(database, project_id, blob, 0, to)) hash.update(piece)
+    for await (const piece of readBlob(tenant, blob, 0, to)) hash.update(piece)
   } catch (error) {
     if (error instanceof AnnalsError && error.error === 'blob_not_found') return false
     throw error

@@ -15,7 +15,6 @@ const LEASE_S = 60
 /** What is read of logs at once, over all sessions, and of one: a long log does not keep others waiting. */
 const PIECE = { entries: 2_000, bytes: 2 * 1024 * 1024, entries_of_session: 500 }
 
-/** A consumer's work in one project. */
 export interface Job {
   database: Database
   consumer: Consumer
@@ -23,7 +22,6 @@ export interface Job {
   signal: AbortSignal
   /** Told of sessions that failed. */
   onFailure: (error: unknown) => void
-  /** How long a lease lasts, in seconds. */
   lease_s?: number
 }
 
@@ -66,7 +64,6 @@ export async function carryOut(job: Job): Promise<Round> {
   return { sessions: leased.length, left, is_cut }
 }
 
-/** Gives how many have more. */
 async function carryOutSome(job: Job, work: ReadSessions, lease: string): Promise<number> {
   const { session_ids } = work
   const write = await job.consumer.consume(work)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { AnnalsError } from '../errors.js'
-import type { Database } from '../postgres/database.js'
+import type { Database, Tenant } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
 import { carryOut } from './carry_out.js'
 import { FIND_MARKS } from './change_queries.js'
@@ -10,13 +10,11 @@ import { FIND_SCANS, HAS_CONSUMERS } from './project_consumer_queries.js'
 import { retire, scanSome, useConsumer } from './project_consumers.js'
 import { repeat } from './repeat.js'
 
-/** Rounds at once, over all projects. */
 const ROUNDS_MAX = 2
 /** A session that is written all the time is looked at no more often: so long lies between two rounds of a project. */
 const ROUND_MS = 1_000
 const POLL_MS = 10_000
 const PAUSE_MS_MIN = 5
-/** How long a request waits for a consumer to be ready that it has switched on. */
 const PREPARE_MS_MAX = 2_000
 const PREPARE_POLL_MS = 50
 /** How long a consumer that was ready is taken for ready. */
@@ -37,7 +35,6 @@ export interface ChangesOptions {
   lease_s?: number
 }
 
-/** What is marked by consumer, as it was last looked at, and what was done with it since the start. */
 export interface ConsumerLoad {
   waiting: number
   lag_s: number
@@ -99,13 +96,14 @@ export class Changes {
    * Sees to it that a consumer has seen all that there was when it was first asked for, which switches it on.
    * @throws AnnalsError being_prepared where that takes longer
    */
-  async prepare(database: Database, project_id: string, name: string): Promise<void> {
+  async prepare(tenant: Tenant<Database>, name: string): Promise<void> {
+    const { project_id } = tenant
     const key = keyOf(project_id, name)
     const until = performance.now() + PREPARE_MS_MAX
     if (until < (this.ready.get(key) ?? 0)) return
     this.ready.delete(key)
     for (;;) {
-      const { is_ready, sessions_scanned } = await useConsumer(database, project_id, name)
+      const { is_ready, sessions_scanned } = await useConsumer(tenant, name)
       const now = performance.now()
       if (is_ready) {
         this.ready.set(key, now + READY_MS)
@@ -196,7 +194,7 @@ export class Changes {
       const isFull = is_cut || (sessions === consumer.sessions_max && left === 0)
       let wait_ms = isFull ? 0 : sessions > 0 ? this.roundMs : Number.POSITIVE_INFINITY
       if (sessions === 0 || (this.scans.has(key) && !isFull)) {
-        const scan_ms = await scanSome(database, project_id, consumer, settle_s)
+        const scan_ms = await scanSome({ database, project_id }, consumer, settle_s)
         if (scan_ms > 0) this.scans.delete(key)
         wait_ms = Math.min(wait_ms, scan_ms)
       }
@@ -228,7 +226,7 @@ export class Changes {
     for (const row of await database.query(FIND_SCANS, [])) {
       const consumer = this.byName.get(row.consumer!)
       if (!consumer) continue
-      if (row.retires === 't') await retire(database, row.project_id!, consumer, abort.signal)
+      if (row.retires === 't') await retire({ database, project_id: row.project_id! }, consumer, abort.signal)
       else {
         this.scans.add(keyOf(row.project_id!, consumer.name))
         this.plan(row.project_id!, consumer, 0)

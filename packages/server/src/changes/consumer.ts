@@ -15,7 +15,6 @@ export interface ChangedEntry {
   meta: string | null
 }
 
-/** A session with something that the consumer has not seen. */
 export interface ChangedSession {
   session_id: string
   /** Up to where the consumer has read; 0 for one that reads no entries. */
@@ -28,13 +27,10 @@ export interface ChangedSession {
   entries: ChangedEntry[]
 }
 
-/** What a consumer is given at once. */
 export interface ChangedSessions {
   project_id: string
   sessions: ChangedSession[]
-  /** Sessions that are no longer there. */
   gone: string[]
-  /** Goes off when the service stops. */
   signal: AbortSignal
 }
 

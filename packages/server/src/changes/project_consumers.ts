@@ -1,4 +1,5 @@
-import type { Database, Queryable } from '../postgres/database.js'
+import { within } from '../lists/tenant_resource.js'
+import type { Database, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import type { Consumer } from './consumer.js'
 import {
@@ -18,7 +19,6 @@ const ROWS_AT_ONCE = 100
 /** What no mark tells of, such as what a node of an older version wrote during an upgrade, is found within a day. */
 const SCAN_EVERY_S = 86_400
 
-/** How far a consumer is with a project. */
 export interface ConsumerState {
   is_ready: boolean
   sessions_scanned: number
@@ -31,8 +31,7 @@ export interface ConsumerState {
  * see `unmarked_until`.
  */
 export async function useConsumer(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   consumer: string,
 ): Promise<ConsumerState> {
   const owned = [project_id, consumer]
@@ -55,8 +54,7 @@ export async function useConsumer(
  * done.
  */
 export async function scanSome(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   { name, isBehind }: Consumer,
   settle_s: number,
 ): Promise<number> {
@@ -90,27 +88,25 @@ function untilNext(age_s: string | null | undefined, settle_s: number): number {
  * look for what there is to do.
  */
 export async function switchConsumer(
-  connection: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   consumer: string,
   isOn: boolean,
 ): Promise<void> {
   const owned = [project_id, consumer]
-  if (isOn) await connection.query(SWITCH_ON.project, owned)
-  await connection.query(isOn ? SWITCH.on : SWITCH.off, owned)
+  if (isOn) await database.query(SWITCH_ON.project, owned)
+  await database.query(isOn ? SWITCH.on : SWITCH.off, owned)
 }
 
 /** Switches a consumer on for good, unless it is. */
-export async function keepConsumer(database: Database, project_id: string, consumer: string): Promise<void> {
-  const [row] = await database.query(READ_PROJECT_CONSUMER, [project_id, consumer])
+export async function keepConsumer(tenant: Tenant<Database>, consumer: string): Promise<void> {
+  const [row] = await tenant.database.query(READ_PROJECT_CONSUMER, [tenant.project_id, consumer])
   if (row?.is_for_good === 't') return
-  await database.transaction((connection) => switchConsumer(connection, project_id, consumer, true))
+  await within(tenant, (inside) => switchConsumer(inside, consumer, true))
 }
 
 /** Takes apart what consumers that nobody wants any more keep of a project. */
 export async function retire(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant<Database>,
   consumer: Consumer,
   signal: AbortSignal,
 ): Promise<void> {

@@ -10,7 +10,6 @@ export type FromPrimary =
   | { annals: 'stop' }
   | { annals: 'metrics'; request: number; text: string | undefined }
 
-/** The message, if it is one of ours. */
 export function ours<M extends FromWorker | FromPrimary>(message: unknown): M | undefined {
   return typeof message === 'object' && message !== null && 'annals' in message ? (message as M) : undefined
 }

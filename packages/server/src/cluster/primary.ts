@@ -72,7 +72,6 @@ export class Workers {
     return cluster.fork(this.options.env)
   }
 
-  /** Keeps one slot filled. */
   private async keep(first: Worker): Promise<void> {
     const { signal } = this.ended
     for (let worker = first, deaths = 0; ; worker = this.fork()) {

@@ -6,7 +6,6 @@ import type { Service } from '../service/service.js'
 import { FirstWorkerFailed, findFreePort, Workers } from './primary.js'
 import { findPrimary } from './worker.js'
 
-/** A service, in one process or several. */
 export type Running = Service & { workers?: number }
 
 /** In addition to the time for requests in flight: to disconnect from the database. */

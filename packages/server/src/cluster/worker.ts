@@ -2,7 +2,6 @@ import cluster from 'node:cluster'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 import { type FromPrimary, type FromWorker, ours } from './messages.js'
 
-/** The process that started this one, and its other workers. */
 export interface Primary {
   /** Resolves with the reason why this worker must end: its primary said so, or is gone. */
   readonly ending: Promise<string>
@@ -18,7 +17,6 @@ export interface Primary {
   metricsOfAll(): Promise<string | undefined>
 }
 
-/** The primary of this process; undefined if it is not a worker. */
 export function findPrimary(): Primary | undefined {
   const { worker } = cluster
   if (!worker || !process.send) return undefined

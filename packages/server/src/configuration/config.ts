@@ -9,10 +9,8 @@ type ValueOf<S extends Setting> = S['default'] extends number
     ? string
     : string | undefined
 
-/** The service's configuration: frozen, created once from the environment, passed to the parts that need it. */
 export type Config = { readonly [K in keyof Settings]: ValueOf<Settings[K]> }
 
-/** Rows of the settings' table: variable, default as text, meaning. */
 export function describeSettings(): Array<{ variable: string; default: string; meaning: string }> {
   return Object.entries(SETTINGS as Record<string, Setting>).map(([name, setting]) => ({
     variable: variableOf(name),

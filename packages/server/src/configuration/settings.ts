@@ -1,6 +1,5 @@
 import { BLOB_BYTES_MAX, RATE_LIMIT_MAX } from '../limits.js'
 
-/** A setting of the service: what it means, its default and its bounds. */
 export interface Setting {
   meaning: string
   unit?: string
@@ -14,7 +13,6 @@ export interface Setting {
 /** Variables that have the same name in other programs, and so no prefix. */
 const UNPREFIXED = new Set(['host', 'port', 'database_url', 'database_direct_url', 'log_level'])
 
-/** The environment's variable for a setting. */
 export function variableOf(name: string): string {
   return `${UNPREFIXED.has(name) ? '' : 'ANNALS_'}${name.toUpperCase()}`
 }
@@ -34,12 +32,10 @@ function text(value: string, meaning: string, accepted?: Accepted) {
   return { meaning, default: value, ...accepted }
 }
 
-/** A text that may be unset. */
 function optional(meaning: string, accepted: Accepted) {
   return { meaning, default: undefined, ...accepted }
 }
 
-/** A setting that is off by default. */
 function flag(meaning: string) {
   return text('false', meaning, { pattern: /^(true|false)$/, takes: 'true or false' })
 }

@@ -11,9 +11,8 @@ import { parseId } from '../ids.js'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import { changeProject } from '../projects/projects.js'
 import { SESSIONS } from '../sessions/session_queries.js'
-import { countOverTime, countSessionsOfUsers, readIdentifiers } from './console_figures.js'
-import { FIGURE_BYTES_MAX } from './figure_queries.js'
-import { readFigures } from './session_figures.js'
+import { countOverTime, countSessionsOfUsers, readFigures, readIdentifiers } from './console_figures.js'
+import { FIGURE_BYTES_MAX } from './console_queries.js'
 
 const IdsQuery = Strict({ ids: Type.String({ minLength: 1 }) })
 
@@ -89,7 +88,6 @@ export function consoleDataRoutes(app: AppServer, { database, thread }: AppParts
   })
 }
 
-/** @throws AnnalsError invalid_request */
 function parseIds(text: string, most: number): string[] {
   const ids = text.split(',').map(parseId)
   if (ids.length > most || ids.includes(undefined)) {

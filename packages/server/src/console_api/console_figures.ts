@@ -1,15 +1,16 @@
-import type { Queryable, Tenant } from '../postgres/database.js'
+import type { LogFigures } from '@annals/messages/session'
+import type { Queryable, Row, Tenant } from '../postgres/database.js'
 import { findOwner } from '../users/users.js'
 import {
   COUNT_SESSIONS_OF_USERS,
   type CountedSessions,
   countSessionsOverTime,
   NAME_USERS,
+  READ_FIGURES,
 } from './console_queries.js'
 
 const NO_SESSIONS = '{"seconds":60,"sessions":0,"columns":[]}'
 
-/** The identifiers of these users, as JSON texts. Unknown ids are left out. */
 export async function readIdentifiers(
   { database, project_id }: Tenant,
   user_ids: string[],
@@ -17,7 +18,6 @@ export async function readIdentifiers(
   return (await database.query(NAME_USERS, [project_id, user_ids])).map((row) => row.json!)
 }
 
-/** Users whose sessions one statement counts. */
 const USERS_AT_ONCE = 5
 
 /** How many sessions users have, how they ended, and when they last grew, as JSON texts. Unknown ids are left out. */
@@ -45,4 +45,59 @@ export async function countOverTime(
   const { statement, parameters } = countSessionsOverTime({ ...filter, user_id: user?.id })
   const [row] = await database.query(statement, parameters)
   return row!.json!
+}
+
+const SESSIONS_AT_ONCE = 4
+const TITLE_LENGTH_MAX = 160
+
+interface FoundFigures {
+  figures: LogFigures
+  entries: number
+}
+
+/** What the console shows of a session, beyond the API's fields. */
+interface SessionFigures extends Omit<LogFigures, 'question'> {
+  session_id: string
+  /** configs.title, or what a user said first. */
+  title: string | null
+  last_seq: number
+  total_tokens: number
+  /** From the first entry to the last. */
+  duration_ms: number
+  /** Whether what comes from the log is of the whole session; otherwise of its beginning. */
+  is_whole: boolean
+}
+
+/**
+ * Figures of sessions, read from what is stored: nothing is kept for them, so appends pay nothing. Of a long session
+ * only the beginning is read (see `READ_FIGURES`), a few sessions at a time. Unknown ids are left out.
+ */
+export async function readFigures(
+  { database, project_id }: Tenant,
+  session_ids: readonly string[],
+  figuresOfText: (entries: string) => Promise<FoundFigures>,
+): Promise<SessionFigures[]> {
+  const figures: SessionFigures[] = []
+  for (let from = 0; from < session_ids.length; from += SESSIONS_AT_ONCE) {
+    const asked = session_ids.slice(from, from + SESSIONS_AT_ONCE)
+    for (const row of await database.query(READ_FIGURES, [project_id, asked])) {
+      figures.push(figuresOf(row, await figuresOfText(row.entries!)))
+    }
+  }
+  return figures
+}
+
+function figuresOf(row: Row, found: FoundFigures): SessionFigures {
+  const { question, ...figures } = found.figures
+  const title = (row.title ?? question)?.slice(0, 4 * TITLE_LENGTH_MAX).replaceAll(/\s+/g, ' ')
+  const last_seq = Number(row.last_seq)
+  return {
+    session_id: row.session_id!,
+    title: title?.slice(0, TITLE_LENGTH_MAX) ?? null,
+    last_seq,
+    total_tokens: Number(row.total_tokens),
+    duration_ms: Number(row.duration_ms),
+    ...figures,
+    is_whole: found.entries === last_seq,
+  }
 }

@@ -1,4 +1,5 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag'
+import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
 import type { Composed } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared } from '../postgres/statement.js'
@@ -6,14 +7,12 @@ import { planned, prepared } from '../postgres/statement.js'
 /** Most sessions that the chart counts: this limits its cost, whatever the filter. */
 export const SESSIONS_COUNTED_MAX = 20_000
 
-/** Identifiers of users. Parameters: $1 project, $2 user ids. */
 export const NAME_USERS = prepared(
   'name_users',
   `SELECT json_build_object('id', u.id, 'identifier', u.identifier)::text AS json
 FROM users u WHERE u.project_id = $1 AND u.id = ANY ($2::uuid[])`,
 )
 
-/** Newest sessions of a user that are counted. */
 const SESSIONS_OF_USER_MAX = 500
 
 /**
@@ -96,3 +95,65 @@ FROM width w, extent e`
     parameters: query.values as Composed['parameters'],
   }
 }
+
+/**
+ * A sign-in code is a key without rights that can be exchanged, once, for a session of the console. A session is a key
+ * too, so that every process on the database knows it, and it ends like one.
+ */
+
+export const FORGET_EXPIRED_SIGN_INS = prepared(
+  'forget_expired_sign_ins',
+  `DELETE FROM api_keys AS k WHERE k.origin IN ('sign_in_code', 'console') AND k.expires_at < now()`,
+)
+
+/**
+ * Uses a code up, so that a second caller does not find it. No row: it is unknown, used or expired. Parameters: $1
+ * its SHA-256.
+ */
+export const TAKE_SIGN_IN_CODE = prepared(
+  'take_sign_in_code',
+  `DELETE FROM api_keys AS k WHERE k.token_hash = $1 AND k.origin = 'sign_in_code' AND k.expires_at > now()
+RETURNING k.project_id`,
+)
+
+/** Puts off the end of a session that is used. In UTC, since Citus takes no function of a column that a time zone changes. Parameters: $1 project, $2 its SHA-256. */
+export const RENEW_SESSION = prepared(
+  'renew_console_session',
+  `UPDATE api_keys AS k
+SET expires_at = least(now() + interval '${CONSOLE_IDLE_HOURS_MAX} hours', (k.created_at AT TIME ZONE 'UTC' + interval '${CONSOLE_SESSION_DAYS_MAX} days') AT TIME ZONE 'UTC')
+WHERE k.project_id = $1 AND k.token_hash = $2 AND k.origin = 'console' AND k.revoked_at IS NULL AND k.expires_at > now()
+RETURNING k.id`,
+)
+
+export const END_SESSION = prepared(
+  'end_console_session',
+  `UPDATE api_keys AS k SET revoked_at = least(k.revoked_at, now())
+WHERE k.project_id = $1 AND k.token_hash = $2 AND k.origin = 'console' RETURNING k.id`,
+)
+
+/** How much of a session's beginning is read for its figures. */
+const ENTRIES_MAX = 200
+export const FIGURE_BYTES_MAX = 128 * 1024
+
+/**
+ * The heads of sessions, and their first entries as JSON. Parameters: $1 project, $2 session ids. Rows: session_id,
+ * last_seq, total_tokens, title, duration_ms, entries.
+ */
+export const READ_FIGURES = prepared(
+  'read_session_figures',
+  `SELECT h.session_id, h.last_seq, h.total_tokens,
+  CASE WHEN jsonb_typeof(s.configs -> 'title') = 'string' THEN nullif(left(s.configs ->> 'title', 640), '') END AS title,
+  coalesce(floor(extract(epoch FROM
+    (SELECT l.created_at FROM entries l WHERE l.project_id = $1 AND l.session_id = h.session_id AND l.seq = h.last_seq)
+    - (SELECT f.created_at FROM entries f WHERE f.project_id = $1 AND f.session_id = h.session_id AND f.seq = 1)
+  ) * 1000), 0)::bigint AS duration_ms,
+  coalesce((SELECT json_agg(json_build_object('seq', r.seq, 'kind', r.kind, 'id', r.id, 'parent_id', r.parent_id,
+      'type', r.type, 'role', r.role, 'format', r.format, 'created_at', ${timestampText('r.created_at')},
+      'data', r.data) ORDER BY r.seq)
+    FROM (SELECT e.seq, e.kind, e.id, e.parent_id, e.type, e.role, e.format, e.created_at, e.data,
+        sum(e.bytes) OVER (ORDER BY e.seq) AS bytes_so_far
+      FROM entries e WHERE e.project_id = $1 AND e.session_id = h.session_id AND e.seq <= ${ENTRIES_MAX}) r
+    WHERE r.bytes_so_far <= ${FIGURE_BYTES_MAX}), '[]')::text AS entries
+FROM session_heads h JOIN sessions s ON s.project_id = h.project_id AND s.id = h.session_id
+WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
+)

@@ -36,7 +36,6 @@ const POLICY = [
 const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Annals</title>
 <p>The console is not built here. Run <code>npm run build</code> in the clone and start Annals again.</p></html>`
 
-/** The console: the page, its files, how a tab signs in, and the data that the API does not have. */
 export async function consoleRoutes(app: AppServer, parts: AppParts, files = FILES): Promise<void> {
   const built = existsSync(`${files}index.html`)
   // Read each time: the page names its files, and a build while the service runs makes others.

@@ -7,9 +7,8 @@ import { findProject, storeToken } from '../projects/projects.js'
 import type { Grant } from '../projects/tokens/key_look_ups.js'
 import { SCOPES, type Scope } from '../projects/tokens/scope.js'
 import { hashToken, mintToken } from '../projects/tokens/token.js'
-import { END_SESSION, FORGET_EXPIRED_SIGN_INS, RENEW_SESSION, TAKE_SIGN_IN_CODE } from './sign_in_queries.js'
+import { END_SESSION, FORGET_EXPIRED_SIGN_INS, RENEW_SESSION, TAKE_SIGN_IN_CODE } from './console_queries.js'
 
-/** How long a link works. */
 export const CODE_MINUTES_MAX = 15
 const CODE_BYTES = 32
 
@@ -68,17 +67,14 @@ async function beginSession(
   return { project_id, scopes, token }
 }
 
-/** Puts off the end of a session. */
 export async function renewSession({ database, project_id }: Tenant, token: string): Promise<void> {
   await database.query(RENEW_SESSION, [project_id, hashToken(token)])
 }
 
-/** Ends a session. Other keys are left alone. */
 export async function endSession({ database, project_id }: Tenant, token: string): Promise<void> {
   await database.query(END_SESSION, [project_id, hashToken(token)])
 }
 
-/** A project's name. */
 export async function nameOfProject({ database, project_id }: Tenant): Promise<string> {
   const [row] = await database.query(FIND_PROJECT, [project_id])
   return row?.name ?? project_id

@@ -59,11 +59,9 @@ export interface ResponseParts {
   body?: boolean
   idempotent?: boolean
   errors?: ErrorName[]
-  /** The message in the envelope. */
   message?: string
 }
 
-/** The responses of one operation for its OpenAPI description: the success and every error it can have. */
 export function responses(parts: ResponseParts): Record<string, unknown> {
   const success = (description: string) => ({
     description,
@@ -128,7 +126,6 @@ function describeStatus(status: number, names: ErrorName[]): unknown {
   }
 }
 
-/** Adds responses of bytes, by status, to those of errors and of the envelope. */
 export function byteResponses(
   documented: Record<string, unknown>,
   bytes: Readonly<Record<number, string>>,
@@ -142,7 +139,6 @@ export function byteResponses(
   return { ...documented, ...Object.fromEntries(ofBytes) }
 }
 
-/** Adds the response as a stream of server-sent events. */
 export function streamResponse(documented: Record<string, unknown>): Record<string, unknown> {
   const success = documented[200] as { content: Record<string, unknown> }
   const content = {

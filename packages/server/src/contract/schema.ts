@@ -1,8 +1,6 @@
 import Type, { type TSchema } from '#typebox'
 import { NAME_LENGTH_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
 
-/** Building blocks of the resources' schemas. */
-
 export const Uuid = (description: string, example = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d') =>
   Type.String({ format: 'uuid', description, examples: [example] })
 
@@ -37,7 +35,6 @@ export const UserIdentifier = Type.String({
 
 export const Name = Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, examples: ['production'] })
 
-/** The query parameters that every list takes. */
 export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT, limit_max: number = PAGE_LIMIT_MAX) {
   return optional({
     limit: Type.Integer({
@@ -54,7 +51,6 @@ export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT, limit_max:
   })
 }
 
-/** A page of a list. */
 export const PageOf = (items: TSchema) =>
   Type.Object({
     items: Type.Array(items),
@@ -64,7 +60,6 @@ export const PageOf = (items: TSchema) =>
     }),
   })
 
-/** The envelope of a success. */
 export const Success = (data: TSchema, message = 'ok') =>
   Type.Object({
     code: Type.Literal(0),
@@ -78,5 +73,4 @@ export const Empty = Type.Object({}, { description: 'Nothing to return.' })
 /** A query string with no parameters: a misspelt one is refused, not ignored. */
 export const NoQuery = Strict({})
 
-/** An empty body: absent, or an empty object. */
 export const EmptyBody = Strict({})

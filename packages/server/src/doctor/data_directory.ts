@@ -17,7 +17,6 @@ const UNSAFE: Record<number, string> = {
   26985: 'NFS, whose server may confirm writes that it has not stored',
 }
 
-/** Checks the directory of the embedded PostgreSQL, without touching it. */
 export async function checkDataDirectory(dataDir: string): Promise<Diagnosis[]> {
   const path = resolve(dataDir)
   const cluster = join(path, 'postgres')

@@ -11,7 +11,6 @@ const LATENCY_MS_HIGH = 10
 const CLOCK_MS_OFF = 1_000
 const ROUNDS = 5
 
-/** Checks a database that answers. */
 export async function checkDatabase(
   database: Database,
   config: Config,
@@ -34,7 +33,6 @@ export async function checkDatabase(
   ]
 }
 
-/** The store of attachments, if there is one beside the database. */
 async function checkObjectStore({ objects }: Database): Promise<Diagnosis[]> {
   const check = 'attachments'
   if (!objects) return []

@@ -4,7 +4,6 @@
  */
 export type State = 'ok' | 'warning' | 'failure' | 'skipped'
 
-/** The result of one check. `todo` is set unless all is well. */
 export interface Diagnosis {
   check: string
   state: State
@@ -12,12 +11,10 @@ export interface Diagnosis {
   todo?: string
 }
 
-/** Reports that all is well. */
 export function well(check: string, found: string): Diagnosis {
   return { check, state: 'ok', found }
 }
 
-/** Reports what is wrong and what to do about it. */
 export function wrong(check: string, state: 'warning' | 'failure', found: string, todo: string): Diagnosis {
   return { check, state, found, todo }
 }

@@ -4,7 +4,6 @@ import { planned } from '../postgres/statement.js'
 
 export const PING = planned('doctor_ping', 'SELECT 1 AS one')
 
-/** Row: now_ms, the server's clock in ms since 1970. */
 export const READ_CLOCK = planned(
   'doctor_clock',
   'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms',
@@ -16,13 +15,11 @@ export const READ_SCHEMA_VERSION = planned(
   'SELECT max(m.version) AS version FROM schema_migrations m',
 )
 
-/** Rows: name, setting, as they hold for this user in this database. Parameters: $1 names. */
 export const READ_SETTINGS = planned(
   'doctor_settings',
   'SELECT name, setting FROM pg_settings WHERE name = ANY ($1::text[])',
 )
 
-/** Row: version, major, encoding, in_recovery, of the connection is_encrypted and is_remote, can_create. */
 export const READ_SERVER = planned(
   'doctor_server',
   `

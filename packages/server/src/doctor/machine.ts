@@ -6,7 +6,6 @@ import { type Diagnosis, well, wrong } from './diagnosis.js'
 /** Variables with our prefix that are read by other parts than the service. */
 const OTHER_VARIABLES = ['ANNALS_URL', 'ANNALS_TOKEN', 'ANNALS_PROFILE']
 
-/** Whether Annals supports this version of Node. */
 export function checkNode(version: string): Diagnosis {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
   const [majorMin = 0, minorMin = 0] = NODE_MIN.split('.').map(Number)
@@ -16,7 +15,6 @@ export function checkNode(version: string): Diagnosis {
     : wrong('node', 'failure', `Node ${version}`, `Install Node ${NODE_MIN} or newer.`)
 }
 
-/** Whether every variable that begins with ANNALS_ is known. */
 export function checkVariables(environment: Record<string, string | undefined>): Diagnosis {
   const known = [...describeSettings().map(({ variable }) => variable), ...OTHER_VARIABLES]
   const unknown = Object.keys(environment).filter((name) => /^ANNALS_/i.test(name) && !known.includes(name))
@@ -31,7 +29,6 @@ export function checkVariables(environment: Record<string, string | undefined>):
   return wrong('variables', 'warning', found, `${hints.join(' ')} The README lists all settings.`)
 }
 
-/** How far the service is exposed, as at its start. */
 export function checkExposure(config: Config): Diagnosis[] {
   const warnings = exposureWarnings(config)
   if (warnings.length === 0) return [well('exposure', `listens on ${config.host}`)]

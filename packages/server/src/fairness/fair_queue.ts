@@ -25,7 +25,6 @@ export class FairQueue<T> {
     return undefined
   }
 
-  /** Removes one waiting item. */
   remove(owner: unknown, item: T): void {
     const waiting = this.waiting.get(owner)
     const place = waiting?.indexOf(item) ?? -1
@@ -35,7 +34,6 @@ export class FairQueue<T> {
     if (waiting!.length === 0) this.waiting.delete(owner)
   }
 
-  /** How much an owner has waiting. */
   waitingOf(owner: unknown): number {
     return this.waiting.get(owner)?.length ?? 0
   }

@@ -3,7 +3,6 @@ import { FairQueue } from './fair_queue.js'
 export interface FairSemaphoreLimits {
   /** Places that can be held at once, over all owners. */
   places_max: number
-  /** Longest wait for a place, in ms. */
   wait_ms_max: number
   /** The error for a wait that took too long, or found no room. */
   refusal: () => Error
@@ -44,7 +43,6 @@ export class FairSemaphore {
     return this.queue.size
   }
 
-  /** Places held. */
   get taken(): number {
     return this.limits.places_max - this.free
   }

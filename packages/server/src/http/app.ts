@@ -96,7 +96,6 @@ export async function buildApp(
   return app
 }
 
-/** The operator's routes, which need the admin token. */
 async function administrate(
   app: AppServer,
   parts: AppParts,

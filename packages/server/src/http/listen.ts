@@ -9,7 +9,6 @@ import type { AppServer } from './app_server.js'
 const BACKLOG = 4_096
 const SWEEP_MS = 50
 
-/** Listens and returns the URL. @throws StartError if the address is not available */
 export async function listen(app: AppServer, config: { host: string; port: number }): Promise<string> {
   try {
     return await app.listen({ host: config.host, port: config.port, backlog: BACKLOG })

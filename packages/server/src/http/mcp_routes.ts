@@ -1,5 +1,9 @@
+import type { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import { AnnalsError } from '../errors.js'
+import { outOfMemory } from '../fairness/memory_budget.js'
 import { bearerToken } from './admission/authenticate.js'
-import { fetchFrom } from './answer/fetch_in_process.js'
+import { errorText } from './answer/answer.js'
 import type { AppServer } from './app_server.js'
 import { McpThread } from './work_thread/mcp_on_thread.js'
 
@@ -28,4 +32,61 @@ export function mcpRoutes(app: AppServer, cors_origins: string | undefined): voi
       return reply.code(answer.status).headers(answer.headers).send(answer.text)
     },
   )
+}
+
+/** Larger answers would hold the event loop while they are parsed. */
+const ANSWER_BYTES_MAX = 262_144
+/** Memory for each byte of an answer: as it arrives, as text, as a tree, and as what is made of it. */
+const ANSWER_FACTOR = 6
+const TOO_LARGE = `This is more than the ${ANSWER_BYTES_MAX} bytes that a tool reads at once. Read it through the API.`
+/** Headers that go along: whose request it is. */
+const PASSED_ON = ['x-forwarded-for', 'traceparent', 'tracestate'] as const
+
+/**
+ * A `fetch` that answers from this process, on behalf of a request that it is serving: the same hooks, limits and routes
+ * as for a request that arrives. An answer is read as a whole, into memory that the request holds; a larger one is
+ * refused.
+ */
+export function fetchFrom(app: AppServer, request: FastifyRequest): typeof fetch {
+  return async (input, init) => {
+    const { pathname, search } = new URL(String(input))
+    const headers = Object.fromEntries(new Headers(init?.headers))
+    for (const name of PASSED_ON) {
+      const value = request.headers[name]
+      if (value !== undefined) headers[name] = String(value)
+    }
+    const answer = await app.inject({
+      method: (init?.method ?? 'GET') as 'GET',
+      url: pathname + search,
+      headers: { ...headers, 'x-request-id': request.id },
+      ...(typeof init?.body === 'string' && { payload: init.body }),
+      remoteAddress: request.raw.socket.remoteAddress ?? '',
+      payloadAsStream: true,
+    })
+    const body = await readWithin(request, answer.stream())
+    if (body instanceof AnnalsError) {
+      // Nobody reads on, and what would be sent must not wait for it.
+      answer.raw.res.destroy()
+      const { status, text } = errorText(body)
+      return new Response(text, { status })
+    }
+    const retry_after = answer.headers['retry-after']
+    return new Response(body, {
+      status: answer.statusCode,
+      headers: retry_after === undefined ? {} : { 'retry-after': String(retry_after) },
+    })
+  }
+}
+
+/** The whole of an answer, or why it cannot be had. */
+async function readWithin(request: FastifyRequest, stream: Readable): Promise<string | AnnalsError> {
+  const chunks: Buffer[] = []
+  let received = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    received += chunk.length
+    if (received > ANSWER_BYTES_MAX) return new AnnalsError('payload_too_large', TOO_LARGE)
+    if (!request.memory.tryHold(ANSWER_FACTOR * received)) return outOfMemory()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
 }

@@ -29,7 +29,6 @@ export interface ConsumerWork {
   findErrors: (project_id: string, rows: Row[], known_seq: number) => Promise<RuleFindings>
 }
 
-/** What work in the background has: connections of its own, which the signal cuts off. */
 export interface BackgroundParts {
   config: Config
   database: Database
@@ -38,7 +37,6 @@ export interface BackgroundParts {
   thread: WorkThread
 }
 
-/** What a module adds to the HTTP side. */
 export interface ModuleRoutes {
   /** Adds the operations below /api/v1, for whoever has a project's key. */
   project?(app: AppServer, parts: AppParts): void
@@ -48,9 +46,7 @@ export interface ModuleRoutes {
   admin?(app: AppServer, parts: AppParts): void
   /** Schemas that answers refer to by their `$id`. */
   schemas?: readonly TSchema[]
-  /** Operations whose bodies are bytes. */
   byte_bodies?: readonly string[]
-  /** Operations whose bodies are forms, with what these have. */
   form_bodies?: Readonly<Record<string, TSchema>>
   /** Where the answers of operations lead: which other operations take an id that is in them. */
   links?: Readonly<Record<string, OperationLinks>>

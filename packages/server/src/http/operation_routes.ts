@@ -67,7 +67,6 @@ async function findWorkersAway(asked: Promise<string[]>): Promise<string[]> {
 
 const PONG = '{"code":0,"error":"","msg":"pong","data":{}}'
 
-/** Whether the service answers and the token is valid. */
 export const pingRoutes = operationsOf('Service')({
   call: 'GET /ping',
   id: 'ping',

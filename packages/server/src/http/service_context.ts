@@ -24,7 +24,6 @@ export interface WorkerParts {
   metricsOfAll(): Promise<string | undefined>
 }
 
-/** The parts that the HTTP layer uses; service/service.ts constructs them. */
 export interface AppParts {
   config: Config
   logger: Logger
@@ -34,7 +33,6 @@ export interface AppParts {
   database: SharedDatabase
   /** Connections for what must always get through: looking up keys, and readiness. */
   reserved: Database
-  /** The tables of all modules. */
   registry: TableRegistry
   erasure: Erasure
   /** Slots for requests that run many statements, such as copies and erasures; owners are projects. */

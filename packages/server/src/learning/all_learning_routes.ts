@@ -9,7 +9,6 @@ import { skillRoutes } from './skills/skill_routes.js'
 import { ListedSkill, Skill, SkillForm, SpaceSkill } from './skills/skill_schema.js'
 import { spaceSkillRoutes } from './skills/space_skill_routes.js'
 import { uploadSkillRoute } from './skills/upload_skill_routes.js'
-import { spaceReadingRoutes } from './statements/space_reading_routes.js'
 import { statementRoutes } from './statements/statement_routes.js'
 import { SkillVersion, Statement } from './statements/statement_schema.js'
 
@@ -30,7 +29,6 @@ export const LEARNING_ROUTES: ModuleRoutes = {
     learningSpaceRoutes,
     spaceSessionRoutes,
     statementRoutes,
-    spaceReadingRoutes,
     uploadSkillRoute,
     skillRoutes,
     spaceSkillRoutes,

@@ -34,7 +34,6 @@ BEGIN${FIND_OR_CREATE_OWNER}
 END`,
 )
 
-/** Parameters: $1 project, $2 id. */
 export const READ_LEARNING_SPACE = prepared(
   'read_learning_space',
   `SELECT ${learningSpaceJson('l')} AS json FROM learning_spaces l WHERE l.project_id = $1 AND l.id = $2`,
@@ -69,7 +68,6 @@ BEGIN
 END`,
 )
 
-/** The list of learning spaces. */
 export const LEARNING_SPACES: FilteredList = {
   list: SPACE_LIST,
   listing: {

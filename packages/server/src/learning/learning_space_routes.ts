@@ -11,7 +11,6 @@ import { IdempotencyHeaders } from '../log/event_schema.js'
 import { LEARNING_SPACES } from './learning_space_queries.js'
 import {
   CreateLearningSpaceBody,
-  LearningSpaceParams,
   ListLearningSpacesQuery,
   PatchLearningSpaceBody,
 } from './learning_space_schema.js'
@@ -19,7 +18,6 @@ import { createLearningSpace, mergeMeta, readLearningSpace } from './learning_sp
 
 const operation = operationsOf('Learning spaces')
 
-/** Learning spaces: create, read, list, merge into, delete. */
 export const learningSpaceRoutes = allOf(
   operation({
     call: 'POST /learning_spaces',
@@ -49,10 +47,8 @@ export const learningSpaceRoutes = allOf(
     call: 'GET /learning_spaces/:learning_space_id',
     id: 'getLearningSpace',
     summary: 'Read a learning space',
-    params: LearningSpaceParams,
     returns: 'The learning space.',
     data: Type.Ref('LearningSpace'),
-    errors: ['learning_space_not_found'],
     json: async (request) => readLearningSpace(request, request.params.learning_space_id),
   }),
 
@@ -64,7 +60,6 @@ export const learningSpaceRoutes = allOf(
     querystring: ListLearningSpacesQuery,
     returns: 'A page of learning spaces.',
     data: PageOf(Type.Ref('LearningSpace')),
-    errors: ['invalid_cursor'],
     handle: async (request, reply) => {
       const document = parseFilter('filter_by_meta', request.query.filter_by_meta)
       return answerFilteredList(request, reply, LEARNING_SPACES, request.query, document)
@@ -77,11 +72,9 @@ export const learningSpaceRoutes = allOf(
     summary: "Merge into a learning space's meta",
     description:
       'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` gets back the meta that it sent, without the user.',
-    params: LearningSpaceParams,
     body: PatchLearningSpaceBody,
     returns: 'The merged learning space.',
     data: Type.Ref('LearningSpace'),
-    errors: ['learning_space_not_found'],
     json: async (request) => {
       takeBody(request, checkMeta)
       const { params, bodyText } = request
@@ -95,11 +88,9 @@ export const learningSpaceRoutes = allOf(
     call: 'DELETE /learning_spaces/:learning_space_id',
     id: 'deleteLearningSpace',
     summary: 'Delete a learning space',
-    params: LearningSpaceParams,
     returns: 'It was deleted.',
-    errors: ['learning_space_not_found'],
-    json: async ({ database, project_id, params }, _reply, { erasure }) => {
-      const erased = await erasure.erase(database, project_id, 'learning_space', [params.learning_space_id])
+    json: async (request, _reply, { erasure }) => {
+      const erased = await erasure.erase(request, 'learning_space', [request.params.learning_space_id])
       if (!erased.learning_spaces) throw notFound('learning_space')
     },
   }),

@@ -28,9 +28,6 @@ export const CreateLearningSpaceBody = Strict({
 })
 export type CreateLearningSpaceBody = Static<typeof CreateLearningSpaceBody>
 
-export const LearningSpaceParams = Strict({ learning_space_id: Uuid('The learning space.') })
-export type LearningSpaceParams = Static<typeof LearningSpaceParams>
-
 export const ListLearningSpacesQuery = Strict({
   user: Type.Optional(UserIdentifier),
   filter_by_meta: Type.Optional(

@@ -8,7 +8,6 @@ import type { Queryable, Tenant } from '../postgres/database.js'
 import { call } from '../postgres/stored_function.js'
 import { CREATE_LEARNING_SPACE, MERGE_META, READ_LEARNING_SPACE } from './learning_space_queries.js'
 
-/** A request to create a learning space. `body` is the JSON as sent; meta is taken from it. */
 export interface LearningSpaceRequest {
   project_id: string
   user: string | undefined
@@ -16,17 +15,15 @@ export interface LearningSpaceRequest {
   idempotency: IdempotencyKey | undefined
 }
 
-/** Creates a learning space, and its user if new. @throws AnnalsError idempotency_key_reused */
 export function createLearningSpace(database: Queryable, request: LearningSpaceRequest): Promise<Created> {
   const { project_id, user, body, idempotency } = request
-  return createOnce(database, project_id, idempotency, async () => {
+  return createOnce({ database, project_id }, idempotency, async () => {
     const { key = null, request_hash = null } = idempotency ?? {}
     const space = [newId(), user ?? null, newId(), body, key, request_hash]
     return (await call(database, CREATE_LEARNING_SPACE, project_id, ...space)) ?? undefined
   })
 }
 
-/** A learning space as JSON text. @throws AnnalsError learning_space_not_found */
 export function readLearningSpace(tenant: Tenant, id: string): Promise<string> {
   return readResource(tenant, 'learning_space', READ_LEARNING_SPACE, id)
 }

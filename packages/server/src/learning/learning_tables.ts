@@ -1,6 +1,6 @@
 import type { Table } from '../lifecycle/table.js'
 import { LOST, missing, notErased, ODD, ORPHAN } from '../lifecycle/verify/check.js'
-import { eraseCalls } from './model/erase_calls.js'
+import { ERASE_CALLS } from './model/call_queries.js'
 import { learnFromImported } from './sessions/space_sessions.js'
 import { eraseCites } from './statements/statements.js'
 
@@ -206,7 +206,7 @@ export const LEARNING_TABLES: readonly Table[] = [
     ...OF_SPACE,
     name: 'learning_calls',
     kind: 'learning_call',
-    also_erased_with: { kind: 'session', eraseSomeOf: eraseCalls },
+    also_erased_with: { kind: 'session', eraseSomeOf: ERASE_CALLS },
     key: ['id'],
     order: ['created_at', 'id'],
     columns: {

@@ -7,7 +7,6 @@ export function countedOfUser(tables: readonly Table[]): Table[] {
   return tables.filter(({ counted, erased_with }) => counted && erased_with === 'user').toReversed()
 }
 
-/** How many rows a user has of each of these tables, by their names. */
 export async function countOwned(
   database: Queryable,
   tables: readonly Table[],

@@ -1,4 +1,5 @@
-import type { Database, Queryable, Row } from '../postgres/database.js'
+import type { Database, Row, Tenant } from '../postgres/database.js'
+import type { Statement } from '../postgres/statement.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import type { Column } from './columns.js'
 import type { ExportLine, ExportPiece, LineFollower } from './transfer/export_line.js'
@@ -31,12 +32,13 @@ export interface Table {
   readonly owner_column?: string
   /**
    * A second kind that takes the rows with it, by the column with its id. Exports and imports go by the first.
-   * `eraseSomeOf` is for this kind what that of `own` is for the first; `counts`: further names that a receipt has of it.
+   * `eraseSomeOf` is for this kind what that of `own` is for the first, or a statement in place of the one that is made
+   * from the table: $1 project, $2 owners, $3 how many. `counts`: further names that a receipt has of it.
    */
   readonly also_erased_with?: {
     readonly kind: string
     readonly counts?: readonly string[]
-    readonly eraseSomeOf?: Dependents['eraseSome']
+    readonly eraseSomeOf?: Dependents['eraseSome'] | Statement
   }
   /** Whether erasing a user counts these rows in its receipt, under the table's name. */
   readonly counted: boolean
@@ -81,13 +83,9 @@ export type BackedUpTable = HandledTable & Required<Pick<HandledTable, 'backed_u
 /** The rows that go with those of a table: of all tables that say so in `erased_with`. */
 export interface Dependents {
   /** Erases some rows of each table inside a transaction. `has_all`: there are no more. */
-  eraseSome(
-    connection: Queryable,
-    project_id: string,
-    owner_ids: string[],
-  ): Promise<{ counts: Counts; has_all: boolean }>
+  eraseSome(tenant: Tenant, owner_ids: string[]): Promise<{ counts: Counts; has_all: boolean }>
   /** Erases all rows, a statement a slice. */
-  eraseAll(database: Queryable, project_id: string, owner_id: string, onSlice?: () => void): Promise<Counts>
+  eraseAll(tenant: Tenant, owner_id: string, onSlice?: () => void): Promise<Counts>
 }
 
 /** What one transaction of an erasure did. */
@@ -114,8 +112,7 @@ export interface EraseOptions {
 export interface OwnFunctions {
   /** Erases some, with their dependents, inside a transaction. */
   eraseSome?(
-    connection: Queryable,
-    project_id: string,
+    tenant: Tenant,
     ids: string[],
     dependents: Dependents,
     options: EraseOptions,
@@ -126,29 +123,22 @@ export interface OwnFunctions {
   further_counts?: readonly string[]
   /** Erases, in slices, what a transaction left. Gives what it counted. */
   eraseRemains?(
-    database: Database,
-    project_id: string,
+    tenant: Tenant<Database>,
     id: string,
     dependents: Dependents,
     onSlice?: () => void,
   ): Promise<Counts>
   /** Erases what killed processes left in a project. */
-  eraseAllRemains?(
-    database: Database,
-    project_id: string,
-    dependents: Dependents,
-    signal?: AbortSignal,
-  ): Promise<void>
+  eraseAllRemains?(tenant: Tenant<Database>, dependents: Dependents, signal?: AbortSignal): Promise<void>
   /** Deletes outside of the database what transactions have given up. Gives how much is left, for housekeeping. */
-  settle?(database: Queryable, project_id: string): Promise<number>
+  settle?(tenant: Tenant): Promise<number>
   /** SQL of a page of an export: the line, further columns, and what is joined to the row `t`; $1 is the project. */
   exported?: { line: string; columns: string; join: string }
   /** The lines of such a page, and of what belongs to its rows. */
-  exportRows?(database: Queryable, project_id: string, rows: Row[]): AsyncGenerator<ExportPiece>
+  exportRows?(tenant: Tenant, rows: Row[]): AsyncGenerator<ExportPiece>
   /** Lines behind all sessions, instead of the table's in their place; of one user or session, what these refer to. */
   exportBehind?(
-    database: Queryable,
-    project_id: string,
+    tenant: Tenant,
     scope: { user?: string | undefined; session_id?: string | undefined },
   ): AsyncGenerator<ExportPiece>
   /** The kinds of lines beside the table's own, with their columns. */
@@ -161,9 +151,9 @@ export interface OwnFunctions {
   /** The table and column whose row is locked while a row of a dependent is restored. */
   lock?: { table: string; column: string }
   /** Reads all of a project in bounded pieces. */
-  verify?(database: Database, project_id: string): AsyncGenerator<CheckedPiece>
+  verify?(tenant: Tenant): AsyncGenerator<CheckedPiece>
   /** Reads what belongs to the rows and no statement checks: bytes, wherever they are. */
-  verifyBeyond?(database: Database, project_id: string): AsyncGenerator<CheckedPiece>
+  verifyBeyond?(tenant: Tenant): AsyncGenerator<CheckedPiece>
   /** What that finds, by the names of its checks. */
   checked_beyond?: Readonly<Record<string, Pick<Check, 'means' | 'todo'>>>
   /** What else is counted before, for the progress: tables, and SQL of how many rows one (`t`) has. */
@@ -175,7 +165,7 @@ export interface TableOwner {
   readonly name: string
   readonly tables: readonly (Table | HandledTable)[]
   /** Functions that its statements call. */
-  readonly functions: readonly StoredFunction[]
+  readonly functions?: readonly StoredFunction[]
 }
 
 export function isHandled(table: Table | HandledTable): table is HandledTable {

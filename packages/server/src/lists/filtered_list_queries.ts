@@ -3,10 +3,8 @@ import { directionOf, type ListPosition, listParameters, listStatement } from '.
 import type { Listing, ListStatement } from './listed.js'
 import { hasParentText, type ParentFilter, type TermedList, termsStatement } from './term_queries.js'
 
-/** Which rows a list shows. */
 export interface ListFilter {
   project_id: string
-  /** A user's identifier. */
   user?: string | undefined
   /** A JSON object as text, not empty: only rows whose document contains it. */
   document?: string | undefined
@@ -55,7 +53,6 @@ export function filteredList(
   return listStatement(parts, filter.project_id, position, ...(given === undefined ? [] : [given]))
 }
 
-/** The parameters of termsStatement. */
 export function termsParameters(filter: ListFilter, position: ListPosition): Parameter[] {
   const { project_id, document = '{}', user = null, parent } = filter
   const given = parentFilterOf(filter) === 'given' ? [parent!] : []

@@ -19,7 +19,6 @@ export interface ListPosition {
  */
 export const PAGE_ROWS_MAX = PAGE_LIMIT_MAX + 1
 
-/** The keywords for each direction. */
 export interface Direction {
   name: 'asc' | 'desc'
   order: 'ASC' | 'DESC'

@@ -22,7 +22,6 @@ export interface Listing {
   json(values: Values, at: number, project_id: string): string
 }
 
-/** A statement composed for its parameters, ready to run. */
 export interface Composed {
   statement: Statement
   parameters: Parameter[]
@@ -36,13 +35,11 @@ export interface ListStatement extends Composed {
   listing: Listing
 }
 
-/** The columns of a row's position. */
 export const PLACE: Record<'id' | 'created_at', Column> = {
   id: { sql: 't.id', as: 'token' },
   created_at: { sql: 't.created_at', as: 'time' },
 }
 
-/** An id as JSON, or null. */
 export function idText(id: string | null | undefined): string {
   return id ? `"${id}"` : 'null'
 }

@@ -1,10 +1,18 @@
 import { notFound } from '../errors.js'
-import type { Parameter, Tenant } from '../postgres/database.js'
+import type { Database, Parameter, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import { call, type StoredFunction } from '../postgres/stored_function.js'
 import type { Listed } from './listed.js'
 
 type Resource = Parameters<typeof notFound>[0]
+
+/** Runs work of a project in one transaction. */
+export function within<T>(
+  { database, project_id }: Tenant<Database>,
+  work: (tenant: Tenant) => Promise<T>,
+): Promise<T> {
+  return database.transaction((connection) => work({ database: connection, project_id }))
+}
 
 /** The `json` that a statement finds in a project. `$1` is the project. @throws AnnalsError …_not_found without a row */
 export async function readResource(

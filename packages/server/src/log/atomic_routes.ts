@@ -9,7 +9,6 @@ import { IdempotencyHeaders } from './event_schema.js'
 
 const operation = operationsOf('Timeline')
 
-/** One append to several sessions. */
 export const atomicRoutes = allOf(
   operation({
     call: 'POST /entries',

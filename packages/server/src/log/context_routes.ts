@@ -7,7 +7,6 @@ import { ContextReader } from '../http/answer/context_reader.js'
 import { PageRenderer } from '../http/answer/page_renderer.js'
 import { operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
-import { SessionParams } from '../sessions/session_schema.js'
 import { Context, ContextQuery } from './context_schema.js'
 import { type LogPosition, readPosition, writePosition } from './read/log_position.js'
 
@@ -17,18 +16,16 @@ const SEPARATOR = '|'
 /** Characters of items that are written together: one item after the other costs more than reading them. */
 const CHUNK_LENGTH = 64 * 1024
 
-/** The messages to send to a model next. */
 export const getContext = operationsOf('Messages')({
   call: 'GET /session/:session_id/context',
   id: 'getContext',
   summary: 'Get the messages to send to a model next',
   description:
     "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same.",
-  params: SessionParams,
   querystring: ContextQuery,
   returns: 'The context.',
   data: Context,
-  errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'log_diverged'],
+  errors: ['invalid_cursor', 'seq_ahead', 'log_diverged'],
   handle: async (request, reply, { thread }) => {
     const { project_id, query, database, memory } = request
     const { session_id } = request.params

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError } from '../errors.js'
-import type { Queryable } from '../postgres/database.js'
+import type { Tenant } from '../postgres/database.js'
 import { isForeignKeyViolation, isTransient, isUniqueViolation } from '../postgres/database_errors.js'
+import { call } from '../postgres/stored_function.js'
 import type { IdempotencyKey } from './append/append_request.js'
 import { FIND_IDEMPOTENCY_KEY } from './append/idempotency_queries.js'
 import { END_COPIES } from './unfinished_copy_queries.js'
@@ -24,16 +25,15 @@ export interface Created {
  * that is still in flight.
  */
 export async function createOnce(
-  database: Queryable,
-  project_id: string,
+  tenant: Tenant,
   idempotency: IdempotencyKey | undefined,
   create: () => Promise<string | undefined>,
 ): Promise<Created> {
   for (let attempt = 1; ; attempt++) {
-    const earlier = idempotency && (await findAnswer(database, project_id, idempotency))
+    const earlier = idempotency && (await findAnswer(tenant, idempotency))
     if (typeof earlier?.answer === 'string') return { json: earlier.answer, replayed: true }
     if (earlier) {
-      await database.query(END_COPIES.abandoned.statement, [project_id, [earlier.owner_id]])
+      await call(tenant.database, END_COPIES.abandoned, tenant.project_id, [earlier.owner_id])
       if (attempt >= ATTEMPTS_MAX) throw stillUnderWay()
       await sleep(UNFINISHED_PAUSE_MS)
       continue
@@ -64,8 +64,7 @@ function stillUnderWay(): AnnalsError {
 
 /** The answer to an earlier request with the same key; null while it is in flight. */
 async function findAnswer(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   idempotency: IdempotencyKey,
 ): Promise<{ answer: string | null; owner_id: string } | undefined> {
   const [row] = await database.query(FIND_IDEMPOTENCY_KEY, [project_id, idempotency.key])

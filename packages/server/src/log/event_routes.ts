@@ -8,14 +8,12 @@ import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_h
 import { takeBody, takeEvent } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
-import { SessionParams } from '../sessions/session_schema.js'
 import { AddEventBody, AppendHeaders, ListEventsQuery } from './event_schema.js'
 import { writePosition } from './read/log_position.js'
 import { LogReader } from './read/read_log.js'
 
 const operation = operationsOf('Events')
 
-/** Events of a session: add, list. */
 export const eventRoutes = allOf(
   operation({
     call: 'POST /session/:session_id/events',
@@ -24,12 +22,11 @@ export const eventRoutes = allOf(
     summary: 'Add a structured event to a session',
     description:
       "Stored after the session's last entry, and acknowledged once it is durable. Messages and events share one numbering, `seq`.",
-    params: SessionParams,
     headers: AppendHeaders,
     body: AddEventBody,
     returns: 'The stored event.',
     data: Type.Ref('SessionEvent'),
-    errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
+    errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
     json: async (request, reply, parts) => {
       const outcome = await appendWithinQuota(parts, request, {
         project_id: request.project_id,
@@ -50,11 +47,10 @@ export const eventRoutes = allOf(
     id: 'listEvents',
     summary: "List a session's events",
     description: 'In order of `seq`.',
-    params: SessionParams,
     querystring: ListEventsQuery,
     returns: 'A page of events.',
     data: PageOf(Type.Ref('SessionEvent')),
-    errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'log_diverged'],
+    errors: ['seq_ahead', 'log_diverged'],
     handle: async (request, reply) => {
       const { type, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
       const { project_id } = request

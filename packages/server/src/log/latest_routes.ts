@@ -6,14 +6,12 @@ import { entriesPage } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
-import { SessionParams } from '../sessions/session_schema.js'
 import { LatestQuery } from './entry_schema.js'
 import { LogReader } from './read/read_log.js'
 import { findLatest } from './read/read_places.js'
 
 const operation = operationsOf('Timeline')
 
-/** What the keys of a session say now. */
 export const latestRoutes = allOf(
   operation({
     call: 'GET /session/:session_id/latest',
@@ -21,11 +19,9 @@ export const latestRoutes = allOf(
     summary: 'Read the newest entry of each key',
     description:
       'In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.',
-    params: SessionParams,
     querystring: LatestQuery,
     returns: 'A page of entries.',
     data: PageOf(Type.Ref('TimelineItem')),
-    errors: ['invalid_cursor', 'session_not_found'],
     handle: async (request, reply) => {
       const { key, key_prefix = '', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
       if (key !== undefined && request.query.key_prefix !== undefined)

@@ -1,7 +1,6 @@
 import type { LogEntry } from '@annals/messages/session'
 import type { Row } from '../postgres/database.js'
 
-/** Rows of entries as a log. */
 export function* logEntries(rows: Row[]): Generator<LogEntry> {
   for (const { seq, id, kind, type, role, format, created_at, data } of rows) {
     if (data === null) continue

@@ -21,7 +21,6 @@ import { readForms, releaseBody } from '../http/request/read_body.js'
 import { bodyValidator } from '../http/request/validate.js'
 import type { WorkThread } from '../http/work_thread/work_thread.js'
 import type { Queryable } from '../postgres/database.js'
-import { SessionParams } from '../sessions/session_schema.js'
 import type { AppendAnswer } from './append/append_request.js'
 import { getContext } from './context_routes.js'
 import { EditStrategies } from './edit_strategy_schema.js'
@@ -31,7 +30,6 @@ import {
   ListMessagesQuery,
   MergedMeta,
   MessagePage,
-  MessageParams,
   PatchMetaBody,
   TokenCounts,
 } from './message_schema.js'
@@ -50,13 +48,12 @@ const addMessage = operation({
   summary: 'Add a message to a session',
   description:
     "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged. As `multipart/form-data`, the field `payload` is this body, in `acontext` format, and its parts name files of the form in `file_field`.",
-  params: SessionParams,
   headers: AppendHeaders,
   body: AddMessageBody,
   status: 201,
   returns: 'The stored message.',
   data: Type.Ref('Message'),
-  errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
+  errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
   json: async (request, reply, { appender, usage, thread }) => {
     const { entry, parts } = takeBody(request, takeMessage)
     releaseBody(request)
@@ -74,7 +71,6 @@ const addMessage = operation({
   },
 })
 
-/** Messages of a session: add, list in any format, give what a model needs next, patch meta, count tokens. */
 export const messageRoutes = allOf(
   (app, parts) =>
     app.register(async (scope: AppServer) => {
@@ -88,11 +84,10 @@ export const messageRoutes = allOf(
     summary: "List a session's messages in a format",
     description:
       "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
-    params: SessionParams,
     querystring: ListMessagesQuery,
     returns: 'A page of messages, or all of them.',
     data: MessagePage,
-    errors: ['invalid_cursor', 'session_not_found', 'message_not_found', 'seq_ahead', 'log_diverged'],
+    errors: ['message_not_found', 'seq_ahead', 'log_diverged'],
     handle: async (request, reply, parts) => {
       const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
       const { edit_strategies, pin_editing_strategies_at_message: pin } = request.query
@@ -135,21 +130,14 @@ export const messageRoutes = allOf(
     summary: "Merge into a message's meta",
     description:
       'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
-    params: MessageParams,
     body: PatchMetaBody,
     returns: 'The merged meta.',
     data: MergedMeta,
-    errors: ['session_not_found', 'message_not_found'],
+    errors: ['message_not_found'],
     json: async (request) => {
       takeBody(request, checkMeta)
       const { session_id, message_id } = request.params
-      const meta = await mergeMessageMeta(
-        request.database,
-        request.project_id,
-        session_id,
-        message_id,
-        request.bodyText,
-      )
+      const meta = await mergeMessageMeta(request, session_id, message_id, request.bodyText)
       return `{"meta":${mayRead(request) ? meta : sentField(request, 'meta', '{}')}}`
     },
   }),
@@ -160,16 +148,10 @@ export const messageRoutes = allOf(
     summary: "Count the tokens of a session's messages",
     description:
       'In o200k_base, over text, tool calls and tool results. Stored with the session, not recounted.',
-    params: SessionParams,
     returns: 'The count.',
     data: TokenCounts,
-    errors: ['session_not_found'],
     json: async (request) => {
-      const total_tokens = await countSessionTokens(
-        request.database,
-        request.project_id,
-        request.params.session_id,
-      )
+      const total_tokens = await countSessionTokens(request, request.params.session_id)
       return JSON.stringify({ total_tokens })
     },
   }),

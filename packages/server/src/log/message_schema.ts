@@ -125,8 +125,6 @@ export const MessagePage = Type.Object({
   events: Type.Optional(Type.Array(Type.Ref('SessionEvent'))),
 })
 
-export const MessageParams = Strict({ session_id: Uuid('The session.'), message_id: Uuid('The message.') })
-
 export const PatchMetaBody = Strict({ meta: MessageMeta })
 
 export const MergedMeta = Type.Object({ meta: MessageMeta })

@@ -8,7 +8,6 @@ import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_h
 import { takeBody, takeRetraction } from '../http/request/bodies.js'
 import { releaseBody } from '../http/request/read_body.js'
 import { newId } from '../ids.js'
-import { SessionParams } from '../sessions/session_schema.js'
 import {
   type AppendAnswer,
   type AppendedEntry,
@@ -24,7 +23,6 @@ const NO_SEQS = '{"seqs":[]}'
 
 const operation = operationsOf('Timeline')
 
-/** Entries that count no longer, though they stay in the log. */
 export const retractionRoutes = allOf(
   operation({
     call: 'POST /session/:session_id/retractions',
@@ -33,12 +31,11 @@ export const retractionRoutes = allOf(
     summary: 'Retract entries of a session',
     description:
       'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.',
-    params: SessionParams,
     headers: AppendHeaders,
     body: RetractEntriesBody,
     returns: 'The event, and the entries that it retracted.',
     data: RetractedEntries,
-    errors: ['quota_exceeded', 'session_not_found', 'entry_not_found', 'seq_conflict', 'seq_ahead'],
+    errors: ['quota_exceeded', 'entry_not_found', 'seq_conflict', 'seq_ahead'],
     handle: async (request, reply, parts) => {
       const session = { project_id: request.project_id, session_id: request.params.session_id }
       const idempotency = idempotencyOf(request)

@@ -13,7 +13,6 @@ import { Cursors } from '../http/request/cursor.js'
 import { releaseBody } from '../http/request/read_body.js'
 import { parseId } from '../ids.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT, IDS_MAX } from '../limits.js'
-import { SessionParams } from '../sessions/session_schema.js'
 import { AppendEntriesBody, AppendedEntries, TailHeaders, TimelineQuery } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import { readPosition, writePosition } from './read/log_position.js'
@@ -22,7 +21,6 @@ import { findIds } from './read/read_places.js'
 
 const operation = operationsOf('Timeline')
 
-/** The whole log of a session: a page of it, its live tail, and atomic batches. */
 export const timelineRoutes = allOf(
   operation({
     call: 'GET /session/:session_id/timeline',
@@ -30,12 +28,11 @@ export const timelineRoutes = allOf(
     summary: "Read a session's log, or tail it",
     description:
       'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. Behind each entry, and behind those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
-    params: SessionParams,
     querystring: TimelineQuery,
     headers: TailHeaders,
     returns: 'A page of entries.',
     data: PageOf(Type.Ref('TimelineItem')),
-    errors: ['invalid_cursor', 'session_not_found', 'seq_ahead', 'log_diverged', 'quota_exceeded'],
+    errors: ['seq_ahead', 'log_diverged', 'quota_exceeded'],
     extend: streamResponse,
     handle: async (request, reply, { feed, heartbeat }) => {
       const { kind, type, after_seq = 0, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
@@ -87,13 +84,12 @@ export const timelineRoutes = allOf(
     summary: 'Append a batch of entries, all or nothing',
     description:
       'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent: if it is sent again, the stored entry is returned.',
-    params: SessionParams,
     headers: AppendHeaders,
     body: AppendEntriesBody,
     status: 201,
     returns: 'The stored entries, in order.',
     data: AppendedEntries,
-    errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'blob_missing'],
+    errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
     json: async (request, reply, parts) => {
       const entries = takeBody(request, takeEntries)
       releaseBody(request)

@@ -1,4 +1,12 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricConfiguration,
+  Registry,
+} from 'prom-client'
+import type { Changes, ConsumerLoad } from '../changes/changes.js'
 import type { MemoryBudget } from '../fairness/memory_budget.js'
 import type { Appender } from '../log/append/appender.js'
 import type { Feed } from '../log/follow/feed.js'
@@ -7,17 +15,14 @@ import { sqlStateOf } from '../postgres/database_errors.js'
 import type { SharedPool } from '../postgres/shared_pool.js'
 import { planned } from '../postgres/statement.js'
 import { VERSION } from '../version.js'
-import { readMetrics } from './read_metrics.js'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const ENTRIES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
 
-/** One line of a histogram. */
 interface Series {
   observe(seconds: number): void
 }
 
-/** What metrics read when they are requested. */
 export interface MetricSources {
   appender: Pick<Appender, 'load'>
   feed: Pick<Feed, 'load'>
@@ -95,7 +100,6 @@ export class Metrics {
     }).set({ version: VERSION, node: process.versions.node }, 1)
   }
 
-  /** Adds gauges that are read on request. */
   watch({ appender, feed, memory, pools }: MetricSources): void {
     const { gauge, counter } = readMetrics(this.registry)
     gauge('annals_append_queue_requests', 'Appends waiting for a commit.', () => appender.load().requests)
@@ -198,4 +202,47 @@ export class Metrics {
   private counter<L extends string>(name: string, help: string, labelNames: L[] = []) {
     return new Counter({ name, help, labelNames, registers: [this.registry] })
   }
+}
+
+/** Shows by consumer how far those are that look at changed sessions. */
+export function watchChanges(registry: Registry, changes: Pick<Changes, 'load'>): void {
+  // Each process has looked at the same database.
+  const { gauge } = readMetrics(registry, 'consumer', 'max')
+  const { counter } = readMetrics(registry, 'consumer')
+  const read = (field: keyof ConsumerLoad) => () =>
+    [...changes.load()].map(([consumer, load]) => [consumer, load[field]] as const)
+  gauge(
+    'annals_changes_waiting',
+    'Changed sessions, of all projects, that the consumer has not seen.',
+    read('waiting'),
+  )
+  gauge('annals_changes_lag_seconds', 'How long the first of these has waited.', read('lag_s'))
+  counter('annals_changes_consumed_total', 'Changed sessions that the consumer has seen.', read('consumed'))
+  counter('annals_changes_failures_total', 'Times that the consumer failed.', read('failures'))
+}
+
+type Read = () => number | Iterable<readonly [label: string, value: number]>
+
+/**
+ * Makes metrics that are read when somebody asks for them: a number, or one for each value of `label`.
+ * `aggregator`: how the workers' values become one; by default their sum.
+ */
+function readMetrics(
+  registry: Registry,
+  label?: string,
+  aggregator: MetricConfiguration<string>['aggregator'] = 'sum',
+) {
+  const make = (Kind: typeof Counter | typeof Gauge) => (name: string, help: string, read: Read) => {
+    const labelNames = label === undefined ? [] : [label]
+    new Kind({
+      ...{ name, help, labelNames, aggregator, registers: [registry] },
+      collect(this: Counter | Gauge) {
+        const values = read()
+        this.reset()
+        if (typeof values === 'number') this.inc(values)
+        else for (const [labelled, value] of values) this.inc({ [label!]: labelled }, value)
+      },
+    })
+  }
+  return { gauge: make(Gauge), counter: make(Counter) }
 }

@@ -24,7 +24,6 @@ export class AvailabilityProbe {
    * probe.
    */
   private asked_for_ms: number | undefined
-  /** Distinguishes one probe from the next. */
   private questions = 0
   private looked_at = performance.now()
   private isSilent = false

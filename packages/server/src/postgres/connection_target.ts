@@ -10,7 +10,6 @@ import {
   singleConnection,
 } from './single_connection.js'
 
-/** Where the database is, and how to disconnect from it. */
 export interface DatabaseLocation {
   target: ConnectionTarget
   /** Where LISTEN works; undefined behind a pooler, where live tails find other nodes' appends by polling. */

@@ -40,7 +40,6 @@ export interface Tenant<Runs extends Queryable = Queryable> {
   project_id: string
 }
 
-/** The pool of connections to one database. */
 export interface DatabasePool extends Database {
   close(): Promise<void>
   /** Open, idle and awaited connections. */

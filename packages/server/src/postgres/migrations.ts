@@ -3,7 +3,6 @@ import { packagedFile } from '../version.js'
 
 const DIRECTORY = packagedFile('migrations/')
 
-/** The migrations of this binary, in order. */
 export interface Migration {
   version: number
   name: string
@@ -24,7 +23,6 @@ export function migrations(): readonly Migration[] {
   return known
 }
 
-/** The schema version of this binary. */
 export function schemaVersion(): number {
   return migrations().at(-1)?.version ?? 0
 }

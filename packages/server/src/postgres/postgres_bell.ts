@@ -144,7 +144,6 @@ export type OnRing = (project_id: string, session_ids: string[]) => void
 export interface Bell {
   /** Notifies the other nodes, if one of them has said that it listens. */
   ring(project_id: string, session_ids: ReadonlySet<string>): void
-  /** Whether this node listens. */
   listen(wanted: boolean): void
   onRing(listener: OnRing): void
   /** Called when the other nodes know that this one listens: from now on they notify it. */

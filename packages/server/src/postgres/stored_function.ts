@@ -61,6 +61,12 @@ $function$`
   }
 }
 
+/** Those among what files of statements export. */
+export function functionsIn(...files: ReadonlyArray<object>): StoredFunction[] {
+  const exported: unknown[] = files.flatMap((file) => Object.values(file))
+  return exported.filter((one): one is StoredFunction => Object.hasOwn(Object(one), 'definition'))
+}
+
 /** Calls a function; the first parameter is the project. Gives its answer. */
 export async function call(
   database: Queryable,

@@ -1,16 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
+import { JsonObject, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { takeBody, takeWhole } from '../http/request/bodies.js'
-import { timeInUtc } from '../http/request/time.js'
+import { Cursors } from '../http/request/cursor.js'
+import { timeInUtc } from '../http/request/json_parameters.js'
+import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { readPosition, writePosition } from '../log/read/log_position.js'
+import { listActs } from './audit.js'
 import {
   ChangeProjectBody,
   CreateProjectBody,
   CreateTokenBody,
   NewToken,
   OPERATORS,
-  ProjectParams,
-  TokenParams,
   TokenSecret,
 } from './project_schema.js'
 import {
@@ -26,7 +29,6 @@ import {
 
 const operation = operationsOf('Administration', OPERATORS)
 
-/** Projects and their tokens, for the operator. */
 export const adminRoutes = allOf(
   operation({
     call: 'POST /projects',
@@ -58,11 +60,9 @@ export const adminRoutes = allOf(
     id: 'changeProject',
     summary: "Change a project's settings",
     description: 'Omitted settings stay unchanged; null removes a setting.',
-    params: ProjectParams,
     body: ChangeProjectBody,
     returns: 'The project.',
     data: Type.Ref('Project'),
-    errors: ['project_not_found'],
     json: (request, _reply, { database }) => {
       const settings = takeBody(request, takeWhole)
       return changeProject(database.of('operator'), actorOf(request), request.params.project_id, settings)
@@ -74,13 +74,11 @@ export const adminRoutes = allOf(
     id: 'deleteProject',
     summary: 'Erase a project',
     description: 'Its tokens are refused within 5 seconds; then everything in it is removed.',
-    params: ProjectParams,
     returns: 'The project was erased.',
-    errors: ['project_not_found'],
     json: async (request, _reply, { database, erasure }) => {
       const { project_id } = request.params
       await noteAct(database.of('operator'), actorOf(request), 'project.delete', project_id)
-      await erasure.eraseProject(database.of('operator'), project_id)
+      await erasure.eraseProject({ database: database.of('operator'), project_id })
     },
   }),
 
@@ -88,12 +86,10 @@ export const adminRoutes = allOf(
     call: 'POST /projects/:project_id/tokens',
     id: 'createToken',
     summary: 'Create a token for a project',
-    params: ProjectParams,
     body: CreateTokenBody,
     status: 201,
     returns: 'The token with its secret.',
     data: NewToken,
-    errors: ['project_not_found'],
     json: async (request, _reply, { database }) => {
       const { name, scopes = ['read', 'write'], expires_at } = takeBody(request, takeWhole)
       return issueToken(database.of('operator'), actorOf(request), request.params.project_id, {
@@ -108,10 +104,8 @@ export const adminRoutes = allOf(
     call: 'GET /projects/:project_id/tokens',
     id: 'listTokens',
     summary: "List a project's tokens",
-    params: ProjectParams,
     returns: 'Its tokens without their secrets, oldest first.',
     data: Type.Object({ items: Type.Array(Type.Ref('Token')) }),
-    errors: ['project_not_found'],
     json: async ({ params: { project_id } }, _reply, { database }) => {
       await checkProject(database.of('operator'), project_id)
       return itemsOf(await listTokens(database.of('operator'), project_id))
@@ -123,9 +117,9 @@ export const adminRoutes = allOf(
     id: 'revokeToken',
     summary: 'Revoke a token',
     description: 'Every node refuses it within 5 seconds. Revoking it again changes nothing.',
-    params: TokenParams,
     returns: 'The token.',
     data: Type.Ref('Token'),
+    is_found_as_whole: true,
     errors: ['token_not_found'],
     json: (request, _reply, { database }) => {
       const { project_id, token_id } = request.params
@@ -142,3 +136,44 @@ function actorOf({ address }: Pick<FastifyRequest, 'address'>): string {
 function itemsOf(items: string[]): string {
   return `{"items":[${items.join(',')}]}`
 }
+
+export const AuditEntry = Type.Object(
+  {
+    seq: Type.Integer({ minimum: 1, description: '1, 2, 3, … without gaps, in commit order.' }),
+    created_at: Timestamp('When it was done.'),
+    actor: Type.String({
+      description: 'Who did it: the command line with its user, or the address of a caller of the API.',
+    }),
+    action: Type.String({ examples: ['project.change'] }),
+    project_id: Uuid('The project, which may have been erased since.'),
+    details: JsonObject('What was asked for, without secrets.', { max_sessions: 1000 }),
+  },
+  { $id: 'AuditEntry' },
+)
+
+const { limit, cursor } = pageQuery()
+
+export const auditRoutes = operationsOf(
+  'Administration',
+  OPERATORS,
+)({
+  call: 'GET /audit',
+  id: 'listAudit',
+  summary: 'List what operators did',
+  description:
+    'Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. The last page has a `next_cursor`, too, from which later acts follow.',
+  querystring: Strict({ limit, cursor }),
+  returns: 'A page of acts.',
+  data: PageOf(Type.Ref('AuditEntry')),
+  errors: ['log_diverged'],
+  json: async (request, _reply, { database }) => {
+    const { limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+    const cursors = new Cursors('audit')
+    const seen = readPosition(cursor === undefined ? '0' : cursors.read(cursor))
+    const acts = await listActs(database.of('operator'), seen, limit + 1)
+    const shown = acts.slice(0, limit)
+    const next = cursors.write(writePosition(shown.at(-1) ?? seen))
+    const items = shown.map(({ json }) => json).join(',')
+    return `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`
+  },
+})

@@ -2,7 +2,7 @@ import type { LogPosition } from '../log/read/log_position.js'
 import { divergedAt } from '../log/read/read_log.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import { isUniqueViolation } from '../postgres/database_errors.js'
-import { ADD_ACT, LIST_ACTS } from './audit_queries.js'
+import { ADD_ACT, LIST_ACTS } from './project_queries.js'
 
 const ATTEMPTS_MAX = 50
 

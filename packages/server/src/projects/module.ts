@@ -5,11 +5,9 @@ const USED = {
   ...({ blobs: 'bigint', blob_bytes: 'bigint', model_tokens: 'bigint' } as const),
 }
 
-/** Projects with their keys. */
 export const PROJECTS_MODULE: Module = {
   name: 'projects',
   routes: async () => (await import('./all_project_routes.js')).PROJECT_ROUTES,
-  functions: [],
   tables: [
     {
       name: 'usage_days',

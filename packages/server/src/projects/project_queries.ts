@@ -53,7 +53,6 @@ export const CHANGE_PROJECT = prepared(
 SELECT ${PROJECT_JSON} AS json FROM p`,
 )
 
-/** Projects with a retention period. */
 export const FIND_PROJECTS_WITH_RETENTION = prepared(
   'find_projects_with_retention',
   'SELECT p.id, p.retention_days FROM projects p WHERE p.retention_days IS NOT NULL ORDER BY p.id',
@@ -70,10 +69,8 @@ export const FIND_ONLY_PROJECT = prepared(
   'SELECT p.id, p.name FROM projects p ORDER BY p.created_at, p.id LIMIT 2',
 )
 
-/** Parameters: $1 id. */
 export const PROJECT_EXISTS = prepared('project_exists', 'SELECT p.id FROM projects p WHERE p.id = $1')
 
-/** Parameters: $1 id. */
 export const READ_QUOTAS = prepared(
   'read_quotas',
   'SELECT p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails FROM projects p WHERE p.id = $1',
@@ -151,4 +148,21 @@ WHERE k.token_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL AND (k.expires_a
   AND (k.parent_id IS NULL OR EXISTS (
     SELECT FROM api_keys a
     WHERE a.id = k.parent_id AND a.revoked_at IS NULL AND (a.expires_at IS NULL OR a.expires_at > now())))`,
+)
+
+/** Parameters: $1 actor, $2 action, $3 project, $4 details as JSON. */
+export const ADD_ACT = prepared(
+  'add_act',
+  `
+INSERT INTO audit AS a (seq, created_at, actor, action, project_id, details)
+SELECT coalesce(max(o.seq), 0) + 1, now(), $1::text, $2::text, $3::uuid, $4::jsonb FROM audit o`,
+)
+
+/** Acts in order. Parameters: $1 seq to begin with, $2 how many. Rows: seq, created_at, json. */
+export const LIST_ACTS = prepared(
+  'list_acts',
+  `
+SELECT a.seq, ${timestampText('a.created_at')} AS created_at, json_build_object('seq', a.seq, 'created_at', ${timestampText('a.created_at')}, 'actor', a.actor,
+  'action', a.action, 'project_id', a.project_id, 'details', a.details)::text AS json
+FROM audit a WHERE a.seq >= $1 ORDER BY a.seq LIMIT $2`,
 )

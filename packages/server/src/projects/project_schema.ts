@@ -119,9 +119,6 @@ export type CreateProjectBody = Static<typeof CreateProjectBody>
 export const ChangeProjectBody = Strict(ProjectSettings)
 export type ChangeProjectBody = Static<typeof ChangeProjectBody>
 
-export const ProjectParams = Strict({ project_id: Uuid('The project.') })
-export const TokenParams = Strict({ project_id: Uuid('The project.'), token_id: Uuid('The token.') })
-
 export const CreateTokenBody = Strict({
   name: Name,
   scopes: Type.Optional(Scopes),

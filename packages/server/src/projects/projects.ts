@@ -1,7 +1,7 @@
 import { switchConsumer } from '../changes/project_consumers.js'
 import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
-import type { Database, Queryable } from '../postgres/database.js'
+import type { Database, Queryable, Tenant } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
 import { audited } from './audit.js'
 import {
@@ -33,7 +33,6 @@ export interface NewProject {
 /** Who created a token: an operator, or the service at its own first start. */
 export type Origin = 'issued' | 'first_start' | 'environment' | 'sign_in_code' | 'console'
 
-/** The properties of a new token. */
 export interface TokenRequest {
   name: string
   scopes: readonly Scope[]
@@ -56,7 +55,7 @@ export async function createProject(
     const [row] = await connection.query(CREATE_PROJECT, [newId(), name, JSON.stringify(settings)])
     if (!row)
       throw new AnnalsError('project_exists', `There is already a project named ${JSON.stringify(name)}.`)
-    if (settings.search) await switchConsumer(connection, row.id!, 'search', true)
+    if (settings.search) await switchConsumer({ database: connection, project_id: row.id! }, 'search', true)
     const token = mintToken()
     await storeToken(connection, row.id!, token, { name: 'first', scopes: ALL_SCOPES }, 'issued')
     const act = {
@@ -68,7 +67,6 @@ export async function createProject(
   })
 }
 
-/** Changes what `settings` names; returns the project as JSON. @throws AnnalsError project_not_found */
 export async function changeProject(
   database: Database,
   actor: string,
@@ -79,7 +77,7 @@ export async function changeProject(
     const [row] = await connection.query(CHANGE_PROJECT, [project_id, JSON.stringify(settings)])
     if (!row) throw notFound('project')
     if (settings.search !== undefined)
-      await switchConsumer(connection, project_id, 'search', settings.search === true)
+      await switchConsumer({ database: connection, project_id }, 'search', settings.search === true)
     return { act: { action: 'project.change', project_id, details: withoutKey(settings) }, result: row.json! }
   })
 }
@@ -97,27 +95,23 @@ export async function noteAct(
   })
 }
 
-/** A project's limits, as its keys carry them. @throws AnnalsError project_not_found */
-export async function readQuotas(
-  database: Queryable,
-  project_id: string,
-): Promise<Quotas & { rate_limit_per_second: number | undefined }> {
+export async function readQuotas({
+  database,
+  project_id,
+}: Tenant): Promise<Quotas & { rate_limit_per_second: number | undefined }> {
   const [row] = await database.query(READ_QUOTAS, [project_id])
   if (!row) throw notFound('project')
   return { ...quotasOf(row), rate_limit_per_second: numberOf(row.rate_limit_per_second) }
 }
 
-/** All projects as JSON texts, oldest first. */
 export async function listProjects(database: Queryable): Promise<string[]> {
   return (await database.query(LIST_PROJECTS, [])).map((row) => row.json!)
 }
 
-/** The names and ids of all projects, oldest first. */
 export async function listNamedProjects(database: Queryable): Promise<Array<{ id: string; name: string }>> {
   return (await database.query(LIST_PROJECTS, [])).map((row) => ({ id: row.id!, name: row.name! }))
 }
 
-/** The id of a project, as findNamedProject. */
 export async function findProject(database: Queryable, name_or_id: string | undefined): Promise<string> {
   return (await findNamedProject(database, name_or_id)).id
 }
@@ -145,7 +139,6 @@ export async function findNamedProject(
   return { id: row.id!, name: row.name! }
 }
 
-/** @throws AnnalsError project_not_found if no project has the id */
 export async function checkProject(database: Queryable, project_id: string): Promise<void> {
   if ((await database.query(PROJECT_EXISTS, [project_id])).length === 0) throw notFound('project')
 }
@@ -172,7 +165,6 @@ export async function issueToken(
   return `{"token":${JSON.stringify(token)},${json.slice(1)}`
 }
 
-/** A project's tokens as JSON texts, without their secrets. */
 export async function listTokens(database: Queryable, project_id: string): Promise<string[]> {
   return (await database.query(LIST_API_KEYS, [project_id])).map((row) => row.json!)
 }

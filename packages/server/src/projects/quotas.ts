@@ -1,18 +1,15 @@
 import { AnnalsError } from '../errors.js'
 import type { Row } from '../postgres/database.js'
 
-/** A project's quotas; undefined: no limit. */
 export interface Quotas {
   max_sessions: number | undefined
   /** Of the entries of all sessions, as the JSON in which they were sent. */
   max_bytes: number | undefined
-  /** Of all blobs. */
   max_blob_bytes: number | undefined
   /** Open at one node. */
   max_tails: number | undefined
 }
 
-/** The quotas in a row that has their columns. */
 export function quotasOf(row: Row): Quotas {
   return {
     max_sessions: numberOf(row.max_sessions),
@@ -37,7 +34,6 @@ const MEANING: Record<QuotaName, string> = {
 
 type QuotaName = keyof Quotas | 'max_model_tokens_per_day'
 
-/** The error for exceeding a quota. */
 export function quotaExceeded(quota: QuotaName, max: number): AnnalsError {
   return new AnnalsError(
     'quota_exceeded',

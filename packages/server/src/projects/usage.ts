@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { AnnalsError } from '../errors.js'
 import { type AppendOutcome, type AppendRequest, storedOf } from '../log/append/append_request.js'
 import type { Appender } from '../log/append/appender.js'
-import type { Queryable, Row } from '../postgres/database.js'
+import type { Row, Tenant } from '../postgres/database.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
 import { quotaExceeded } from './quotas.js'
 import { type Stored, UsageDays } from './usage_days.js'
@@ -17,7 +17,6 @@ const COUNT_AGE_MS_MIN = 1_000
 /** Counting a project takes at most a twentieth of the time. */
 const PAUSE_FACTOR = 20
 
-/** A project's usage in the database, by all nodes, when it was counted. */
 export interface Usage {
   sessions: number
   entries: number
@@ -131,7 +130,7 @@ export class UsageDirectory {
   private of(project_id: string): ProjectUsage {
     let project = this.projects.get(project_id)
     if (!project) {
-      project = new ProjectUsage(this.database.of(project_id), project_id)
+      project = new ProjectUsage({ database: this.database.of(project_id), project_id })
       this.projects.set(project_id, project)
     }
     return project
@@ -148,10 +147,7 @@ class ProjectUsage {
   /** What this node is storing. */
   private readonly reserved = { sessions: 0, bytes: 0, blob_bytes: 0 }
 
-  constructor(
-    private readonly database: Queryable,
-    private readonly project_id: string,
-  ) {}
+  constructor(private readonly tenant: Tenant) {}
 
   has(what: Counted, amount: number, max: number): boolean {
     return this.counted![what] + this.added[what] + this.reserved[what] + amount <= max
@@ -182,7 +178,7 @@ class ProjectUsage {
   private async addUp(): Promise<void> {
     const began = performance.now()
     const before = { ...this.added }
-    const counted = await countUsage(this.database, this.project_id)
+    const counted = await countUsage(this.tenant)
     this.counted = { ...counted, counted_at: new Date().toISOString().replace('Z', '000Z') }
     // What was stored before the count began is in it; of what was stored during it, some may be counted twice until
     // the next.
@@ -194,8 +190,7 @@ class ProjectUsage {
 
 /** A session's entries and their bytes, from its head; 0 if there is no such session. */
 export async function readSize(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   session_id: string,
 ): Promise<{ entries: number; bytes: number }> {
   const [row] = await database.query(READ_SIZE, [project_id, session_id])
@@ -204,12 +199,12 @@ export async function readSize(
 
 /** Adds up the heads of a project, after the logs of those that do not know their bytes. */
 export async function countUsage(
-  database: Queryable,
-  project_id: string,
+  tenant: Tenant,
   sessions_at_once = SESSIONS_AT_ONCE,
 ): Promise<Omit<Usage, 'counted_at'>> {
-  const blobs = await countBlobs(database, project_id, sessions_at_once)
-  const statement_days = await countStatements(database, project_id, sessions_at_once)
+  const { database, project_id } = tenant
+  const blobs = await countBlobs(tenant, sessions_at_once)
+  const statement_days = await countStatements(tenant, sessions_at_once)
   const statements = [...statement_days.values()].reduce((sum, count) => sum + count, 0)
   const usage = { sessions: 0, entries: 0, bytes: 0, ...blobs, statements, statement_days }
   for (let last_id: string | undefined; ; ) {
@@ -227,7 +222,7 @@ export async function countUsage(
   }
 }
 
-async function countBlobs(database: Queryable, project_id: string, at_once: number) {
+async function countBlobs({ database, project_id }: Tenant, at_once: number) {
   const counted = { blobs: 0, blob_bytes: 0 }
   for (let last_id: string | null = null; ; ) {
     const [row]: Row[] = await database.query(COUNT_BLOBS, [project_id, at_once, last_id])
@@ -238,7 +233,7 @@ async function countBlobs(database: Queryable, project_id: string, at_once: numb
   }
 }
 
-async function countStatements(database: Queryable, project_id: string, at_once: number) {
+async function countStatements({ database, project_id }: Tenant, at_once: number) {
   const days = new Map<string, number>()
   for (let last_at: string | null = null; ; ) {
     const [row]: Row[] = await database.query(COUNT_STATEMENTS, [project_id, at_once, last_at])

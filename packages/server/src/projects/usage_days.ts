@@ -1,4 +1,4 @@
-import { DatabaseAway, type Queryable } from '../postgres/database.js'
+import { DatabaseAway, type Tenant } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
 import { ADD_USAGE, READ_MODEL_TOKENS, READ_USAGE_DAYS } from './usage_queries.js'
@@ -76,8 +76,7 @@ export class UsageDays {
  * made on which day.
  */
 export async function readDays(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   days: number,
   made: ReadonlyMap<string, number>,
 ): Promise<UsageDay[]> {
@@ -98,8 +97,7 @@ function dayText(day: number): string {
 
 /** A project's quota of model tokens a day, in UTC, and what it has used of it today. */
 export async function readModelTokens(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   default_max: number,
 ): Promise<{ used: number; max: number }> {
   const [row] = await database.query(READ_MODEL_TOKENS, [project_id])

@@ -40,7 +40,6 @@ WHERE h.project_id = $1 AND h.session_id = $2 AND h.last_seq = c.entries
 RETURNING h.bytes`,
 )
 
-/** Parameters: $1 project, $2 session. Row: entries, bytes. */
 export const READ_SIZE = prepared(
   'read_size',
   'SELECT h.last_seq AS entries, h.bytes FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',

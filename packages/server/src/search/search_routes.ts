@@ -3,9 +3,8 @@ import { invalidRequest } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
-import { parseFilter } from '../http/request/json_parameters.js'
-import { timeInUtc } from '../http/request/time.js'
-import { matchesOnThread } from '../http/work_thread/consumer_work.js'
+import { parseFilter, timeInUtc } from '../http/request/json_parameters.js'
+import { matchesOnThread } from '../http/work_thread/work_in_orders.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import type { Finding, FoundEntry, FoundPlace, Search } from './find_entries.js'
 import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } from './search.js'
@@ -25,7 +24,7 @@ export const searchRoutes = allOf(
     querystring: SearchQuery,
     returns: 'A page of entries.',
     data: FoundPage,
-    errors: ['invalid_cursor', 'search_off'],
+    errors: ['search_off'],
     json: async (request, _reply, { thread, changes }) => {
       const search = searchOf(request.project_id, request.query)
       const { order = 'newest', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query

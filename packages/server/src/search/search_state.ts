@@ -2,7 +2,6 @@ import { AnnalsError } from '../errors.js'
 import type { Queryable } from '../postgres/database.js'
 import { COUNT_SESSIONS, READ_SEARCH_STATE } from './search_queries.js'
 
-/** How far the index is. */
 export interface SearchState {
   /** What was stored before is in the index; null while that is being made. */
   indexed_through: string | null

@@ -20,9 +20,8 @@ export const MODULES: readonly Module[] = [
   WEBHOOKS_MODULE,
 ]
 
-/** The functions in the database that statements of these modules call. */
 export function functionsOf(modules: readonly Module[]): StoredFunction[] {
-  return modules.flatMap(({ functions }) => functions)
+  return modules.flatMap(({ functions = [] }) => functions)
 }
 
 export const FUNCTIONS: readonly StoredFunction[] = functionsOf(MODULES)

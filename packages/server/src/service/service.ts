@@ -25,9 +25,7 @@ import {
   type Undo,
 } from './service_parts.js'
 
-/** A service that runs. */
 export interface Service extends Omit<PreparedDatabase, 'release'> {
-  /** Its URL, such as http://127.0.0.1:8029. */
   url: string
   /** ms from the process's start until it could serve. */
   ready_after_ms: number

@@ -10,14 +10,13 @@ import { FairSemaphore } from '../fairness/fair_semaphore.js'
 import { defaultMemoryBytes, memoryBudget } from '../fairness/memory_budget.js'
 import { Heartbeat } from '../http/answer/heartbeat.js'
 import type { Module } from '../http/module.js'
-import { findErrorsOnThread, wordsOnThread } from '../http/work_thread/consumer_work.js'
+import { findErrorsOnThread, wordsOnThread } from '../http/work_thread/work_in_orders.js'
 import type { WorkThread } from '../http/work_thread/work_thread.js'
 import { Erasure } from '../lifecycle/erase/erasure.js'
 import { registryOf } from '../lifecycle/registry.js'
 import { Appender } from '../log/append/appender.js'
 import { Feed } from '../log/follow/feed.js'
-import { watchChanges } from '../metrics/changes_metrics.js'
-import type { Metrics } from '../metrics/metrics.js'
+import { type Metrics, watchChanges } from '../metrics/metrics.js'
 import { AvailabilityProbe } from '../postgres/availability_probe.js'
 import { type ConnectionTarget, DatabaseAway, type DatabasePool, openDatabase } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
@@ -29,7 +28,7 @@ import { UsageDirectory } from '../projects/usage.js'
 import { applyRetention } from '../sessions/erase/retention.js'
 import { findTracing } from '../tracing/find_tracing.js'
 import { Deliveries } from '../webhooks/deliveries.js'
-import { webhookConsumer } from '../webhooks/webhook_consumer.js'
+import { webhookConsumer } from '../webhooks/webhooks.js'
 
 /** Share of the wait for the database after which one that does not answer counts as unavailable. */
 const PROBE_SHARE = 0.8
@@ -58,7 +57,6 @@ const QUEUE_SHARE = 1 / 4
 /** Stops the parts that were started, last one first. */
 export type Undo = Array<() => unknown>
 
-/** The connections, in separate pools. */
 export interface Pools {
   /** For everything that requests do except appends. */
   requests: SharedPool
@@ -70,7 +68,6 @@ export interface Pools {
   changes: { database: DatabasePool; abort: AbortController }
 }
 
-/** Opens the pools. */
 export function openPools(
   config: Config,
   target: ConnectionTarget,

@@ -10,7 +10,6 @@ import { messageRoutes } from '../log/message_routes.js'
 import { Message } from '../log/message_schema.js'
 import { retractionRoutes } from '../log/retraction_routes.js'
 import { timelineRoutes } from '../log/timeline_routes.js'
-import { configsRoutes } from './configs_routes.js'
 import { sessionRoutes } from './session_routes.js'
 import { Session } from './session_schema.js'
 import { taskRoutes } from './task_routes.js'
@@ -39,7 +38,6 @@ const OF_SESSION = [
 export const SESSION_ROUTES: ModuleRoutes = {
   project: allOf(
     sessionRoutes,
-    configsRoutes,
     eventRoutes,
     messageRoutes,
     timelineRoutes,

@@ -40,7 +40,6 @@ function copiedId(id: string, copy: string): string {
   return `md5(${id}::text || ${copy}::text)::uuid`
 }
 
-/** The answer, as JSON. */
 export function answerJson(source: string, copy: string): string {
   return `json_build_object('old_session_id', ${source}::uuid, 'new_session_id', ${copy})::text`
 }

@@ -30,16 +30,17 @@ export function copySession(
   request: CopyRequest,
 ): Promise<Created> {
   const { project_id, session_id, use_uuid, idempotency, room } = request
-  return createOnce(database, project_id, idempotency, async () => {
+  const tenant = { database, project_id }
+  return createOnce(tenant, idempotency, async () => {
     const existing = use_uuid && (await findAgreeing(database, request, use_uuid))
     if (existing) return existing
-    if (use_uuid !== undefined) await refuseWhileReserved({ database, project_id }, use_uuid)
-    const { bytes } = room.bytes ? await readSize(database, project_id, session_id) : { bytes: 0 }
+    if (use_uuid !== undefined) await refuseWhileReserved(tenant, use_uuid)
+    const { bytes } = room.bytes ? await readSize(tenant, session_id) : { bytes: 0 }
     return withinRoom(room, { sessions: 1, bytes }, async () => {
       const copied = await copy(database, longWork, request)
       const { new_session_id } = JSON.parse(copied) as { new_session_id: string }
       // The copy is there, whether or not it can be counted.
-      const size = await readSize(database, project_id, new_session_id).catch(() => ({}))
+      const size = await readSize(tenant, new_session_id).catch(() => ({}))
       room.made?.({ sessions: 1, ...size })
       return copied
     })

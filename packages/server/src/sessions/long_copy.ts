@@ -11,13 +11,11 @@ import type { Room } from '../projects/usage.js'
 import { eraseRemains } from './erase/erase_sessions.js'
 import { BEGIN_COPY, COPY_SLICE, FINISH_COPY } from './long_copy_queries.js'
 
-/** A request for a copy. */
 export interface CopyRequest {
   project_id: string
   session_id: string
   /** The copy ends with this entry; by default with the last one. */
   up_to_seq: number | undefined
-  /** The copy's user, if not that of the original. */
   user: string | undefined
   use_uuid: string | undefined
   /** The body as sent; configs are taken from it. */
@@ -39,9 +37,7 @@ export const SLICE = { entries: 2_000, bytes: 4 * 1024 * 1024 }
 const PATIENCE_MS = 15_000
 const PAUSE_MS = 200
 
-/** The progress of a long copy. */
 interface Copy extends CopyRequest {
-  /** The new session. */
   id: string
   /** The original session as it was at the beginning. */
   source: Row
@@ -161,7 +157,6 @@ async function finish(connection: Queryable, copy: Copy): Promise<string> {
   return row!.answer!
 }
 
-/** @throws AnnalsError session_not_found */
 async function lastTouched(connection: Queryable, copy: Copy): Promise<string> {
   const { project_id, session_id, source } = copy
   const [row] = await connection.query(FINISH_COPY.source, [project_id, session_id, source.created_at!])
@@ -189,7 +184,7 @@ async function removeRemains(
   // None: the copy was finished after all, although nobody could tell, or another process ended it and deletes the
   // rest.
   if (!(await call(database, END_COPIES.own, project_id, [id]))) return
-  await eraseRemains(database, project_id, id, dependents, () => {
+  await eraseRemains({ database, project_id }, id, dependents, () => {
     if (!isServing()) throw brokenOff()
   })
 }

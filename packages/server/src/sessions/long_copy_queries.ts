@@ -76,7 +76,6 @@ FROM (
 WHERE o.bytes_before < $6
 RETURNING e.seq, e.bytes, CASE WHEN e.retracted_by IS NULL THEN e.tokens ELSE 0 END AS tokens`,
   ),
-  /** Parameters: $1 project, $2 session, $3 id of the copy, $4 seq to start after, $5 last seq. */
   references: prepared('copy_slice_of_references', copyReferencesText('$1', '$2', '$3', '$4', '$5')),
   /**
    * Row: one if the writer still has the lease. Parameters: $1 project, $2 id of the copy, $3 seq up to which it was
@@ -137,7 +136,6 @@ SELECT h.updated_at::text AS updated_at
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2 AND s.created_at = $3::timestamptz`,
   ),
-  /** Row: one if the writer still has the lease. Parameters: $1 project, $2 id of the copy, $3 last seq. */
   release: prepared(
     'release_copy',
     `
@@ -146,7 +144,6 @@ WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = $3 AND x.leased_u
 RETURNING x.session_id`,
   ),
   session: MAKE_COPIED_SESSION.statement,
-  /** Parameters: $1 project, $2 key, $3 id of the copy, $4 the answer. */
   key: prepared(
     'answer_key_of_copy',
     'UPDATE idempotency_keys AS k SET answer = $4 WHERE k.project_id = $1 AND k.key = $2 AND k.owner_id = $3',

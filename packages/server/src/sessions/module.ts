@@ -1,22 +1,18 @@
 import type { Module } from '../http/module.js'
 import type { Table } from '../lifecycle/table.js'
-import {
-  APPEND_ATOMICALLY,
-  APPEND_ENTRIES,
-  APPEND_MARKED_ENTRIES,
-  APPEND_REFERRING_ENTRIES,
-} from '../log/append/append_queries.js'
+import * as appends from '../log/append/append_queries.js'
 import { SESSION_LIST } from '../log/append/configs_queries.js'
-import { MERGE_MESSAGE_META } from '../log/read/message_queries.js'
+import * as messages from '../log/read/message_queries.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
+import { functionsIn } from '../postgres/stored_function.js'
 import { CHANGE_TABLES } from './change_tables.js'
-import { COPY_SHORT_SESSION } from './copy_queries.js'
+import * as copies from './copy_queries.js'
 import { eraseAllRemains, eraseRemains, eraseSomeSessions } from './erase/erase_sessions.js'
-import { ERASE_SLICE_OF_ENTRIES } from './erase/erasure_queries.js'
-import { SET_EXPIRY } from './expiry_queries.js'
+import * as erasures from './erase/erasure_queries.js'
+import * as expiry from './expiry_queries.js'
 import { LAST_ACTIVITY } from './last_activity.js'
-import { MAKE_COPIED_SESSION } from './long_copy_queries.js'
-import { CREATE_SESSION, MERGE_CONFIGS, REPLACE_CONFIGS } from './session_queries.js'
+import * as longCopies from './long_copy_queries.js'
+import * as sessions from './session_queries.js'
 import { exportSessionRows } from './transfer/export_pieces.js'
 import { SESSION_LINE_SQL } from './transfer/export_session_queries.js'
 import { restoreSessionLines } from './transfer/restore_sessions.js'
@@ -57,26 +53,11 @@ const SESSIONS: Table = {
 
 const WITH_THE_SESSION = 'With its session in all respects, by the functions of that table.'
 
-/** Sessions with their logs, and what was answered for idempotency keys. */
 export const SESSIONS_MODULE: Module = {
   name: 'sessions',
   routes: async () => (await import('./all_session_routes.js')).SESSION_ROUTES,
   consumers: () => [LAST_ACTIVITY],
-  functions: [
-    APPEND_ATOMICALLY,
-    APPEND_ENTRIES,
-    APPEND_MARKED_ENTRIES,
-    APPEND_REFERRING_ENTRIES,
-    COPY_SHORT_SESSION,
-    CREATE_SESSION,
-    ERASE_SLICE_OF_ENTRIES,
-    MAKE_COPIED_SESSION,
-    MERGE_CONFIGS,
-    MERGE_MESSAGE_META,
-    REPLACE_CONFIGS,
-    SET_EXPIRY,
-    ...Object.values(END_COPIES),
-  ],
+  functions: functionsIn(appends, copies, END_COPIES, erasures, expiry, longCopies, messages, sessions),
   tables: [
     SESSIONS,
     { name: 'session_heads', handled: WITH_THE_SESSION },

@@ -78,7 +78,6 @@ BEGIN
 END`,
 )
 
-/** Parameters: $1 project, $2 session. */
 export const READ_SESSION = prepared(
   'read_session',
   `
@@ -152,7 +151,6 @@ const RARE = `CASE WHEN t.disable_task_tracking OR t.expires_in_s IS NOT NULL OR
     THEN concat(t.disable_task_tracking, json_strip_nulls(json_build_object('expires_in_s', t.expires_in_s,
       'parent_id', t.parent_id, 'forked_from', t.forked_from, 'forked_at_seq', t.forked_at_seq))) END`
 
-/** The list of sessions. */
 export const SESSIONS: FilteredList = {
   list: SESSION_LIST,
   listing: {

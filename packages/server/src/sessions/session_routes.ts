@@ -9,7 +9,7 @@ import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
-import { takeBody, takeCopy, takeSession, takeWhole } from '../http/request/bodies.js'
+import { checkConfigs, takeBody, takeCopy, takeSession, takeWhole } from '../http/request/bodies.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
 import { copySession } from './copy_session.js'
@@ -17,18 +17,18 @@ import { LAST_ACTIVITY } from './last_activity.js'
 import { SESSIONS_BY_ACTIVITY } from './last_activity_queries.js'
 import { SESSIONS } from './session_queries.js'
 import {
+  ConfigsBody,
   CopiedSession,
   CopySessionBody,
   CreateSessionBody,
   ListSessionsQuery,
-  SessionParams,
+  MergedConfigs,
   UpdateSessionBody,
 } from './session_schema.js'
-import { createSession, readSession, setExpiry } from './sessions.js'
+import { createSession, mergeConfigs, readSession, replaceConfigs, setExpiry } from './sessions.js'
 
 const operation = operationsOf('Sessions')
 
-/** Sessions: list, create, read, delete, copy. */
 export const sessionRoutes = allOf(
   operation({
     call: 'GET /session',
@@ -39,12 +39,12 @@ export const sessionRoutes = allOf(
     querystring: ListSessionsQuery,
     returns: 'A page of sessions.',
     data: PageOf(Type.Ref('Session')),
-    errors: ['invalid_cursor', 'being_prepared'],
+    errors: ['being_prepared'],
     handle: async (request, reply, { changes }) => {
       const document = parseFilter('filter_by_configs', request.query.filter_by_configs)
       if (request.query.order_by !== LAST_ACTIVITY.name)
         return answerFilteredList(request, reply, SESSIONS, request.query, document)
-      await changes.prepare(request.database, request.project_id, LAST_ACTIVITY.name)
+      await changes.prepare(request, LAST_ACTIVITY.name)
       return answerFilteredList(request, reply, SESSIONS_BY_ACTIVITY, request.query, document)
     },
   }),
@@ -82,10 +82,8 @@ export const sessionRoutes = allOf(
     call: 'GET /session/:session_id',
     id: 'getSession',
     summary: 'Read a session',
-    params: SessionParams,
     returns: 'The session.',
     data: Type.Ref('Session'),
-    errors: ['session_not_found'],
     json: async (request) => readSession(request, request.params.session_id),
   }),
 
@@ -94,11 +92,9 @@ export const sessionRoutes = allOf(
     id: 'deleteSession',
     summary: 'Delete a session with its log',
     description: 'And with all sessions below it.',
-    params: SessionParams,
     returns: 'It was deleted.',
-    errors: ['session_not_found'],
-    json: async ({ database, project_id, params }, _reply, { erasure }) => {
-      const { sessions } = await erasure.erase(database, project_id, 'session', [params.session_id])
+    json: async (request, _reply, { erasure }) => {
+      const { sessions } = await erasure.erase(request, 'session', [request.params.session_id])
       if (sessions === 0) throw notFound('session')
     },
   }),
@@ -108,11 +104,9 @@ export const sessionRoutes = allOf(
     id: 'updateSession',
     summary: 'Set when a session expires',
     description: 'Touches the session. A key without the scope `read` gets back what it sent.',
-    params: SessionParams,
     body: UpdateSessionBody,
     returns: 'The session.',
     data: Type.Ref('Session'),
-    errors: ['session_not_found'],
     json: async (request) => {
       takeBody(request, takeWhole)
       const { params, bodyText } = request
@@ -127,12 +121,11 @@ export const sessionRoutes = allOf(
     summary: 'Copy a session with its log, or fork it',
     description:
       "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` give it its own. Where more than 2,000 entries or 4 MiB are copied, this is done in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.",
-    params: SessionParams,
     headers: IdempotencyHeaders,
     body: CopySessionBody,
     returns: 'It was copied.',
     data: CopiedSession,
-    errors: ['session_not_found', 'seq_ahead', 'session_exists', 'quota_exceeded'],
+    errors: ['seq_ahead', 'session_exists', 'quota_exceeded'],
     json: async (request, reply, { longWork, usage, isServing, erasure }) => {
       const { up_to_seq, user, use_uuid } = takeBody(request, takeCopy)
       const copied = await copySession(request.database, longWork, {
@@ -150,6 +143,46 @@ export const sessionRoutes = allOf(
       })
       markReplayed(reply, copied.replayed)
       return copied.json
+    },
+  }),
+
+  operation({
+    call: 'GET /session/:session_id/configs',
+    id: 'getConfigs',
+    summary: "Read a session's configs",
+    description: 'The session, including its configs.',
+    returns: 'The session.',
+    data: Type.Ref('Session'),
+    json: async (request) => readSession(request, request.params.session_id),
+  }),
+
+  operation({
+    call: 'PUT /session/:session_id/configs',
+    id: 'replaceConfigs',
+    summary: "Replace a session's configs",
+    body: ConfigsBody,
+    returns: 'The configs were replaced.',
+    json: async (request) => {
+      takeBody(request, checkConfigs)
+      await replaceConfigs(request, request.params.session_id, request.bodyText)
+    },
+  }),
+
+  operation({
+    call: 'PATCH /session/:session_id/configs',
+    id: 'mergeConfigs',
+    summary: "Merge into a session's configs",
+    description:
+      'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
+    body: ConfigsBody,
+    returns: 'The merged configs.',
+    data: MergedConfigs,
+    json: async (request) => {
+      takeBody(request, checkConfigs)
+      const { params, bodyText } = request
+      const merged = await mergeConfigs(request, params.session_id, bodyText)
+      const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')
+      return `{"configs":${configs}}`
     },
   }),
 )

@@ -10,7 +10,6 @@ import {
   Uuid,
 } from '../contract/schema.js'
 
-/** Ten years. */
 const EXPIRES_IN_S_MAX = 3_650 * 86_400
 
 const Configs = (description: string) =>
@@ -26,7 +25,6 @@ const ExpiresIn = Nullable(
   }),
 )
 
-/** The body of a request that changes a session. */
 export const UpdateSessionBody = Strict({ expires_in_s: ExpiresIn })
 export type UpdateSessionBody = Static<typeof UpdateSessionBody>
 
@@ -103,9 +101,6 @@ export const ListSessionsQuery = Strict({
 })
 export type ListSessionsQuery = Static<typeof ListSessionsQuery>
 
-export const SessionParams = Strict({ session_id: Uuid('The session.') })
-export type SessionParams = Static<typeof SessionParams>
-
 export const CopySessionBody = Strict(
   optional({
     up_to_seq: Nullable(
@@ -132,7 +127,6 @@ export const CopiedSession = Type.Object({
   new_session_id: Uuid('The copy.'),
 })
 
-/** The body of a request that changes configs. */
 export const ConfigsBody = Strict({ configs: Configs('Any JSON object, up to 64 KiB.') })
 export type ConfigsBody = Static<typeof ConfigsBody>
 

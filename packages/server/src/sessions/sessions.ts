@@ -17,7 +17,6 @@ import {
   REPLACE_CONFIGS,
 } from './session_queries.js'
 
-/** A request to create a session. `body` is the JSON as sent; configs are taken from it. */
 export interface SessionRequest {
   project_id: string
   user: string | undefined
@@ -38,7 +37,7 @@ export async function createSession(
 ): Promise<{ json: string; replayed: boolean; existed: boolean }> {
   const { project_id, use_uuid, user, body, idempotency, room = {} } = request
   let existed = false
-  const created = await createOnce(database, project_id, idempotency, async () => {
+  const created = await createOnce({ database, project_id }, idempotency, async () => {
     const existing = use_uuid && (await findAgreeing(database, request, use_uuid))
     if (existing) {
       existed = true
@@ -86,7 +85,6 @@ export async function refuseWhileReserved({ database, project_id }: Tenant, use_
   }
 }
 
-/** A session as JSON text. @throws AnnalsError session_not_found */
 export function readSession(tenant: Tenant, session_id: string): Promise<string> {
   return readResource(tenant, 'session', READ_SESSION, session_id)
 }
@@ -96,7 +94,6 @@ export function setExpiry(tenant: Tenant, session_id: string, body: string): Pro
   return changeResource(tenant, 'session', SET_EXPIRY, session_id, body)
 }
 
-/** Replaces a session's configs with those in the body. @throws AnnalsError session_not_found */
 export async function replaceConfigs(tenant: Tenant, session_id: string, body: string): Promise<void> {
   await changeResource(tenant, 'session', REPLACE_CONFIGS, session_id, body)
 }

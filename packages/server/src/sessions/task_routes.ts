@@ -3,7 +3,6 @@ import Type from '#typebox'
 import { EmptyBody, PageOf, pageQuery, Strict, Timestamp } from '../contract/schema.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
-import { SessionParams } from './session_schema.js'
 import { readSession } from './sessions.js'
 
 const None = Type.Literal(0)
@@ -27,10 +26,8 @@ export const taskRoutes = allOf(
     id: 'getObservingStatus',
     summary: 'Count the messages by extraction of tasks',
     description,
-    params: SessionParams,
     returns: 'Count the messages by extraction of tasks',
     data: ObservingStatus,
-    errors: ['session_not_found'],
     json: async (request) => {
       const session = await readSession(request, request.params.session_id)
       const updated_at = memberTexts(session).get('updated_at')!
@@ -43,11 +40,9 @@ export const taskRoutes = allOf(
     id: 'listTasks',
     summary: "List a session's tasks",
     description,
-    params: SessionParams,
     querystring: Strict(pageQuery()),
     returns: "List a session's tasks",
     data: PageOf(Type.Object({})),
-    errors: ['session_not_found', 'invalid_cursor'],
     json: async (request) => {
       await readSession(request, request.params.session_id)
       // No page has another behind it, so no cursor is one of this list.
@@ -62,11 +57,9 @@ export const taskRoutes = allOf(
     id: 'flushSession',
     summary: 'Wait for the extraction of tasks',
     description,
-    params: SessionParams,
     body: EmptyBody,
     returns: 'Wait for the extraction of tasks',
     data: Flushed,
-    errors: ['session_not_found'],
     json: async (request) => {
       await readSession(request, request.params.session_id)
       return '{"status":0,"errmsg":""}'

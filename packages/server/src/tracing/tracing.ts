@@ -18,7 +18,6 @@ const NAME = 'annals'
 /** How long the service waits at exit for spans to be sent, in ms. */
 const SEND_MS_MAX = 2_000
 
-/** A traced request. */
 export interface RequestTrace {
   /** Continues so that everything done next belongs to this request. */
   enter(next: () => void): void
@@ -28,7 +27,6 @@ export interface RequestTrace {
 
 const UNTRACED: RequestTrace = { enter: (next) => next(), end: () => {} }
 
-/** Returns the tracing if a tracer is registered; otherwise undefined. */
 export function registeredTracing(): Tracing | undefined {
   const provider = trace.getTracerProvider()
   // The API puts a proxy in front of the registered provider; it has no tracer until one is registered.
@@ -76,7 +74,6 @@ export class Tracing {
     return traceIn(trace.setSpan(parent, span), span, false)
   }
 
-  /** The context of an append. */
   origin(): Context {
     return context.active()
   }
@@ -118,7 +115,6 @@ export class Tracing {
     return commit
   }
 
-  /** Records what went wrong in the current flush. */
   flushTroubled(trouble: string): void {
     const commit = trace.getActiveSpan()
     commit?.addEvent(trouble)

@@ -1,11 +1,10 @@
 import type { Module } from '../http/module.js'
-import { restoreUsers } from './restore_users.js'
+import { restoreUsers } from './users.js'
 
 /** Users, who come to be with the first thing that is theirs. */
 export const USERS_MODULE: Module = {
   name: 'users',
   routes: async () => (await import('./user_routes.js')).USER_ROUTES,
-  functions: [],
   tables: [
     {
       name: 'users',

@@ -5,7 +5,7 @@ import type { ModuleRoutes } from '../http/module.js'
 import { allOf, type Operation, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { countedOfUser } from '../lifecycle/count_owned.js'
-import { ErasedUser, ListUsersQuery, notYet, ResourceCounts, User, UserParams } from './user_schema.js'
+import { ErasedUser, ListUsersQuery, notYet, ResourceCounts, User } from './user_schema.js'
 import { countResources, findUsers } from './users.js'
 
 /** Bytes of a user as JSON, whose identifier may be all escapes. */
@@ -13,7 +13,6 @@ const USER_JSON_BYTES_MAX = 2_048
 
 const operation = operationsOf('Users')
 
-/** Users: list, count what they have, erase. */
 const userRoutes: Operation = (app, parts) => {
   const { longWork, erasure, registry } = parts
   const counted = countedOfUser(registry.tables)
@@ -27,7 +26,6 @@ const userRoutes: Operation = (app, parts) => {
       querystring: ListUsersQuery,
       returns: 'A page of users.',
       data: PageOf(Type.Ref('User')),
-      errors: ['invalid_cursor'],
       handle: async (request, reply) => {
         const { cursor, limit, time_desc = false } = request.query
         const cursors = new Cursors('users', request.project_id, time_desc)
@@ -42,7 +40,6 @@ const userRoutes: Operation = (app, parts) => {
       call: 'GET /user/:identifier/resources',
       id: 'countUserResources',
       summary: 'Count what a user has',
-      params: UserParams,
       returns: 'The counts.',
       data: ResourceCounts(names),
       errors: ['user_not_found'],
@@ -62,16 +59,13 @@ const userRoutes: Operation = (app, parts) => {
       summary: 'Erase a user',
       description:
         "Deletes the user and all the user's data: sessions with their logs, learning spaces, idempotency keys.",
-      params: UserParams,
       returns: 'What was deleted.',
       data: ErasedUser(erasure.receiptNames()),
       errors: ['user_not_found'],
       json: async (request) => {
         const { project_id, params } = request
-        const deleted = await longWork.run(project_id, () =>
-          erasure.eraseUser(request.database, project_id, params.identifier),
-        )
-        const objects = await erasure.settle(request.database, project_id)
+        const deleted = await longWork.run(project_id, () => erasure.eraseUser(request, params.identifier))
+        const objects = await erasure.settle(request)
         return JSON.stringify({ deleted, ...(objects > 0 && { pending: { objects } }) })
       },
     }),

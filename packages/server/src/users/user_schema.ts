@@ -24,14 +24,11 @@ export const ListUsersQuery = Strict({
   ),
 })
 
-export const UserParams = Strict({ identifier: UserIdentifier })
-
 const Count = Type.Integer({ minimum: 0 })
 
 /** What the contract has besides and this version has none of. */
 const NOT_YET = ['disks', 'skills']
 
-/** How many there are of the resources with these names. */
 export function ResourceCounts(names: readonly string[]) {
   const counts = [
     ...names.map((name) => [name, Count]),

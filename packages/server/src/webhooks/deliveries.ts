@@ -7,14 +7,14 @@ import { FairSemaphore } from '../fairness/fair_semaphore.js'
 import { LogReader } from '../log/read/read_log.js'
 import type { Database, Row } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
+import { DeliveryFailed, postDelivery } from './post_delivery.js'
 import {
   AFTER_ATTEMPT,
   FIND_DUE_WEBHOOKS,
   FIND_NEXT_ENTRY,
   LEASE_DELIVERY,
   NOTE_FAILURE,
-} from './delivery_queries.js'
-import { DeliveryFailed, postDelivery } from './post_delivery.js'
+} from './webhook_queries.js'
 
 const POLL_MS = 5_000
 /** What was written by a consumer is committed by then. */
@@ -46,7 +46,6 @@ interface Target {
   webhook_id: string
 }
 
-/** A session that this node has leased for a webhook. */
 interface Turn extends Target {
   session_id: string
   lease: string

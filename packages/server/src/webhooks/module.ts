@@ -4,7 +4,6 @@ import type { Module } from '../http/module.js'
 export const WEBHOOKS_MODULE: Module = {
   name: 'webhooks',
   routes: async () => (await import('./webhook_routes.js')).WEBHOOK_ROUTES,
-  functions: [],
   tables: [
     {
       name: 'webhooks',

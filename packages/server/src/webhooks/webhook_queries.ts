@@ -1,5 +1,5 @@
 import { timestampText } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
+import { planned, prepared } from '../postgres/statement.js'
 
 /** Webhooks: see migrations/0020_webhooks.sql. Parameters of each: $1 project. */
 
@@ -32,7 +32,6 @@ export const CREATE_WEBHOOK = prepared(
 VALUES ($1, $2, $3, $4, $5, now(), 0)`,
 )
 
-/** $2 id. Row: json, with the secret. */
 export const READ_NEW_WEBHOOK = prepared(
   'read_new_webhook',
   `SELECT json_build_object(${FIELDS}, 'secret', w.secret)::text AS json FROM webhooks w WHERE w.project_id = $1 AND w.id = $2`,
@@ -50,8 +49,115 @@ SELECT json_build_object(${FIELDS}, 'waiting_sessions', (
 FROM webhooks w WHERE w.project_id = $1 ORDER BY w.created_at, w.id`,
 )
 
-/** $2 id. Row: one if there was one. */
 export const DELETE_WEBHOOK = prepared(
   'delete_webhook',
   'DELETE FROM webhooks AS w WHERE w.project_id = $1 AND w.id = $2 RETURNING w.id',
+)
+
+/** How far sessions are with webhooks: see migrations/0020_webhooks.sql. */
+
+/** Entries that one statement looks at. */
+const LOOKED_AT_MAX = 1_000
+/** A day after it was stored, an entry is given up when an attempt fails. */
+const GIVEN_UP_AFTER = "interval '1 day'"
+
+/** SQL: whether the consumer has not seen a session with head `h`, which was written to since the project had a webhook. */
+export const WEBHOOKS_ARE_BEHIND = `h.updated_at >= (SELECT min(w.created_at) FROM webhooks w WHERE w.project_id = $1)
+  AND h.last_seq > coalesce((
+    SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.consumer = $2 AND u.session_id = h.session_id), 0)`
+
+/**
+ * Tells all webhooks of a project of sessions with new entries. Parameters: $1 project, $2 sessions, $3 the seqs seen
+ * before, $4 and now. Rows: webhook_id.
+ */
+export const ADD_DELIVERIES = prepared(
+  'add_webhook_deliveries',
+  `
+INSERT INTO webhook_deliveries AS d (project_id, webhook_id, session_id, delivered_seq, through_seq, attempts, not_before)
+SELECT $1, w.id, r.session_id, r.after_seq, r.last_seq, 0, now()
+FROM webhooks w CROSS JOIN unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS r (session_id, after_seq, last_seq)
+WHERE w.project_id = $1 AND r.last_seq > r.after_seq
+ORDER BY w.id, r.session_id
+ON CONFLICT (project_id, webhook_id, session_id) DO UPDATE SET through_seq = greatest(d.through_seq, excluded.through_seq)
+RETURNING d.webhook_id`,
+)
+
+/** Where something is due, of all projects. Rows: project_id, webhook_id. */
+export const FIND_DUE_WEBHOOKS = planned(
+  'find_due_webhooks',
+  'SELECT DISTINCT d.project_id, d.webhook_id FROM webhook_deliveries d WHERE d.not_before <= now()',
+)
+
+/** Takes up a session that is due. Parameters: $1 project, $2 webhook, $3 lease, $4 its seconds. */
+export const LEASE_DELIVERY = prepared(
+  'lease_webhook_delivery',
+  `
+WITH due AS MATERIALIZED (
+  SELECT o.session_id FROM webhook_deliveries o WHERE o.project_id = $1 AND o.webhook_id = $2 AND o.not_before <= now()
+  ORDER BY o.not_before LIMIT 1 FOR UPDATE SKIP LOCKED
+)
+UPDATE webhook_deliveries AS d SET lease = $3, not_before = now() + make_interval(secs => $4)
+FROM due x WHERE d.project_id = $1 AND d.webhook_id = $2 AND d.session_id = x.session_id
+RETURNING d.session_id, d.delivered_seq, d.through_seq, d.attempts`,
+)
+
+/**
+ * The next entry that a webhook is to be told of, among the next ones of a session. Parameters: $1 project, $2 webhook,
+ * $3 session, $4 seq to begin behind, $5 last seq. Row: url, secret, reached_seq (up to where was looked), and of the
+ * entry seq, kind, type, bytes and created_at, or nulls. No row if the webhook is gone.
+ */
+export const FIND_NEXT_ENTRY = prepared(
+  'find_webhook_entry',
+  `
+SELECT w.url, w.secret, least($5, $4::bigint + ${LOOKED_AT_MAX}) AS reached_seq, e.seq, e.kind, e.type, e.bytes
+FROM webhooks w LEFT JOIN LATERAL (
+  SELECT i.seq, i.kind, i.type, i.bytes FROM entries i
+  WHERE i.project_id = $1 AND i.session_id = $3 AND i.seq > $4::bigint AND i.seq <= least($5, $4::bigint + ${LOOKED_AT_MAX})
+    AND i.created_at >= w.created_at AND (i.kind = ANY (w.events) OR i.kind || '.' || i.type = ANY (w.events))
+  ORDER BY i.seq LIMIT 1
+) e ON true
+WHERE w.project_id = $1 AND w.id = $2`,
+)
+
+const LEASED = 'd.project_id = $1 AND d.webhook_id = $2 AND d.session_id = $3 AND d.lease = $4'
+
+/** What follows an attempt. Parameters of each: $1 project, $2 webhook, $3 session, $4 lease. */
+export const AFTER_ATTEMPT = {
+  /** It was delivered, or there is nothing up to $5; $6 seconds of the lease. Row: through_seq, if it is still this one's. */
+  advance: prepared(
+    'advance_webhook_delivery',
+    `UPDATE webhook_deliveries AS d SET delivered_seq = $5, attempts = 0, not_before = now() + make_interval(secs => $6)
+WHERE ${LEASED} RETURNING d.through_seq`,
+  ),
+  end: prepared(
+    'end_webhook_delivery',
+    `DELETE FROM webhook_deliveries AS d WHERE ${LEASED} AND d.delivered_seq >= d.through_seq`,
+  ),
+  /** $5 seconds until it is next taken up. */
+  release: prepared(
+    'release_webhook_delivery',
+    `UPDATE webhook_deliveries AS d SET lease = NULL, not_before = now() + make_interval(secs => $5) WHERE ${LEASED}`,
+  ),
+  /** $5 seconds until the next attempt, $6 seq of the entry. Row: given_up, if it is still this one's. */
+  fail: prepared(
+    'fail_webhook_delivery',
+    `
+WITH old AS MATERIALIZED (
+  SELECT e.created_at < now() - ${GIVEN_UP_AFTER} AS is_old FROM entries e
+  WHERE e.project_id = $1 AND e.session_id = $3 AND e.seq = $6::bigint
+)
+UPDATE webhook_deliveries AS d SET lease = NULL,
+  attempts = CASE WHEN o.is_old THEN 0 ELSE d.attempts + 1 END,
+  delivered_seq = CASE WHEN o.is_old THEN $6::bigint ELSE d.delivered_seq END,
+  not_before = now() + make_interval(secs => $5)
+FROM old o WHERE ${LEASED}
+RETURNING o.is_old AS given_up`,
+  ),
+} as const
+
+/** Parameters: $1 project, $2 webhook, $3 error, $4 whether an entry was given up. */
+export const NOTE_FAILURE = prepared(
+  'note_webhook_failure',
+  `UPDATE webhooks AS w SET last_error = $3, last_error_at = now(), given_up = w.given_up + CASE WHEN $4::boolean THEN 1 ELSE 0 END
+WHERE w.project_id = $1 AND w.id = $2`,
 )

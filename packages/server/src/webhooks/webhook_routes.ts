@@ -4,12 +4,11 @@ import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { takeBody, takeWhole } from '../http/request/bodies.js'
-import { CreateWebhookBody, NewWebhook, Webhook, WebhookParams } from './webhook_schema.js'
+import { CreateWebhookBody, NewWebhook, Webhook } from './webhook_schema.js'
 import { createWebhook, deleteWebhook, listWebhooks } from './webhooks.js'
 
 const operation = operationsOf('Webhooks')
 
-/** Webhooks: create, list, delete. */
 const webhookRoutes = allOf(
   operation({
     call: 'POST /webhooks',
@@ -45,10 +44,8 @@ const webhookRoutes = allOf(
     id: 'deleteWebhook',
     summary: 'Delete a webhook',
     description: 'What was not delivered is dropped.',
-    params: WebhookParams,
     returns: 'It was deleted.',
     data: Empty,
-    errors: ['webhook_not_found'],
     json: async (request) => {
       await deleteWebhook(request, request.params.webhook_id)
     },

@@ -62,5 +62,3 @@ export const CreateWebhookBody = Strict({
   ),
 })
 export type CreateWebhookBody = Static<typeof CreateWebhookBody>
-
-export const WebhookParams = Strict({ webhook_id: Uuid('The webhook.') })

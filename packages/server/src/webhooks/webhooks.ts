@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
+import { FINISH_CHANGES } from '../changes/change_queries.js'
+import type { Consumer } from '../changes/consumer.js'
 import { useConsumer } from '../changes/project_consumers.js'
 import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Database, Tenant } from '../postgres/database.js'
 import { namesPrivateAddress } from './public_address.js'
-import { WEBHOOKS } from './webhook_consumer.js'
 import {
+  ADD_DELIVERIES,
   COUNT_WEBHOOKS,
   CREATE_WEBHOOK,
   DELETE_WEBHOOK,
@@ -13,13 +15,12 @@ import {
   LEAVE_CONSUMER,
   LIST_WEBHOOKS,
   READ_NEW_WEBHOOK,
+  WEBHOOKS_ARE_BEHIND,
 } from './webhook_queries.js'
 
-/** Most webhooks of a project. */
 export const WEBHOOKS_MAX = 10
 const SECRET_BYTES = 32
 
-/** What a webhook is created with. */
 export interface NewWebhook {
   url: string
   events: readonly string[]
@@ -31,12 +32,13 @@ export interface NewWebhook {
  * @throws AnnalsError invalid_request, too_many_webhooks, unavailable
  */
 export async function createWebhook(
-  { database, project_id }: Tenant<Database>,
+  tenant: Tenant<Database>,
   { url, events, secret = newSecret() }: NewWebhook,
   to_private: boolean,
 ): Promise<string> {
   const parsed = checkUrl(url, to_private)
-  await useConsumer(database, project_id, WEBHOOKS)
+  const { database, project_id } = tenant
+  await useConsumer(tenant, WEBHOOKS)
   return database.transaction(async (connection) => {
     const [kept] = await connection.query(KEEP_CONSUMER, [project_id, WEBHOOKS])
     if (!kept)
@@ -57,12 +59,10 @@ export async function createWebhook(
   })
 }
 
-/** The project's webhooks as JSON texts, oldest first. */
 export async function listWebhooks({ database, project_id }: Tenant<Database>): Promise<string[]> {
   return (await database.query(LIST_WEBHOOKS, [project_id])).map(({ json }) => json!)
 }
 
-/** Deletes a webhook with what waits for it. @throws AnnalsError webhook_not_found */
 export async function deleteWebhook({ database, project_id }: Tenant<Database>, id: string): Promise<void> {
   await database.transaction(async (connection) => {
     const gone = await connection.query(DELETE_WEBHOOK, [project_id, id])
@@ -82,4 +82,34 @@ function checkUrl(text: string, to_private: boolean): string {
 
 function newSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`
+}
+
+const WEBHOOKS = 'webhooks'
+
+/**
+ * Turns changed sessions into deliveries: notes up to which seq each webhook of the project is to be told of them.
+ * `onDeliveries` hears of the webhooks.
+ */
+export function webhookConsumer(
+  onDeliveries: (project_id: string, webhook_ids: Set<string>) => void,
+): Consumer {
+  return {
+    name: WEBHOOKS,
+    sessions_max: 500,
+    // Deliveries read the entries, when it is their turn.
+    readsEntries: false,
+    isBehind: WEBHOOKS_ARE_BEHIND,
+    // Deliveries go with their webhooks.
+    erase: [],
+    consume: async ({ project_id, sessions }) => {
+      const ids = sessions.map(({ session_id }) => session_id)
+      const after = sessions.map(({ after_seq }) => after_seq)
+      const last = sessions.map(({ last_seq }) => last_seq)
+      return async (connection) => {
+        const added = await connection.query(ADD_DELIVERIES, [project_id, ids, after, last])
+        await connection.query(FINISH_CHANGES.cursors, [project_id, WEBHOOKS, ids, last])
+        onDeliveries(project_id, new Set(added.map(({ webhook_id }) => webhook_id!)))
+      }
+    },
+  }
 }

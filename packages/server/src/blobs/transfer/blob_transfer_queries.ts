@@ -27,7 +27,6 @@ WHERE b.project_id = $1 AND b.sha256 IS NOT NULL AND ($4::uuid IS NULL OR b.id >
 ORDER BY b.id LIMIT 1`,
 )
 
-/** Row: line. Parameters: $1 project, $2 id of the blob, $3 n. */
 export const EXPORT_CHUNK = planned(
   'export_blob_chunk',
   `
@@ -77,7 +76,6 @@ ON CONFLICT DO NOTHING`,
     'restore_empty_blob',
     'INSERT INTO blobs AS b (project_id, id, bytes, created_at) VALUES ($1, $2, 0, now()) ON CONFLICT DO NOTHING',
   ),
-  /** Makes an upload a blob. Row: one if it was one. $2 id, $3 hash, $4 bytes, $5 time. */
   finish: planned(
     'finish_restored_blob',
     `

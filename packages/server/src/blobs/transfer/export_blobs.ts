@@ -1,5 +1,5 @@
 import type { ExportPiece } from '../../lifecycle/transfer/export_line.js'
-import type { Queryable, Row } from '../../postgres/database.js'
+import type { Row, Tenant } from '../../postgres/database.js'
 import { chunksOf, readBlob } from '../blob_store.js'
 import { EXPORT_BLOB, EXPORT_CHUNK, EXPORT_REFERENCES } from './blob_transfer_queries.js'
 
@@ -10,16 +10,16 @@ const REFERENCES_AT_ONCE_MAX = 1_000
  * what was referred to while these were written is among them. Of a user or a session, those that it refers to.
  */
 export async function* exportBlobs(
-  database: Queryable,
-  project_id: string,
+  tenant: Tenant,
   { user, session_id }: { user?: string | undefined; session_id?: string | undefined },
 ): AsyncGenerator<ExportPiece> {
+  const { database, project_id } = tenant
   const scope = [project_id, user ?? null, session_id ?? null]
   for (let after: string | null = null; ; ) {
     const [blob]: Row[] = await database.query(EXPORT_BLOB, [...scope, after])
     if (!blob) break
     after = blob.id!
-    if (blob.in_object_store === 't') yield* chunksOfObject(database, project_id, blob)
+    if (blob.in_object_store === 't') yield* chunksOfObject(tenant, blob)
     for (let n = 0; n < Number(blob.chunks); n++) {
       const [chunk] = await database.query(EXPORT_CHUNK, [project_id, blob.id!, n])
       // The blob was erased meanwhile.
@@ -39,14 +39,10 @@ export async function* exportBlobs(
 }
 
 /** The bytes of an object, in lines as those of chunks in the database. */
-async function* chunksOfObject(
-  database: Queryable,
-  project_id: string,
-  { id, sha256, bytes }: Row,
-): AsyncGenerator<ExportPiece> {
+async function* chunksOfObject(tenant: Tenant, { id, sha256, bytes }: Row): AsyncGenerator<ExportPiece> {
   const blob = { id: id!, sha256: sha256!, bytes: Number(bytes), in_object_store: true }
   let n = 0
-  for await (const chunk of chunksOf(readBlob(database, project_id, blob))) {
+  for await (const chunk of chunksOf(readBlob(tenant, blob))) {
     const line = { kind: 'blob_chunk', blob_id: blob.id, n, data: chunk.toString('base64') }
     yield { lines: [JSON.stringify(line)], counts: {} }
     n += 1

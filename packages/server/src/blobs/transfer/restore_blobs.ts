@@ -15,15 +15,15 @@ export const BLOB_LINES: Record<string, { columns: Record<string, Column>; key: 
  * is kept as it is. @throws StartError
  */
 export async function restoreBlobs(context: RestoreContext, lines: ExportLine[]): Promise<Tallies> {
-  const { connection, project_id, dry_run } = context
+  const { database, project_id, dry_run } = context
   const chunks = lines.filter(({ kind }) => kind === 'blob_chunk')
   if (chunks.length > 0 && !dry_run) {
-    await connection.query(RESTORE_BLOBS.uploads, [project_id, jsonOf(chunks)])
-    await connection.query(RESTORE_BLOBS.chunks, [project_id, jsonOf(chunks)])
+    await database.query(RESTORE_BLOBS.uploads, [project_id, jsonOf(chunks)])
+    await database.query(RESTORE_BLOBS.chunks, [project_id, jsonOf(chunks)])
   }
   const blobs = lines.filter(({ kind }) => kind === 'blob')
   const hashes = blobs.map(({ record }) => record.sha256 as string)
-  const rows = await connection.query(RESTORE_BLOBS.find, [project_id, hashes])
+  const rows = await database.query(RESTORE_BLOBS.find, [project_id, hashes])
   const known = new Set(rows.map((row) => row.sha256))
   for (const line of dry_run ? [] : blobs) await restoreBlob(context, line, known)
   const fresh = blobs.filter(({ record }) => !known.has(record.sha256 as string))
@@ -32,38 +32,32 @@ export async function restoreBlobs(context: RestoreContext, lines: ExportLine[])
 }
 
 async function restoreBlob(
-  { connection, project_id }: RestoreContext,
+  { database, project_id }: RestoreContext,
   { number, record }: ExportLine,
   known: ReadonlySet<unknown>,
 ): Promise<void> {
   const { id, sha256, bytes, created_at } = record as Record<string, string>
   if (known.has(sha256)) {
-    await connection.query(DISCARD_UPLOAD.statement, [project_id, id!])
+    await database.query(DISCARD_UPLOAD.statement, [project_id, id!])
     return
   }
-  if (Number(bytes) === 0) await connection.query(RESTORE_BLOBS.empty, [project_id, id!])
+  if (Number(bytes) === 0) await database.query(RESTORE_BLOBS.empty, [project_id, id!])
   const upload = { id: id!, sha256: sha256!, bytes: Number(bytes), in_object_store: false }
-  const isWhole = await hasItsHash(connection, project_id, upload)
-  const finished = await connection.query(RESTORE_BLOBS.finish, [
-    project_id,
-    id!,
-    sha256!,
-    bytes!,
-    created_at!,
-  ])
+  const isWhole = await hasItsHash({ database, project_id }, upload)
+  const finished = await database.query(RESTORE_BLOBS.finish, [project_id, id!, sha256!, bytes!, created_at!])
   if (!isWhole || finished.length === 0)
     throw wrongLine(number, 'the chunks before it are not those of this blob.')
 }
 
 /** Restores the references of those entries and skills that there are. */
 export async function restoreReferences(
-  { connection, project_id, dry_run }: RestoreContext,
+  { database, project_id, dry_run }: RestoreContext,
   lines: ExportLine[],
 ): Promise<Tallies> {
   if (dry_run) return {}
   const owners = [...new Set(lines.map(({ record }) => record.owner_id as string))]
-  await connection.query(RESTORE_BLOBS.lock, [project_id, owners])
-  await connection.query(RESTORE_BLOBS.lock_skills, [project_id, owners])
-  const stored = await connection.query(RESTORE_BLOBS.references, [project_id, jsonOf(lines)])
+  await database.query(RESTORE_BLOBS.lock, [project_id, owners])
+  await database.query(RESTORE_BLOBS.lock_skills, [project_id, owners])
+  const stored = await database.query(RESTORE_BLOBS.references, [project_id, jsonOf(lines)])
   return { blob_references: tally(lines.length, stored.length) }
 }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type StoredBlob, storeBlob, touchBlob } from '../../blobs/blob_store.js'
+import { type Source, type StoredBlob, storeBlob, touchBlob } from '../../blobs/blob_store.js'
 import { AnnalsError } from '../../errors.js'
 import type { AppendOutcome, AppendRequest } from '../../log/append/append_request.js'
 import { requireBlobs } from '../../log/append/blob_places.js'
@@ -48,9 +48,8 @@ async function appendWithBlobs(
 
 /** Stores the bytes that were taken out of the body. Those that nothing refers to in the end are deleted after a day. */
 async function storeAttachments(usage: UsageDirectory, request: FastifyRequest): Promise<void> {
-  const { database, project_id, attachments } = request
-  for (const { sha256, bytes } of attachments ?? []) {
-    if ((await touchBlob(database, project_id, sha256)) !== undefined) continue
+  for (const { sha256, bytes } of request.attachments ?? []) {
+    if ((await touchBlob(request, sha256)) !== undefined) continue
     const source = [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)]
     await storeBlobWithinQuota(usage, request, sha256, source, bytes.length, bytes.length)
   }
@@ -59,17 +58,18 @@ async function storeAttachments(usage: UsageDirectory, request: FastifyRequest):
 /** Stores a blob of up to so many bytes if there is room for them. @throws AnnalsError quota_exceeded, and as storeBlob */
 export async function storeBlobWithinQuota(
   usage: UsageDirectory,
-  { database, grant, project_id }: FastifyRequest,
+  request: FastifyRequest,
   sha256: string,
-  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  source: Source,
   bytes_max: number,
   length?: number,
 ): Promise<StoredBlob> {
+  const { grant, project_id } = request
   const max = grant!.quotas.max_blob_bytes
   const room = max === undefined ? undefined : await usage.reserve(project_id, 'blob_bytes', bytes_max, max)
   let used = 0
   try {
-    const stored = await storeBlob(database, project_id, sha256, source, bytes_max, length)
+    const stored = await storeBlob(request, sha256, source, bytes_max, length)
     if (!stored.known) {
       used = stored.bytes
       usage.days.add(project_id, { blobs: 1, blob_bytes: used })
@@ -99,12 +99,11 @@ export function refuseTail(request: FastifyRequest, feed: Feed): void {
 }
 
 /** @throws AnnalsError quota_exceeded if the project's quota of model tokens is used up for today */
-export async function refuseWithoutTokens({ database, project_id }: FastifyRequest, default_max: number) {
-  const { used, max } = await readModelTokens(database, project_id, default_max)
+export async function refuseWithoutTokens(request: FastifyRequest, default_max: number) {
+  const { used, max } = await readModelTokens(request, default_max)
   if (used >= max) throw quotaExceeded('max_model_tokens_per_day', max)
 }
 
-/** Usage beside quotas, as JSON. */
 export function usageJson(
   { counted_at, sessions, entries, bytes, blobs, blob_bytes, statements }: Usage,
   tails: number,

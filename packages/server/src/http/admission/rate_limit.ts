@@ -1,8 +1,8 @@
 import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { AnnalsError } from '../../errors.js'
 import type { AppServer } from '../app_server.js'
-import { WINDOW_MS, Windows } from '../request/windows.js'
 import type { AppParts } from '../service_context.js'
 import { TAKEN_AT_ONCE } from './admit_requests.js'
 import { bearerToken, type Limit } from './authenticate.js'
@@ -90,4 +90,32 @@ export function limitAddresses(app: AppServer, { config, tokens }: AppParts): vo
 
 function limited(sentence: string): AnnalsError {
   return new AnnalsError('rate_limited', `${sentence} Nothing was done; wait as long as Retry-After says.`)
+}
+
+const WINDOW_MS = 1_000
+/** As many tokens as the directory caches; the least recently used is dropped first. */
+const NAMES_COUNTED_MAX = 10_000
+
+/** Counts each name, such as a token or an address, in windows of one second. */
+class Windows {
+  private readonly windows = new LRUCache<string, { since_ms: number; current: number }>({
+    max: NAMES_COUNTED_MAX,
+  })
+
+  /** Counts a name; returns its count in the current window, and when that ends, in ms. */
+  count(name: string): { current: number; ttl: number } {
+    const now_ms = performance.now()
+    let window = this.windows.get(name)
+    if (!window || now_ms - window.since_ms >= WINDOW_MS) {
+      window = { since_ms: now_ms, current: 0 }
+      this.windows.set(name, window)
+    }
+    window.current += 1
+    return { current: window.current, ttl: Math.ceil(WINDOW_MS - (now_ms - window.since_ms)) }
+  }
+
+  counted(name: string): number {
+    const window = this.windows.peek(name)
+    return window && performance.now() - window.since_ms < WINDOW_MS ? window.current : 0
+  }
 }

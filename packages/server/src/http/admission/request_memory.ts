@@ -9,7 +9,6 @@ import { endWithConnection } from './connections.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The request's share of the memory budget. */
     readonly memory: MemoryShare
     /** The same, null until it is needed: most requests hold nothing worth counting. */
     memoryShare: MemoryShare | null
@@ -28,7 +27,6 @@ export const SMALL_BYTES = 16_384
  * arrived in one turn of the event loop, and thousands would hold it.
  */
 const SENT_AHEAD_MAX = 256
-/** The owner of connections. */
 const CONNECTIONS = 'connections'
 /**
  * Memory for each character or byte of a text: two if it is not Latin, or if a second form of it exists for a moment.

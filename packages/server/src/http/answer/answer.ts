@@ -9,7 +9,6 @@ export function answer(reply: FastifyReply, data: string, status = 200): Fastify
     .send(`{"code":0,"error":"","msg":"ok","data":${data}}`)
 }
 
-/** Answers with an error, in the shape that all errors have. */
 export function answerError(reply: FastifyReply, error: AnnalsError): FastifyReply {
   const { status, text } = errorText(error)
   const retry_after = retryAfterOf(error.error)
@@ -19,7 +18,6 @@ export function answerError(reply: FastifyReply, error: AnnalsError): FastifyRep
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text)
 }
 
-/** The status and the body of an error's answer. */
 export function errorText(error: AnnalsError): { status: number; text: string } {
   const status = statusOf(error.error)
   return { status, text: JSON.stringify({ code: status, error: error.error, msg: error.message }) }

@@ -3,7 +3,6 @@ import type { FastifyReply } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import { piecesStream } from './answer_pieces.js'
 
-/** Bytes that are answered as they are. */
 export interface AnsweredBytes {
   sha256: string
   bytes: number

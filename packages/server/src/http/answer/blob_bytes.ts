@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 import type { FastifyReply } from 'fastify'
 import { findBlobs, readBlob } from '../../blobs/blob_store.js'
 import { notFound } from '../../errors.js'
-import type { Queryable } from '../../postgres/database.js'
+import type { Tenant } from '../../postgres/database.js'
 import { logReadBytes } from '../admission/request_memory.js'
 import { sendChunks } from './answer_chunks.js'
 import type { PublicUrls } from './public_urls.js'
@@ -36,8 +36,7 @@ export function sendEntries(
   chunks: AsyncIterable<string>,
   urls?: PublicUrls,
 ): Promise<FastifyReply> {
-  const { database, project_id } = reply.request
-  return sendChunks(reply, withBlobBytes(database, project_id, chunks, urls))
+  return sendChunks(reply, withBlobBytes(reply.request, chunks, urls))
 }
 
 /**
@@ -45,8 +44,7 @@ export function sendEntries(
  * that no more than one is in memory. @throws AnnalsError blob_not_found
  */
 export async function* withBlobBytes(
-  database: Queryable,
-  project_id: string,
+  tenant: Tenant,
   texts: AsyncIterable<string> | Iterable<string>,
   urls?: PublicUrls,
 ): AsyncGenerator<string> {
@@ -60,7 +58,7 @@ export async function* withBlobBytes(
       const { sized, as, marked, sha256 = marked ?? sized!, prefix } = groups!
       yield text.slice(at, index)
       at = index + found.length
-      const blob = (await findBlobs(database, project_id, [sha256])).get(sha256)
+      const blob = (await findBlobs(tenant, [sha256])).get(sha256)
       // Something like it in a message's meta refers to nothing.
       if (!blob && prefix === undefined) throw notFound('blob')
       if (blob) await urls?.show(sha256)
@@ -68,12 +66,9 @@ export async function* withBlobBytes(
       else if (sized !== undefined) yield String(blob.bytes)
       else if (prefix !== undefined) {
         yield `"${prefix}`
-        yield* base64Of(readBlob(database, project_id, blob))
+        yield* base64Of(readBlob(tenant, blob))
         yield '"'
-      } else
-        yield* as === 't'
-          ? textOf(readBlob(database, project_id, blob))
-          : base64Of(readBlob(database, project_id, blob))
+      } else yield* (as === 't' ? textOf : base64Of)(readBlob(tenant, blob))
     }
     yield text.slice(at)
   }

@@ -36,7 +36,6 @@ export function answerErrors(app: AppServer): void {
   app.setNotFoundHandler(answerNotFound)
 }
 
-/** Answers that there is nothing at this path. */
 export function answerNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const sentence = `There is no ${request.method} ${pathOf(request)} here. See /docs for all operations.`
   return answerError(reply, new AnnalsError('route_not_found', sentence))

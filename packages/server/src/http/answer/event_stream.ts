@@ -119,7 +119,7 @@ async function follow(
 
 /** Writes entries one by one, and waits while the client is behind. */
 async function write(
-  { raw, request: { database, project_id } }: FastifyReply,
+  { raw, request }: FastifyReply,
   entries: ReadEntry[],
   subscription: Subscription,
 ): Promise<void> {
@@ -127,7 +127,7 @@ async function write(
     const { seq, kind, json } = entry
     // The second block, which is no event, is what a client sends back as Last-Event-ID.
     const whole = [`id: ${seq}\nevent: ${kind}\ndata: ${json}\n\nid: ${writePosition(entry)}\n\n`]
-    for await (const text of lacksBytes(json) ? withBlobBytes(database, project_id, whole) : whole) {
+    for await (const text of lacksBytes(json) ? withBlobBytes(request, whole) : whole) {
       for (const piece of text.length > PIECE_LENGTH_MAX ? answerPieces(text) : [text]) {
         if (subscription.ended) return
         if (!raw.write(piece)) await drained(raw, subscription)

@@ -52,7 +52,6 @@ const POLICY = [
 // The same for everybody until the next version.
 const FOR_ALL = { 'cache-control': 'public, max-age=300' }
 
-/** The API's description for programs (/openapi.json) and people (/docs). */
 export function docsRoutes(app: AppServer): void {
   const zippedDescription = zippedOnce(DESCRIPTION)
   const zippedScript = zippedOnce(SCRIPT)

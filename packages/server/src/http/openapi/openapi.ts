@@ -32,7 +32,6 @@ curl -s $API/session/$SESSION/timeline -H "Authorization: Bearer $KEY"
 
 There are clients for TypeScript (\`@annals/client\`) and Python (\`annals\`), and the console at [/console](/console).`
 
-/** What the description says beside the operations. */
 const DOCUMENT: NonNullable<FastifyDynamicSwaggerOptions['openapi']> = {
   openapi: '3.1.0',
   info: {
@@ -114,7 +113,6 @@ export async function describeOperations(
   return app.swagger()
 }
 
-/** The members of an OpenAPI document that are completed here. */
 interface DocumentView {
   paths?: Record<string, Record<string, OperationView>>
 }

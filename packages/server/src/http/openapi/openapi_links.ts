@@ -7,10 +7,8 @@ export interface OperationLinks {
   parameters: Readonly<Record<string, string>>
 }
 
-/** The id of what an answer shows. */
 export const DATA_ID = '$response.body#/data/id'
 
-/** The members of an operation in an OpenAPI document that contain links. */
 export interface LinkedOperation {
   responses: Record<
     string,

@@ -1,6 +1,5 @@
 import { type AnnalsError, invalidRequest } from '../../errors.js'
 
-/** The members of a JSON Schema that messages are made from. */
 export interface SchemaView {
   type?: string
   format?: string
@@ -29,7 +28,6 @@ const PLACE_LENGTH_MAX = 200
 /** Where a value came from, and what a place in it is called in a message. */
 export type Part = 'body' | 'querystring' | 'params' | 'headers'
 
-/** What a schema accepts, in words. */
 export function takes(schema: SchemaView): string {
   if (schema.anyOf) {
     const literals = schema.anyOf.every((option) => option.const !== undefined)

@@ -20,7 +20,6 @@ export function ifMatchOf(request: FastifyRequest): number | undefined {
   return header === undefined ? undefined : Number(header.slice(1, -1))
 }
 
-/** Marks the answer to a repeated request with the same key. */
 export function markReplayed(reply: FastifyReply, replayed: boolean): void {
   if (replayed) reply.header('idempotent-replayed', 'true')
 }

@@ -17,7 +17,6 @@ export function parseFilter(name: string, text: string | undefined): string | un
   return Object.keys(value).length === 0 ? undefined : text
 }
 
-/** Reads a value of a schema from the query string. @throws AnnalsError invalid_request */
 export function parseParameter(
   name: string,
   text: string,
@@ -53,4 +52,22 @@ export function checkObjectBytes(pointer: string, value: object | null | undefin
       `${pointer} has ${bytes} bytes; at most ${OBJECT_BYTES_MAX} are allowed.`,
     )
   }
+}
+
+const FRACTION = /\.(\d{1,6})/
+
+/**
+ * A time of a caller's (RFC 3339, of any precision) in UTC, to the microsecond: the database accepts no offset of 16 hours
+ * and more. `place`: what an error calls it, such as /expires_at.
+ * @throws AnnalsError invalid_request
+ */
+export function timeInUtc(place: string, text: string): string {
+  const time = new Date(text)
+  const year = time.getUTCFullYear()
+  if (!(year >= 1 && year <= 9_999))
+    throw invalidRequest(
+      `${place} must be a time such as 2026-11-21T09:30:00Z, from the year 1 to 9999 and without a leap second.`,
+    )
+  const micros = (FRACTION.exec(text)?.[1] ?? '').padEnd(6, '0')
+  return `${time.toISOString().slice(0, 19)}.${micros}Z`
 }

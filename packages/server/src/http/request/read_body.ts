@@ -6,9 +6,8 @@ import type { AppParts } from '../service_context.js'
 import type { FormOperation } from '../work_thread/thread_work.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 import { BODIES, type BodyOperation } from './bodies.js'
-import { readBodyJson } from './body_json.js'
 import { receiveBody } from './receive_body.js'
-import { type AttachmentLimits, type BodyOutcome, revived, TakenBody } from './taken_body.js'
+import { type AttachmentLimits, type BodyOutcome, readBodyJson, revived, TakenBody } from './taken_body.js'
 
 /** Longer bodies are processed on the work thread: the worst of this length takes a few ms on the event loop. */
 const INLINE_BYTES_MAX = 32 * 1024
@@ -76,7 +75,6 @@ export function readBodies(app: AppServer, { config, thread }: BodyParts): void 
   })
 }
 
-/** Reads the forms of an operation, with their files. */
 export function readForms(scope: AppServer, { config, thread }: BodyParts, operation: FormOperation): void {
   const limits = limitsOf(config)
   scope.addContentTypeParser('multipart/form-data', (request, payload, done) => {

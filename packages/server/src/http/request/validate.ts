@@ -50,7 +50,6 @@ function lazily(schema: TSchema) {
 
 export type Validate = (input: unknown) => { error?: AnnalsError; value?: unknown }
 
-/** The body validator of a schema. */
 export function bodyValidator(schema: TSchema): Validate {
   const view = schema as SchemaView
   const compiled = lazily(schema)

@@ -1,14 +1,9 @@
 import {
   findErrors,
-  type KnownStatement,
   nearestStatements,
-  type PassedStatement,
   type RuleFindings,
   readSkillHead,
-  type SkillHead,
-  type SpaceStatement,
   spaceContext,
-  type Wrong,
 } from '@annals/learning'
 import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
@@ -27,12 +22,10 @@ import { storedPartsJson } from '../../log/append/message_entry.js'
 import { logEntries } from '../../log/log_entries.js'
 import type { Row } from '../../postgres/database.js'
 import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
-import { bodyTooLarge, readBodyJson } from '../request/body_json.js'
-import type { AttachmentLimits, BodyOutcome } from '../request/taken_body.js'
+import { type AttachmentLimits, type BodyOutcome, bodyTooLarge, readBodyJson } from '../request/taken_body.js'
 import { bodyValidator, type Validate } from '../request/validate.js'
 import { readMessageForm, readSkillForm } from './read_form.js'
 
-/** The operations that take forms. */
 export type FormOperation = 'addMessage' | 'createSkill'
 
 /**
@@ -42,6 +35,10 @@ export type FormOperation = 'addMessage' | 'createSkill'
 export class ThreadWork {
   private readonly validators = new Map<BodyOperation, Validate>()
   private readonly renderers = new Map<number, StoredRenderer>()
+  readonly messageParts = storedPartsJson
+  readonly nearestStatements = nearestStatements
+  readonly skillHead = readSkillHead
+  readonly spaceContext = spaceContext
 
   /**
    * Processes a body as on the event loop: the same functions in the same order. With `limits`, the bytes of attachments
@@ -105,51 +102,26 @@ export class ThreadWork {
     this.renderers.delete(conversation)
   }
 
-  /** What planning a context has to know of messages. */
   contextMessages(messages: StoredSeq[]): ContextMessage[] {
     return messages.map(contextMessage)
   }
 
-  /** The words of entries, each once. */
   indexedWords(entries: SearchedEntry[]): string[] {
     return entries.map((entry) => indexedWords(entryText(entry)))
   }
 
-  /** How entries match a query; null for those that do not. */
   searchMatches(entries: SearchedEntry[], terms: SearchTerm[]): Array<Match | null> {
     return entries.map((entry) => matchTerms(entryText(entry), terms) ?? null)
   }
 
-  /** The front matter of a SKILL.md. */
-  skillHead(text: string): SkillHead | Wrong {
-    return readSkillHead(text)
-  }
-
-  /** What of a learning space fits a task. */
-  spaceContext(statements: SpaceStatement[], q: string, tokens_max: number) {
-    return spaceContext(statements, q, tokens_max)
-  }
-
-  /** What rules find in rows of entries behind a seq. */
   findErrors(rows: Row[], known_seq: number): RuleFindings {
     return findErrors(logEntries(rows), known_seq)
   }
 
-  /** Figures of entries that are JSON, and how many these are. */
   logFigures(json: string): { figures: LogFigures; entries: number } {
     const entries = JSON.parse(json) as Array<LogEntry & { data: unknown }>
     const log = entries.map((entry) => (entry.kind === 'message' ? { ...entry, blob: entry.data } : entry))
     return { figures: figuresOfLog(log), entries: entries.length }
-  }
-
-  /** The statements of a learning space that may say what candidates say. */
-  nearestStatements(candidates: PassedStatement[], known: KnownStatement[]): KnownStatement[] {
-    return nearestStatements(candidates, known)
-  }
-
-  /** The parts of a stored message, as JSON. */
-  messageParts(format: MessageFormat, blob: string, id: string): string {
-    return storedPartsJson(format, blob, id)
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Match, SearchedEntry, SearchTerm } from '@annals/messages/search'
+import type { Row } from '../../postgres/database.js'
 import { ThreadWork, type WorkArguments, type WorkName, type WorkResult } from './thread_work.js'
 import type { WorkThread } from './work_thread.js'
 
@@ -60,4 +62,23 @@ export function inOrders<Any>(items: readonly Any[], lengthOf: (item: Any) => nu
     length += lengthOf(item)
   }
   return orders
+}
+
+const lengthOf = ({ data }: SearchedEntry) => data.length
+
+export function wordsOnThread(thread: WorkThread) {
+  return (project_id: string, entries: SearchedEntry[]): Promise<string[]> =>
+    workInOrders(thread, project_id, 'indexedWords', entries, lengthOf)
+}
+
+export function matchesOnThread(thread: WorkThread) {
+  return (project_id: string, terms: SearchTerm[], entries: SearchedEntry[]): Promise<Array<Match | null>> =>
+    workInOrders(thread, project_id, 'searchMatches', entries, lengthOf, terms)
+}
+
+export function findErrorsOnThread(thread: WorkThread) {
+  return (project_id: string, rows: Row[], known_seq: number) => {
+    const length = rows.reduce((sum, { data }) => sum + (data?.length ?? 0), 0)
+    return workAtOnce(thread, project_id, 'findErrors', length, rows, known_seq)
+  }
 }

@@ -57,7 +57,6 @@ export class WorkThread {
     return this.places.run(owner, () => this.order<WorkResult<Name>>(name, values))
   }
 
-  /** Forgets a conversation, without waiting. */
   endConversation(conversation: number): void {
     if (this.thread) this.order('endConversation', [conversation]).catch(() => {})
   }

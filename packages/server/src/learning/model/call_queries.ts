@@ -1,8 +1,6 @@
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 
-/** The ledger of calls: see migrations/0022_learning_calls.sql. */
-
 const DAY = "interval '1 day'"
 const today = (at: string) => `(${at} AT TIME ZONE 'UTC')::date`
 

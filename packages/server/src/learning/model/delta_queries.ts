@@ -55,7 +55,6 @@ BEGIN
 END`,
 )
 
-/** Parameters: $1 project, $2 statement, $3 state. */
 export const SET_STATE = prepared(
   'set_statement_state',
   'UPDATE statements AS s SET state = $3 WHERE s.project_id = $1 AND s.id = $2',

@@ -19,7 +19,6 @@ const HELD = 'l.project_id = $1 AND l.id = $2 AND l.lane_until = $3::timestamptz
 
 /** Parameters of each: $1 project, $2 space. */
 export const LANE = {
-  /** $3 seconds. Row: lane_until, if nobody has it. */
   take: prepared(
     'take_lane',
     `UPDATE learning_spaces AS l SET lane_until = now() + make_interval(secs => $3)
@@ -71,7 +70,6 @@ export const SESSION_MOVES = {
       "status = 'completed', due_at = NULL, reflected_seq = $4::bigint, error = NULL, attempts = 0, asked = false",
     ),
   ),
-  /** What was appended meanwhile has its turn when it is quiet. */
   wait: prepared(
     'await_quiet',
     `${moves("status = 'queued', due_at = now() + interval '10 minutes'")} AND x.learnt_seq > x.reflected_seq`,

@@ -18,7 +18,6 @@ import { type FindNearest, outcomeOfRow, reflectOnSession } from './reflect_sess
 const POLL_MS = 2_000
 /** Sessions of a space before it is looked for others. */
 const SESSIONS_A_TURN = 20
-/** Spaces at work at once, at this node. */
 const SPACES_MAX = 4
 /** What is done between two calls takes no longer. */
 const LANE_MARGIN_S = 5
@@ -33,7 +32,6 @@ export interface LearnerOptions {
   logger: Logger
   ask: AskModel
   nearest: FindNearest
-  /** Longest time of a call. */
   ms_max: number
   /** The model of projects without one of their own. */
   address: ModelAddress | undefined

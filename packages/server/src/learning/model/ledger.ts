@@ -1,12 +1,49 @@
 import { createHash } from 'node:crypto'
-import type { Prompt } from '@annals/learning'
+import type { Candidate, Decision, Prompt } from '@annals/learning'
 import { estimateTokens } from '@annals/messages'
+import Type, { Compile, type TSchema } from '#typebox'
 import { newId } from '../../ids.js'
 import type { Database } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import { ADD_MODEL_TOKENS, BEGIN_CALL, DURABLE, END_CALL } from './call_queries.js'
-import { ANSWERS, type Answer, type Step } from './model_answers.js'
 import { type AskModel, type ModelAddress, type ModelAnswer, ModelFailure } from './model_port.js'
+
+const exact = <P extends Record<string, TSchema>>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false })
+const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()])
+
+const Reflection = exact({
+  statements: Type.Array(
+    exact({
+      kind: Type.Enum(['procedure', 'pitfall', 'fact', 'preference']),
+      text: Type.String(),
+      tool: orNull(Type.String()),
+      cites: Type.Array(exact({ run: Type.String(), seq: Type.Integer(), quote: Type.String() })),
+    }),
+  ),
+})
+
+const Curation = exact({
+  decisions: Type.Array(
+    exact({
+      candidate: Type.Integer(),
+      action: Type.Enum(['add', 'support', 'contradict', 'nothing']),
+      statement: orNull(Type.Integer()),
+    }),
+  ),
+})
+
+/** What a model is asked for, by step: the schema that goes to it, and that its answer is checked against. */
+const ANSWERS = {
+  reflect: { schema: Reflection, check: Compile(Reflection) },
+  curate: { schema: Curation, check: Compile(Curation) },
+} as const
+
+type Step = keyof typeof ANSWERS
+interface Answer {
+  reflect: { statements: Candidate[] }
+  curate: { decisions: Decision[] }
+}
 
 /** Tokens that an answer has, as far as a budget is to be kept before it is there. */
 const ANSWER_TOKENS = 1_000
@@ -24,7 +61,6 @@ export interface Asking {
   signal: AbortSignal
 }
 
-/** An answer, and the call that it comes from; null if what it says is in the statements already. */
 export interface LedgerAnswer<S extends Step> {
   call_id: string
   answer: Answer[S]

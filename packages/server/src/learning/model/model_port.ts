@@ -7,7 +7,6 @@ export interface ModelAddress {
   key?: string | undefined
 }
 
-/** What a model answered: JSON as text, and what it cost. */
 export interface ModelAnswer {
   text: string
   tokens_in: number

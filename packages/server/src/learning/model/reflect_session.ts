@@ -33,7 +33,6 @@ export type FindNearest = (
   known: KnownStatement[],
 ) => Promise<KnownStatement[]>
 
-/** A session whose turn it is. */
 export interface Turn extends Omit<Asking, 'session_ids'> {
   session_id: string
   /** Up to where it is read. */

@@ -12,7 +12,6 @@ const PIECE = { entries: 500, bytes: 256 * 1024 }
 /** What rules find in rows of entries behind a seq. It may take the work elsewhere: entries are of any size. */
 export type FindErrors = (project_id: string, rows: Row[], known_seq: number) => Promise<RuleFindings>
 
-/** A session, and where each of the spaces that learn from it stands. */
 interface Learner {
   session_id: string
   spaces: { id: string; learnt_seq: number; outcome: string | null }[]
@@ -63,7 +62,6 @@ function learnersOf(rows: Row[]): Iterable<Learner> {
   return learners.values()
 }
 
-/** Reads the next piece of a session. Gives whether that was all. */
 async function learn(
   connection: Queryable,
   project_id: string,

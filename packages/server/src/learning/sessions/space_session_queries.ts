@@ -55,7 +55,6 @@ BEGIN
 END`,
 )
 
-/** Parameters: $1 project, $2 space, $3 session. */
 export const READ_SPACE_SESSION = prepared(
   'read_space_session',
   `SELECT ${spaceSessionJson('x')} AS json FROM space_sessions x

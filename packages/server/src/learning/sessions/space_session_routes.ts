@@ -3,14 +3,7 @@ import { refuseWithoutTokens } from '../../http/admission/quotas.js'
 import { answerChunks } from '../../http/answer/answer_chunks.js'
 import { allOf, operationsOf } from '../../http/operation.js'
 import { takeBody, takeWhole } from '../../http/request/bodies.js'
-import { LearningSpaceParams } from '../learning_space_schema.js'
-import {
-  LearnBody,
-  SpacePolicy,
-  SpaceSessionParams,
-  SpaceUsage,
-  SpaceUsageQuery,
-} from './space_session_schema.js'
+import { LearnBody, SpacePolicy, SpaceUsage, SpaceUsageQuery } from './space_session_schema.js'
 import {
   attachSession,
   listSpaceSessions,
@@ -22,7 +15,6 @@ import {
 
 const operation = operationsOf('Learning spaces')
 
-/** The sessions that a learning space learns from, and its policy. */
 export const spaceSessionRoutes = allOf(
   operation({
     call: 'POST /learning_spaces/:learning_space_id/learn',
@@ -30,18 +22,11 @@ export const spaceSessionRoutes = allOf(
     summary: 'Learn from a session',
     description:
       'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.',
-    params: LearningSpaceParams,
     body: LearnBody,
     status: 201,
     returns: 'The session in the space.',
     data: Type.Ref('SpaceSession'),
-    errors: [
-      'learning_space_not_found',
-      'session_not_found',
-      'session_in_space',
-      'user_mismatch',
-      'quota_exceeded',
-    ],
+    errors: ['session_not_found', 'session_in_space', 'user_mismatch', 'quota_exceeded'],
     json: async (request, _reply, { changes, config }) => {
       const body = takeBody(request, takeWhole<LearnBody>)
       const { project_id, params } = request
@@ -57,10 +42,8 @@ export const spaceSessionRoutes = allOf(
     id: 'listSpaceSessions',
     summary: 'List the sessions of a learning space',
     description: 'All of them, in the order in which they were given to the space.',
-    params: LearningSpaceParams,
     returns: 'The sessions.',
     data: Type.Array(Type.Ref('SpaceSession')),
-    errors: ['learning_space_not_found'],
     handle: async (request, reply) =>
       answerChunks(reply, listSpaceSessions(request, request.params.learning_space_id)),
   }),
@@ -69,10 +52,9 @@ export const spaceSessionRoutes = allOf(
     call: 'GET /learning_spaces/:learning_space_id/sessions/:session_id',
     id: 'getSpaceSession',
     summary: 'Read how far a learning space is with a session',
-    params: SpaceSessionParams,
     returns: 'The session in the space.',
     data: Type.Ref('SpaceSession'),
-    errors: ['learning_space_not_found', 'space_session_not_found'],
+    errors: ['space_session_not_found'],
     json: async (request) =>
       readSpaceSession(request, request.params.learning_space_id, request.params.session_id),
   }),
@@ -82,11 +64,9 @@ export const spaceSessionRoutes = allOf(
     id: 'getSpaceUsage',
     summary: 'Read what a learning space has used of a model',
     description: 'Calls and tokens, by day and by what the model was asked to do.',
-    params: LearningSpaceParams,
     querystring: SpaceUsageQuery,
     returns: 'The usage.',
     data: SpaceUsage,
-    errors: ['learning_space_not_found'],
     json: async (request) => readSpaceUsage(request, request.params.learning_space_id, request.query.days),
   }),
 
@@ -94,10 +74,8 @@ export const spaceSessionRoutes = allOf(
     call: 'GET /learning_spaces/:learning_space_id/policy',
     id: 'getSpacePolicy',
     summary: 'Read how a learning space learns',
-    params: LearningSpaceParams,
     returns: 'The policy.',
     data: Type.Ref('SpacePolicy'),
-    errors: ['learning_space_not_found'],
     json: async (request) => readPolicy(request, request.params.learning_space_id),
   }),
 
@@ -106,11 +84,9 @@ export const spaceSessionRoutes = allOf(
     id: 'setSpacePolicy',
     summary: 'Set how a learning space learns',
     description: 'Replaces the policy. Sessions of the space are read again under it as far as it matters.',
-    params: LearningSpaceParams,
     body: SpacePolicy,
     returns: 'The policy.',
     data: Type.Ref('SpacePolicy'),
-    errors: ['learning_space_not_found'],
     json: async (request) => {
       takeBody(request, takeWhole<SpacePolicy>)
       const { params, bodyText } = request

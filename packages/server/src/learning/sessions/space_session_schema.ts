@@ -1,6 +1,5 @@
 import Type, { type Static } from '#typebox'
 import { Nullable, optional, Strict, Timestamp, Uuid } from '../../contract/schema.js'
-import { LearningSpaceParams } from '../learning_space_schema.js'
 
 export const SpaceSession = Type.Object(
   {
@@ -34,11 +33,6 @@ export const LearnBody = Strict({
   ),
 })
 export type LearnBody = Static<typeof LearnBody>
-
-export const SpaceSessionParams = Strict({
-  ...LearningSpaceParams.properties,
-  session_id: Uuid('The session.'),
-})
 
 const Path = (what: string) =>
   Type.Optional(

@@ -1,7 +1,6 @@
 import { keepConsumer, switchConsumer } from '../../changes/project_consumers.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
-import type { RestoreContext } from '../../lifecycle/transfer/restore_context.js'
 import { changeResource, listWhole, readResource } from '../../lists/tenant_resource.js'
 import type { Database, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
@@ -18,7 +17,6 @@ import {
 const ROWS_AT_ONCE = 500
 const USAGE_DAYS = 30
 
-/** Refusals of ATTACH_SESSION. */
 const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
   no_space: () => notFound('learning_space'),
   no_session: () => notFound('session'),
@@ -31,11 +29,12 @@ const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
  * @throws AnnalsError learning_space_not_found, session_not_found, user_mismatch, session_in_space
  */
 export async function attachSession(
-  { database, project_id }: Tenant<Database>,
+  tenant: Tenant<Database>,
   space_id: string,
   { session_id, now = false }: { session_id: string; now?: boolean },
 ): Promise<string> {
-  await keepConsumer(database, project_id, LEARNING_CONSUMER)
+  const { database, project_id } = tenant
+  await keepConsumer(tenant, LEARNING_CONSUMER)
   const answer = await call(database, ATTACH_SESSION, project_id, space_id, session_id, newId(), now)
   const refusal = REFUSALS[answer!]
   if (refusal) throw refusal()
@@ -43,11 +42,10 @@ export async function attachSession(
 }
 
 /** Has the sessions read that an import has given to spaces. */
-export function learnFromImported({ connection, project_id }: RestoreContext): Promise<void> {
-  return switchConsumer(connection, project_id, LEARNING_CONSUMER, true)
+export function learnFromImported(tenant: Tenant): Promise<void> {
+  return switchConsumer(tenant, LEARNING_CONSUMER, true)
 }
 
-/** @throws AnnalsError learning_space_not_found, space_session_not_found */
 export async function readSpaceSession(
   { database, project_id }: Tenant,
   space_id: string,
@@ -59,7 +57,6 @@ export async function readSpaceSession(
   throw notFound('space_session')
 }
 
-/** All sessions of a space as a JSON array, in pieces. @throws AnnalsError learning_space_not_found */
 export async function* listSpaceSessions(tenant: Tenant, space_id: string): AsyncGenerator<string> {
   await readPolicy(tenant, space_id)
   yield* listWhole(tenant, space_id, LIST_SPACE_SESSIONS, ROWS_AT_ONCE)
@@ -75,7 +72,6 @@ export function readSpaceUsage(tenant: Tenant, space_id: string, days = USAGE_DA
   return readResource(tenant, 'learning_space', READ_SPACE_USAGE, space_id, days)
 }
 
-/** @throws AnnalsError learning_space_not_found */
 export async function setPolicy(tenant: Tenant, space_id: string, policy: string): Promise<void> {
   await changeResource(tenant, 'learning_space', SET_POLICY, space_id, policy)
 }

@@ -60,13 +60,11 @@ BEGIN${FIND_OR_CREATE_OWNER}
 END`,
 )
 
-/** Row: json, name, source, created_at. Parameters: $1 project, $2 skill. */
 export const READ_SKILL = prepared(
   'read_skill',
   `SELECT ${skillJson('k')} AS json, k.name, k.source, ${timestampText('k.created_at')} AS created_at FROM skills k WHERE k.project_id = $1 AND k.id = $2`,
 )
 
-/** Rows: path, mime, is_text, bytes, sha256. Parameters: $1 project, $2 skill, $3 a path, or null for all. */
 export const READ_SKILL_FILES = prepared(
   'read_skill_files',
   `SELECT f.path, f.mime, f.is_text, f.bytes, f.sha256 FROM skill_files f
@@ -75,7 +73,6 @@ WHERE f.project_id = $1 AND f.skill_id = $2 AND ($3::text IS NULL OR f.path = $3
 
 const LISTING = writtenInSql(`json_build_object(${membersOf('t')})::text`)
 
-/** A page of the skills of a project, or of one of its users. */
 export function listSkills(
   project_id: string,
   user: string | undefined,
@@ -148,7 +145,6 @@ function spaceSkillJson(row: string): string {
     'created_at', ${timestampText(`${row}.created_at`)})::text`
 }
 
-/** Parameters: $1 project, $2 space, $3 skill. */
 export const EXCLUDE_SKILL = prepared(
   'exclude_skill',
   'DELETE FROM space_skills AS i WHERE i.project_id = $1 AND i.learning_space_id = $2 AND i.skill_id = $3',

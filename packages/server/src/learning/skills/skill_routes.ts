@@ -11,13 +11,12 @@ import { publicUrl } from '../../http/answer/public_urls.js'
 import { allOf, operationsOf } from '../../http/operation.js'
 import { Cursors } from '../../http/request/cursor.js'
 import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
-import { ListSkillsQuery, SkillFileContent, SkillFileQuery, SkillParams } from './skill_schema.js'
+import { ListSkillsQuery, SkillFileContent, SkillFileQuery } from './skill_schema.js'
 import { writeZip } from './skill_zip.js'
 import { findSkills, readSkill, requireWritten, type StoredFile, skillFiles } from './skills.js'
 
 const operation = operationsOf('Skills')
 
-/** Skills: list, read, read files, download, delete. */
 export const skillRoutes = allOf(
   operation({
     call: 'GET /agent_skills',
@@ -28,7 +27,6 @@ export const skillRoutes = allOf(
     querystring: ListSkillsQuery,
     returns: 'A page of skills.',
     data: PageOf(Type.Ref('ListedSkill')),
-    errors: ['invalid_cursor'],
     handle: async (request, reply) => {
       const { project_id, query } = request
       const { user, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = query
@@ -44,11 +42,10 @@ export const skillRoutes = allOf(
     summary: 'Read a file of a skill',
     description:
       'What is UTF-8 comes as `content`. Any other file comes as a `url` that gives its bytes without an API key for some minutes, until the skill is deleted.',
-    params: SkillParams,
     querystring: SkillFileQuery,
     returns: 'The file.',
     data: SkillFileContent,
-    errors: ['skill_not_found', 'skill_file_not_found'],
+    errors: ['skill_file_not_found'],
     handle: async (request, reply, parts) => {
       const { project_id, params, query } = request
       const [file] = await skillFiles(request, params.skill_id, query.file_path)
@@ -64,9 +61,7 @@ export const skillRoutes = allOf(
     id: 'downloadSkill',
     summary: 'Download a skill',
     description: 'All of its files as a zip.',
-    params: SkillParams,
     returns: 'The zip.',
-    errors: ['skill_not_found'],
     extend: (documented) => byteResponses(documented, { 200: 'The zip.' }, 'application/zip'),
     handle: async (request, reply) => {
       const { params } = request
@@ -85,10 +80,8 @@ export const skillRoutes = allOf(
     id: 'getSkill',
     summary: 'Read a skill',
     description: 'With the index of its files.',
-    params: SkillParams,
     returns: 'The skill.',
     data: Type.Ref('Skill'),
-    errors: ['skill_not_found'],
     json: async (request) => (await readSkill(request, request.params.skill_id)).json,
   }),
 
@@ -97,14 +90,11 @@ export const skillRoutes = allOf(
     id: 'deleteSkill',
     summary: 'Delete a skill',
     description: 'Its files go with it, and it leaves all learning spaces.',
-    params: SkillParams,
     returns: 'It was deleted.',
-    errors: ['skill_not_found', 'skill_is_learnt'],
+    errors: ['skill_is_learnt'],
     json: async (request, _reply, { erasure }) => {
       await requireWritten(request, request.params.skill_id)
-      const erased = await erasure.erase(request.database, request.project_id, 'skill', [
-        request.params.skill_id,
-      ])
+      const erased = await erasure.erase(request, 'skill', [request.params.skill_id])
       if (!erased.skills) throw notFound('skill')
     },
   }),
@@ -112,7 +102,6 @@ export const skillRoutes = allOf(
 
 const PROSE = /(^|\/)[^./]+$|\.(md|txt|rst)$/i
 
-/** A file as JSON, a chunk of its text at a time. */
 async function* contentOf({ path, mime, read }: StoredFile, url: string | undefined): AsyncGenerator<string> {
   yield `{"path":${JSON.stringify(path)},"mime":${JSON.stringify(mime)},"url":${JSON.stringify(url ?? null)},"content":`
   if (url !== undefined) return yield 'null}'

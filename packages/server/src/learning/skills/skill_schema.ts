@@ -8,7 +8,6 @@ import {
   UserIdentifier,
   Uuid,
 } from '../../contract/schema.js'
-import { LearningSpaceParams } from '../learning_space_schema.js'
 
 /** Bytes of an upload, and of each field beside it. */
 export const ZIP_BYTES_MAX = 8 * 1024 * 1024
@@ -76,8 +75,6 @@ export const SkillForm = Strict({
 
 export const ListSkillsQuery = Strict({ user: Type.Optional(UserIdentifier), ...pageQuery() })
 
-export const SkillParams = Strict({ skill_id: Uuid('The skill.') })
-
 export const SkillFileQuery = Strict({
   file_path: Type.String({
     minLength: 1,
@@ -123,5 +120,3 @@ export const SpaceSkill = Type.Object(
   },
   { $id: 'SpaceSkill' },
 )
-
-export const SpaceSkillParams = Strict({ ...LearningSpaceParams.properties, skill_id: Uuid('The skill.') })

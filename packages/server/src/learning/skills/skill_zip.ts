@@ -7,7 +7,6 @@ import yauzl, { type Entry, type ZipFile } from 'yauzl'
 import yazl from 'yazl'
 import { type AnnalsError, invalidRequest } from '../../errors.js'
 
-/** Bytes of all files in an upload. */
 export const SKILL_BYTES_MAX = 8 * 1024 * 1024
 export const SKILL_FILES_MAX = 200
 /** Entries of a zip, folders and the like included. */
@@ -24,7 +23,6 @@ const DEFLATED = 8
 const OF_FINDER = /^__MACOSX\/|(^|\/)\.DS_Store$/
 export const SKILL_MD = 'SKILL.md'
 
-/** A file of a skill. */
 export interface SkillFile {
   path: string
   mime: string
@@ -138,7 +136,6 @@ function mimeOf(path: string, is_text: boolean): string {
   return /^(text|application)\/|^image\/svg/.test(type) ? type : 'text/plain'
 }
 
-/** Files to be put into a zip. */
 export interface ZippedFile {
   path: string
   bytes: number

@@ -25,7 +25,6 @@ import { SKILL_MD, type SkillFile, type ZippedFile } from './skill_zip.js'
 /** Skills of a space that are read at once: each may have 200 files. */
 const SKILLS_AT_ONCE = 20
 
-/** A skill that is uploaded. `meta` is JSON. */
 export interface NewSkill {
   user: string | undefined
   name: string
@@ -45,17 +44,17 @@ export interface Stored {
  * blob of a file. @throws AnnalsError skill_exists, and what `store` throws
  */
 export async function createSkill(
-  { database, project_id }: Tenant,
+  tenant: Tenant,
   { user, name, description, meta, files }: NewSkill,
   store: (file: SkillFile) => Promise<unknown>,
 ): Promise<Stored> {
   const listed = files.map((file) => ({ ...file, bytes: file.bytes.length }))
   const hashes = files.map(({ sha256 }) => sha256)
-  const { json } = await createOnce(database, project_id, undefined, async () => {
-    const known = await findBlobs(database, project_id, hashes)
+  const { json } = await createOnce(tenant, undefined, async () => {
+    const known = await findBlobs(tenant, hashes)
     for (const file of files) if (!known.has(file.sha256)) await store(file)
     const skill = [newId(), user ?? null, newId(), name, description, meta, JSON.stringify(listed)]
-    return (await call(database, CREATE_SKILL, project_id, ...skill)) ?? undefined
+    return (await call(tenant.database, CREATE_SKILL, tenant.project_id, ...skill)) ?? undefined
   })
   if (json === '')
     throw new AnnalsError(
@@ -70,7 +69,6 @@ function storedOf(answer: string): Stored {
   return { json: known ? answer.slice(1) : answer, known }
 }
 
-/** @throws AnnalsError skill_not_found */
 export async function readSkill({ database, project_id }: Tenant, id: string) {
   const [row] = await database.query(READ_SKILL, [project_id, id])
   if (!row) throw notFound('skill')
@@ -94,7 +92,6 @@ export interface StoredFile extends ZippedFile {
   sha256?: string
 }
 
-/** The files of a skill, or the one with a path. @throws AnnalsError skill_not_found, skill_file_not_found */
 export async function skillFiles(
   { database, project_id }: Tenant,
   skill_id: string,
@@ -118,8 +115,8 @@ export async function skillFiles(
   return found
 }
 
-async function* readByHash({ database, project_id }: Tenant, sha256: string): AsyncGenerator<Buffer> {
-  yield* readBlob(database, project_id, await findBlob(database, project_id, sha256))
+async function* readByHash(tenant: Tenant, sha256: string): AsyncGenerator<Buffer> {
+  yield* readBlob(tenant, await findBlob(tenant, sha256))
 }
 
 /** SKILL.md of a learnt skill, as its active statements make it. */
@@ -135,13 +132,11 @@ async function learntFiles({ database, project_id }: Tenant, skill_id: string): 
   return [{ path: SKILL_MD, mime: 'text/markdown', is_text: true, bytes, read }]
 }
 
-/** All skills of a space as a JSON array, in pieces. @throws AnnalsError learning_space_not_found */
 export async function* listSpaceSkills(tenant: Tenant, space_id: string): AsyncGenerator<string> {
   await readPolicy(tenant, space_id)
   yield* listWhole(tenant, space_id, LIST_SPACE_SKILLS, SKILLS_AT_ONCE)
 }
 
-/** Refusals of INCLUDE_SKILL. */
 const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
   no_space: () => notFound('learning_space'),
   no_skill: () => notFound('skill'),
@@ -170,7 +165,6 @@ export async function includeSkill(
   return storedOf(answer!)
 }
 
-/** Takes a skill out of a space, if it is in it. @throws AnnalsError learning_space_not_found, skill_is_learnt */
 export async function excludeSkill(
   { database, project_id }: Tenant,
   space_id: string,

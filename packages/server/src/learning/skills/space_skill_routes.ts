@@ -3,13 +3,11 @@ import { answer } from '../../http/answer/answer.js'
 import { answerChunks } from '../../http/answer/answer_chunks.js'
 import { allOf, operationsOf } from '../../http/operation.js'
 import { takeBody, takeWhole } from '../../http/request/bodies.js'
-import { LearningSpaceParams } from '../learning_space_schema.js'
-import { IncludeSkillBody, SpaceSkillParams } from './skill_schema.js'
+import { IncludeSkillBody } from './skill_schema.js'
 import { excludeSkill, includeSkill, listSpaceSkills } from './skills.js'
 
 const operation = operationsOf('Learning spaces')
 
-/** The skills of a learning space. */
 export const spaceSkillRoutes = allOf(
   operation({
     call: 'POST /learning_spaces/:learning_space_id/skills',
@@ -17,19 +15,12 @@ export const spaceSkillRoutes = allOf(
     summary: 'Include a skill in a learning space',
     description:
       'A skill that somebody wrote, in any number of spaces. The space of a user takes skills of that user and of the project.',
-    params: LearningSpaceParams,
     body: IncludeSkillBody,
     status: 201,
     returns: 'The skill in the space.',
     data: Type.Ref('SpaceSkill'),
     also: { 200: 'It was there already.' },
-    errors: [
-      'learning_space_not_found',
-      'skill_not_found',
-      'skill_is_learnt',
-      'user_mismatch',
-      'quota_exceeded',
-    ],
+    errors: ['skill_not_found', 'skill_is_learnt', 'user_mismatch', 'quota_exceeded'],
     handle: async (request, reply) => {
       const { skill_id } = takeBody(request, takeWhole<IncludeSkillBody>)
       const { json, known } = await includeSkill(request, request.params.learning_space_id, skill_id)
@@ -43,10 +34,8 @@ export const spaceSkillRoutes = allOf(
     summary: 'List the skills of a learning space',
     description:
       'All that were included, and those that it has learnt and of which a statement is active, in order of their `created_at`.',
-    params: LearningSpaceParams,
     returns: 'The skills.',
     data: Type.Array(Type.Ref('Skill')),
-    errors: ['learning_space_not_found'],
     handle: async (request, reply) =>
       answerChunks(reply, listSpaceSkills(request, request.params.learning_space_id)),
   }),
@@ -56,9 +45,8 @@ export const spaceSkillRoutes = allOf(
     id: 'excludeSkill',
     summary: 'Take a skill out of a learning space',
     description: 'If it is in it. The skill itself stays.',
-    params: SpaceSkillParams,
     returns: 'It is not in the space.',
-    errors: ['learning_space_not_found', 'skill_is_learnt'],
+    errors: ['skill_is_learnt'],
     json: async (request) => {
       await excludeSkill(request, request.params.learning_space_id, request.params.skill_id)
     },

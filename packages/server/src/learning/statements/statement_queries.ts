@@ -41,7 +41,6 @@ export interface StatementFilter {
 
 const LISTING = writtenInSql(statementJson('t'))
 
-/** A page of a space's statements. */
 export function listStatements(filter: StatementFilter, position: ListPosition): ListStatement {
   const { project_id, learning_space_id, state, kind, skill } = filter
   const more: Parameter[] = [learning_space_id, state ?? null, kind ?? null, skill ?? null]
@@ -55,7 +54,6 @@ export function listStatements(filter: StatementFilter, position: ListPosition):
   return listStatement(parts, project_id, position, ...more)
 }
 
-/** Parameters: $1 project, $2 statement. */
 export const READ_STATEMENT = prepared(
   'read_statement',
   `SELECT ${statementJson('s')} AS json FROM statements s WHERE s.project_id = $1 AND s.id = $2`,
@@ -125,7 +123,6 @@ WHERE s.project_id = $1 AND s.id = $2`,
 WHERE s.project_id = $1 AND s.learning_space_id = (SELECT k.learning_space_id FROM skills k WHERE k.project_id = $1 AND k.id = $2)
   AND s.skill_id = $2 AND s.state = 'active' ORDER BY s.supports DESC, s.id`,
   ),
-  /** $2 skill. Row: name, description. */
   skill: prepared(
     'read_skill_head',
     'SELECT k.name, k.description, k.source FROM skills k WHERE k.project_id = $1 AND k.id = $2',

@@ -1,3 +1,4 @@
+import { spaceContext } from '@annals/learning'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { PageOf } from '../../contract/schema.js'
@@ -7,30 +8,36 @@ import { allOf, operationsOf } from '../../http/operation.js'
 import { takeBody, takeWhole } from '../../http/request/bodies.js'
 import { Cursors } from '../../http/request/cursor.js'
 import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
-import { LearningSpaceParams } from '../learning_space_schema.js'
 import {
   AddStatementBody,
   ChangeStatementBody,
   FeedbackBody,
+  HistoryQuery,
   ListStatementsQuery,
-  StatementParams,
+  SpaceContext,
+  SpaceContextQuery,
 } from './statement_schema.js'
-import { addFeedback, addStatement, changeStatement, findStatements } from './statements.js'
+import {
+  addFeedback,
+  addStatement,
+  changeStatement,
+  findStatements,
+  findVersions,
+  LENGTH_AT_ONCE,
+  readActiveStatements,
+} from './statements.js'
 
 const operation = operationsOf('Learning spaces')
 
-/** Statements: list, add, approve, reject, edit; and what sessions say of them. */
 export const statementRoutes = allOf(
   operation({
     call: 'GET /learning_spaces/:learning_space_id/statements',
     id: 'listStatements',
     summary: 'List the statements of a learning space',
     description: 'In order of `created_at`, each with the entries that it cites.',
-    params: LearningSpaceParams,
     querystring: ListStatementsQuery,
     returns: 'A page of statements.',
     data: PageOf(Type.Ref('Statement')),
-    errors: ['learning_space_not_found', 'invalid_cursor'],
     handle: async (request, reply) => {
       const { database, project_id, params, query } = request
       const { limit = PAGE_LIMIT_DEFAULT, time_desc = false, cursor, state, kind, skill } = query
@@ -47,12 +54,11 @@ export const statementRoutes = allOf(
     summary: 'Add a statement of your own',
     description:
       'It is active at once and pinned. The same statement again is not stored twice. By default a `fact` of the skill `general`.',
-    params: LearningSpaceParams,
     body: AddStatementBody,
     status: 201,
     returns: 'The statement.',
     data: Type.Ref('Statement'),
-    errors: ['learning_space_not_found', 'quota_exceeded'],
+    errors: ['quota_exceeded'],
     json: async (request) => {
       const body = takeBody(request, takeWhole<AddStatementBody>)
       const statement = await addStatement(request, request.params.learning_space_id, body)
@@ -66,11 +72,10 @@ export const statementRoutes = allOf(
     summary: 'Approve, reject or edit a statement',
     description:
       'Whatever a person changes is pinned: rules and models no longer reword it. A key without the scope `read` gets back what it sent.',
-    params: StatementParams,
     body: ChangeStatementBody,
     returns: 'The statement.',
     data: Type.Ref('Statement'),
-    errors: ['statement_not_found', 'statement_revoked'],
+    errors: ['statement_revoked'],
     json: async (request) => {
       const body = takeBody(request, takeWhole<ChangeStatementBody>)
       const statement = await changeStatement(request, request.params.statement_id, body)
@@ -83,13 +88,53 @@ export const statementRoutes = allOf(
     id: 'addFeedback',
     summary: 'Say whether statements helped a session',
     description: 'A session says it once of each statement; what it says later replaces that.',
-    params: LearningSpaceParams,
     body: FeedbackBody,
     returns: 'It was stored, for those of the statements that the space has.',
-    errors: ['learning_space_not_found', 'session_not_found', 'statement_not_found'],
+    errors: ['session_not_found', 'statement_not_found'],
     json: async (request) => {
       const body = takeBody(request, takeWhole<FeedbackBody>)
       await addFeedback(request, request.params.learning_space_id, body)
+    },
+  }),
+
+  operation({
+    call: 'GET /learning_spaces/:learning_space_id/context',
+    id: 'getSpaceContext',
+    summary: 'Read the statements that fit a task',
+    description: 'Active statements only, rendered for a prompt, with their ids for feedback.',
+    querystring: SpaceContextQuery,
+    returns: 'The statements.',
+    data: SpaceContext,
+    json: async (request, _reply, { thread }) => {
+      const { project_id, params, query } = request
+      const { q = '', max_tokens = 1_000 } = query
+      const statements = await readActiveStatements(request, params.learning_space_id)
+      const length = statements.reduce((sum, { text }) => sum + text.length, q.length)
+      const isShort = length <= LENGTH_AT_ONCE
+      return JSON.stringify(
+        isShort
+          ? spaceContext(statements, q, max_tokens)
+          : await thread.run(project_id, 'spaceContext', statements, q, max_tokens),
+      )
+    },
+  }),
+
+  operation({
+    call: 'GET /learning_spaces/:learning_space_id/history',
+    id: 'getSpaceHistory',
+    summary: "Read what a learning space's skills were",
+    description: 'Newest first: each change of a SKILL.md, by whom and why.',
+    querystring: HistoryQuery,
+    returns: 'A page of versions.',
+    data: PageOf(Type.Ref('SkillVersion')),
+    handle: async (request, reply) => {
+      const { project_id, params, query } = request
+      const { limit = PAGE_LIMIT_DEFAULT, cursor } = query
+      const space_id = params.learning_space_id
+      const cursors = new Cursors('skill_versions', project_id, true, space_id)
+      const position = { after: readListCursor(cursors, cursor), limit }
+      const find = () => findVersions(request, space_id, position)
+      return answerList(reply, cursors, find, limit)
     },
   }),
 )

@@ -77,8 +77,6 @@ export const AddStatementBody = Strict({
 })
 export type AddStatementBody = Static<typeof AddStatementBody>
 
-export const StatementParams = Strict({ statement_id: Uuid('The statement.') })
-
 export const ChangeStatementBody = Strict(
   optional({
     state: oneOf(['active', 'retired'], '`active` approves it; `retired` rejects it or takes it out.'),

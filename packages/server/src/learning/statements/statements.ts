@@ -30,12 +30,10 @@ const SKILL_DEFAULT = 'general'
 /** Characters that the event loop works on without a pause. */
 export const LENGTH_AT_ONCE = 32 * 1024
 
-/** A statement as JSON. @throws AnnalsError statement_not_found */
 function readStatement(tenant: Tenant, id: string): Promise<string> {
   return readResource(tenant, 'statement', READ_STATEMENT, id)
 }
 
-/** A page of a space's statements. @throws AnnalsError learning_space_not_found */
 export async function findStatements(database: Queryable, filter: StatementFilter, position: ListPosition) {
   await readPolicy({ database, project_id: filter.project_id }, filter.learning_space_id)
   return readList({ database, project_id: filter.project_id }, listStatements(filter, position))
@@ -145,7 +143,6 @@ export async function readActiveStatements({ database, project_id }: Tenant, spa
   })
 }
 
-/** @throws AnnalsError learning_space_not_found, session_not_found, statement_not_found */
 export async function addFeedback(
   { database, project_id }: Tenant,
   space_id: string,
@@ -159,8 +156,8 @@ export async function addFeedback(
 }
 
 /** Erases some citations of sessions that go, with the statements and versions that rest on them. */
-export async function eraseCites(connection: Queryable, project_id: string, session_ids: string[]) {
-  const answer = await call(connection, ERASE_CITES, project_id, session_ids, CITES_AT_ONCE_MAX)
+export async function eraseCites({ database, project_id }: Tenant, session_ids: string[]) {
+  const answer = await call(database, ERASE_CITES, project_id, session_ids, CITES_AT_ONCE_MAX)
   const [cites, revoked] = answer!.split(',').map(Number) as [number, number]
   const counts = { statement_cites: cites, revoked_statements: revoked }
   return { counts, has_all: cites < CITES_AT_ONCE_MAX }

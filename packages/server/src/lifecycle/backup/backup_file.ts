@@ -68,7 +68,6 @@ export class BackupFile {
     return this.bytes
   }
 
-  /** Goes back to what the state says. */
   async rewind(): Promise<void> {
     this.bytes = bytesOf(this.state)
     await this.file.truncate(this.bytes)
@@ -106,7 +105,6 @@ export class BackupFile {
     return hash
   }
 
-  /** The backup is complete. */
   async finish(): Promise<void> {
     await this.file.sync()
     await this.file.close()
@@ -114,7 +112,6 @@ export class BackupFile {
     await rm(`${this.path}.partial.json`, { force: true })
   }
 
-  /** The backup is left for the next run. */
   async leave(): Promise<void> {
     await this.save()
     await this.file.close()

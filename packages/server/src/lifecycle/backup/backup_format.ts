@@ -7,7 +7,6 @@ import type { Checkpoint } from '../transfer/export_project.js'
  */
 export const BACKUP_VERSION = 1
 
-/** The first line. */
 export interface BackupHeader {
   annals_backup: number
   what: 'database' | 'project'
@@ -32,7 +31,6 @@ export interface BackupCatalogue {
   sha256: string
 }
 
-/** The last line. */
 export interface BackupEnd {
   kind: 'end_of_backup'
   finished_at: string

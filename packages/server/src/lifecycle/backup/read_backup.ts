@@ -10,7 +10,6 @@ import { BACKUP_VERSION, type BackupEnd, type BackupHeader, type BackupSection }
 const READ_BYTES = 1024 * 1024
 const LINE_FEED = 0x0a
 
-/** A row of a table of the installation. */
 export interface CatalogueRow {
   table: string
   row: Record<string, unknown>
@@ -49,7 +48,6 @@ export async function openBackup(path: string, schema_version: number): Promise<
   }
 }
 
-/** Reads the export of a project. */
 export function readSection(
   { path }: Backup,
   { offset, bytes }: BackupSection,

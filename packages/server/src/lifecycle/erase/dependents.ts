@@ -1,11 +1,10 @@
-import type { Queryable } from '../../postgres/database.js'
+import type { Tenant } from '../../postgres/database.js'
 import type { Counts, Dependents, Table } from '../table.js'
 import { eraseRows } from './table_queries.js'
 
 /** Rows of one table that one statement erases at most: some ten milliseconds' work. */
 export const ROWS_AT_ONCE_MAX = 2_000
 
-/** Erases some rows of one table inside a transaction. */
 type EraseSlice = Dependents['eraseSome']
 
 /** The tables whose rows go with those of one kind, in the order in which they go. */
@@ -16,21 +15,21 @@ export class DependentTables implements Dependents {
     this.slices = tables.map((table) => sliceOf(table, kind))
   }
 
-  async eraseSome(connection: Queryable, project_id: string, owner_ids: string[]) {
+  async eraseSome(tenant: Tenant, owner_ids: string[]) {
     const counts: Counts = {}
     let has_all = true
     for (const slice of this.slices) {
-      const step = await slice(connection, project_id, owner_ids)
+      const step = await slice(tenant, owner_ids)
       addCounts(counts, step.counts)
       has_all &&= step.has_all
     }
     return { counts, has_all }
   }
 
-  async eraseAll(database: Queryable, project_id: string, owner_id: string, onSlice: () => void = () => {}) {
+  async eraseAll(tenant: Tenant, owner_id: string, onSlice: () => void = () => {}) {
     const counts: Counts = {}
     for (;;) {
-      const step = await this.eraseSome(database, project_id, [owner_id])
+      const step = await this.eraseSome(tenant, [owner_id])
       addCounts(counts, step.counts)
       if (step.has_all) return counts
       onSlice()
@@ -46,10 +45,10 @@ export function addCounts(counts: Counts, others: Counts): void {
 function sliceOf(table: Table, kind: string): EraseSlice {
   const is_second = table.also_erased_with?.kind === kind
   const own = is_second ? table.also_erased_with?.eraseSomeOf : table.own?.eraseSomeOf
-  if (own) return own
-  const { of_owners } = eraseRows(table, is_second ? `${kind}_id` : undefined)
-  return async (connection, project_id, owner_ids) => {
-    const [row] = await connection.query(of_owners, [project_id, owner_ids, ROWS_AT_ONCE_MAX])
+  if (typeof own === 'function') return own
+  const of_owners = own ?? eraseRows(table, is_second ? `${kind}_id` : undefined).of_owners
+  return async ({ database, project_id }, owner_ids) => {
+    const [row] = await database.query(of_owners, [project_id, owner_ids, ROWS_AT_ONCE_MAX])
     const gone = Number(row!.gone)
     return { counts: table.counted ? { [table.name]: gone } : {}, has_all: gone < ROWS_AT_ONCE_MAX }
   }

@@ -1,5 +1,6 @@
 import { AnnalsError, notFound } from '../../errors.js'
-import type { Database, Queryable } from '../../postgres/database.js'
+import { within } from '../../lists/tenant_resource.js'
+import type { Database, Tenant } from '../../postgres/database.js'
 import { isForeignKeyViolation } from '../../postgres/database_errors.js'
 import type { Statement } from '../../postgres/statement.js'
 import {
@@ -54,12 +55,10 @@ export class Erasure {
     )
   }
 
-  /** The rows that go with those of a kind. */
   dependentsOf(kind: string): Dependents {
     return this.owners.get(kind)!.dependents
   }
 
-  /** The names that a receipt of a user's erasure has. */
   receiptNames(): string[] {
     return this.tables.flatMap(({ name, counted, own, also_erased_with }) =>
       counted ? [name, ...(own?.further_counts ?? []), ...(also_erased_with?.counts ?? [])] : [],
@@ -68,8 +67,7 @@ export class Erasure {
 
   /** Erases rows of a kind by their ids, those that exist. Gives what went, by the names of a receipt. */
   async erase(
-    database: Database,
-    project_id: string,
+    tenant: Tenant<Database>,
     kind: string,
     ids: string[],
     options: EraseOptions = {},
@@ -82,46 +80,41 @@ export class Erasure {
     }
     for (let rest = ids; rest.length > 0; ) {
       const some = rest.slice(0, OWNERS_AT_ONCE_MAX)
-      const step = await database.transaction((connection) =>
-        eraseSome(connection, project_id, owner, some, options),
-      )
+      const step = await within(tenant, (inside) => eraseSome(inside, owner, some, options))
       add(step.counts)
-      for (const id of step.remains) add(await this.eraseRemains(database, project_id, owner, id, options))
+      for (const id of step.remains) add(await eraseRemains(tenant, owner, id, options))
       rest = [...step.left, ...rest.slice(some.length)]
     }
-    await this.settle(database, project_id)
+    await this.settle(tenant)
     return erased
   }
 
   /** Deletes outside of the database what erasures have given up. Gives how much is left, for housekeeping. */
-  async settle(database: Database, project_id: string): Promise<number> {
+  async settle(tenant: Tenant): Promise<number> {
     let left = 0
-    for (const { own } of this.tables) left += (await own?.settle?.(database, project_id)) ?? 0
+    for (const { own } of this.tables) left += (await own?.settle?.(tenant)) ?? 0
     return left
   }
 
   /** Erases what killed processes left of what they erased in a project. */
-  async eraseAllRemains(database: Database, project_id: string, signal?: AbortSignal): Promise<void> {
+  async eraseAllRemains(tenant: Tenant<Database>, signal?: AbortSignal): Promise<void> {
     for (const { table, dependents } of this.owners.values())
-      await table.own?.eraseAllRemains?.(database, project_id, dependents, signal)
+      await table.own?.eraseAllRemains?.(tenant, dependents, signal)
   }
 
   /**
    * Erases a user and everything of the user's; the user goes with the last transaction. When it breaks off, what is
    * left is still the user's, and erasing again goes on. @throws AnnalsError user_not_found
    */
-  async eraseUser(database: Database, project_id: string, identifier: string): Promise<Counts> {
+  async eraseUser(tenant: Tenant<Database>, identifier: string): Promise<Counts> {
     const erased: Counts = Object.fromEntries(this.receiptNames().map((name) => [name, 0]))
     for (let isFirst = true; ; isFirst = false) {
-      const step = await database.transaction((connection) =>
-        this.eraseSomeOfUser(connection, project_id, identifier),
-      )
+      const step = await within(tenant, (inside) => this.eraseSomeOfUser(inside, identifier))
       // A concurrent erasure of the same user may have deleted the last of it.
       if (!step && isFirst) throw notFound('user')
       if (!step) return erased
       addCounts(erased, step.counts)
-      for (const { owner, id } of step.remains)
-        addCounts(erased, await this.eraseRemains(database, project_id, owner, id))
+      for (const { owner, id } of step.remains) addCounts(erased, await eraseRemains(tenant, owner, id))
       if (step.isLast) return erased
     }
   }
@@ -131,17 +124,17 @@ export class Erasure {
    * meanwhile keeps the project's row from going, and is erased in another round.
    * @throws AnnalsError project_not_found; unavailable, if there are rows of tables that only a newer version knows
    */
-  async eraseProject(database: Database, project_id: string): Promise<void> {
+  async eraseProject(tenant: Tenant<Database>): Promise<void> {
+    const { database, project_id } = tenant
     for (let attempt = 1; ; attempt++) {
       await database.query(ERASE.api_keys, [project_id])
-      for (const owner of this.owners.values()) await this.eraseOwnersOfProject(database, project_id, owner)
-      await this.eraseAllRemains(database, project_id)
+      for (const owner of this.owners.values()) await this.eraseOwnersOfProject(tenant, owner)
+      await this.eraseAllRemains(tenant)
       try {
         for (const table of this.tables)
-          if (!this.owners.has(table.kind))
-            await eraseRowsOfProject(database, project_id, eraseRows(table).of_project)
+          if (!this.owners.has(table.kind)) await eraseRowsOfProject(tenant, eraseRows(table).of_project)
         if ((await database.query(ERASE.project, [project_id])).length === 0) throw notFound('project')
-        await this.settle(database, project_id)
+        await this.settle(tenant)
         return
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error
@@ -154,73 +147,70 @@ export class Erasure {
    * A bounded piece of a user, and the user if that was all. While it holds the user's row, nobody can make anything
    * new for the user: each round finds less than the one before. Undefined: there is no such user.
    */
-  private async eraseSomeOfUser(connection: Queryable, project_id: string, identifier: string) {
-    const [user] = await connection.query(ERASE.lock_user, [project_id, identifier])
+  private async eraseSomeOfUser(tenant: Tenant, identifier: string) {
+    const { database, project_id } = tenant
+    const [user] = await database.query(ERASE.lock_user, [project_id, identifier])
     if (!user) return undefined
     const counts: Counts = {}
     const remains: Array<{ owner: Owner; id: string }> = []
     let isLast = true
     for (const owner of this.owners.values()) {
       if (owner.table.erased_with !== 'user') continue
-      const ids = await findIds(connection, owner.erasure.find_of_owner, [project_id, user.id!])
-      const step = await eraseSome(connection, project_id, owner, ids, {})
+      const ids = await findIds(tenant, owner.erasure.find_of_owner, user.id!)
+      const step = await eraseSome(tenant, owner, ids, {})
       addCounts(counts, step.counts)
       remains.push(...step.remains.map((id) => ({ owner, id })))
       if (ids.length === OWNERS_AT_ONCE_MAX || step.left.length > 0) isLast = false
     }
-    const rows = await this.rowsOfUser.eraseSome(connection, project_id, [user.id!])
+    const rows = await this.rowsOfUser.eraseSome(tenant, [user.id!])
     addCounts(counts, rows.counts)
     isLast &&= rows.has_all
-    if (isLast) await connection.query(ERASE.user, [project_id, user.id!])
+    if (isLast) await database.query(ERASE.user, [project_id, user.id!])
     return { counts, remains, isLast }
   }
 
-  private eraseRemains(
-    database: Database,
-    project_id: string,
-    { table, dependents }: Owner,
-    id: string,
-    { onSlice }: EraseOptions = {},
-  ): Promise<Counts> {
-    return table.own!.eraseRemains!(database, project_id, id, dependents, onSlice)
-  }
-
-  private async eraseOwnersOfProject(database: Database, project_id: string, owner: Owner): Promise<void> {
+  private async eraseOwnersOfProject(tenant: Tenant<Database>, owner: Owner): Promise<void> {
     for (;;) {
-      const ids = await findIds(database, owner.erasure.find_of_project, [project_id])
+      const ids = await findIds(tenant, owner.erasure.find_of_project)
       if (ids.length === 0) return
-      await this.erase(database, project_id, owner.table.kind, ids)
+      await this.erase(tenant, owner.table.kind, ids)
     }
   }
 }
 
-async function findIds(database: Queryable, statement: Statement, owner: string[]): Promise<string[]> {
-  return (await database.query(statement, [...owner, OWNERS_AT_ONCE_MAX])).map((row) => row.id!)
+async function findIds({ database, project_id }: Tenant, statement: Statement, ...owner: string[]) {
+  const rows = await database.query(statement, [project_id, ...owner, OWNERS_AT_ONCE_MAX])
+  return rows.map((row) => row.id!)
+}
+
+function eraseRemains(
+  tenant: Tenant<Database>,
+  { table, dependents }: Owner,
+  id: string,
+  { onSlice }: EraseOptions = {},
+): Promise<Counts> {
+  return table.own!.eraseRemains!(tenant, id, dependents, onSlice)
 }
 
 async function eraseSome(
-  connection: Queryable,
-  project_id: string,
+  tenant: Tenant,
   { table, erasure, dependents }: Owner,
   ids: string[],
   options: EraseOptions,
 ): Promise<ErasedStep> {
-  if (table.own?.eraseSome) return table.own.eraseSome(connection, project_id, ids, dependents, options)
+  if (table.own?.eraseSome) return table.own.eraseSome(tenant, ids, dependents, options)
   if (ids.length === 0) return { counts: {}, remains: [], left: [] }
-  await connection.query(erasure.lock, [project_id, ids])
-  const { counts, has_all } = await dependents.eraseSome(connection, project_id, ids)
+  const { database, project_id } = tenant
+  await database.query(erasure.lock, [project_id, ids])
+  const { counts, has_all } = await dependents.eraseSome(tenant, ids)
   if (!has_all) return { counts, remains: [], left: ids }
-  if (erasure.terms) await connection.query(erasure.terms, [project_id, ids])
-  const gone = (await connection.query(erasure.rows, [project_id, ids])).length
+  if (erasure.terms) await database.query(erasure.terms, [project_id, ids])
+  const gone = (await database.query(erasure.rows, [project_id, ids])).length
   if (table.counted) counts[table.name] = gone
   return { counts, remains: [], left: [] }
 }
 
-async function eraseRowsOfProject(
-  database: Queryable,
-  project_id: string,
-  of_project: Statement,
-): Promise<void> {
+async function eraseRowsOfProject({ database, project_id }: Tenant, of_project: Statement): Promise<void> {
   for (let gone = ROWS_AT_ONCE_MAX; gone === ROWS_AT_ONCE_MAX; ) {
     const [row] = await database.query(of_project, [project_id, ROWS_AT_ONCE_MAX])
     gone = Number(row!.gone)

@@ -23,12 +23,10 @@ WITH gone AS (
 SELECT count(*) AS gone FROM gone`,
     )
   return {
-    /** Row: gone. Parameters: $1 project, $2 owners, $3 how many at most. */
     of_owners: slice(
       further_owner === undefined ? 'of_owners' : `of_${further_owner}s`,
       `AND o.${further_owner ?? ownerColumn(table)} = ANY ($2::uuid[]) LIMIT $3`,
     ),
-    /** Row: gone. Parameters: $1 project, $2 how many at most. */
     of_project: slice('of_project', `ORDER BY ${key.map((column) => `o.${column}`).join(', ')} LIMIT $2`),
   }
 }
@@ -42,18 +40,14 @@ export function eraseOwners(table: Table) {
       `SELECT t.id FROM ${name} t WHERE t.project_id = $1${condition} ORDER BY ${order.map((column) => `t.${column}`).join(', ')} LIMIT ${limit}`,
     )
   return {
-    /** Rows: id. Parameters: $1 project, $2 owner, $3 how many at most. */
     find_of_owner: find('of_owner', ` AND t.${ownerColumn(table)} = $2`, orderOf(table), '$3'),
-    /** Rows: id. Parameters: $1 project, $2 how many at most. */
     find_of_project: find('of_project', '', ['id'], '$2'),
-    /** Parameters of this and the next: $1 project, $2 ids. */
     lock: prepared(
       `lock_${name}_by_id`,
       `SELECT t.id FROM ${name} t WHERE t.project_id = $1 AND t.id = ANY ($2::uuid[]) ORDER BY t.id FOR UPDATE`,
     ),
     /** Found by the documents of the rows, and so before these are deleted. */
     terms: document && prepared(`erase_terms_of_${name}`, dropTerms({ table: name, document })),
-    /** Rows: one each. */
     rows: prepared(
       `erase_${name}_by_id`,
       `DELETE FROM ${name} AS t WHERE t.project_id = $1 AND t.id = ANY ($2::uuid[]) RETURNING t.id`,
@@ -68,9 +62,7 @@ export const ERASE = {
     'lock_user',
     'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2 FOR UPDATE',
   ),
-  /** Parameters: $1 project, $2 id. */
   user: prepared('delete_user', 'DELETE FROM users WHERE project_id = $1 AND id = $2'),
-  /** Parameters: $1 project. */
   api_keys: prepared('erase_project_api_keys', 'DELETE FROM api_keys WHERE project_id = $1'),
   /** Parameters: $1 project. Row: one if it was there. */
   project: prepared('erase_project', 'DELETE FROM projects AS p WHERE p.id = $1 RETURNING p.id'),

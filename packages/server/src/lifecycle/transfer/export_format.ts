@@ -23,7 +23,6 @@ export interface ExportHeader {
   schema_version: number
 }
 
-/** The last line. */
 export interface EndRecord {
   lines: number
   sha256: string
@@ -48,7 +47,6 @@ const END: LineKind = {
   },
 }
 
-/** All kinds of lines behind the header, by name. */
 export function lineKinds(tables: readonly Table[]): Map<string, LineKind> {
   const kinds = new Map<string, LineKind>()
   for (const table of tables.filter(({ exported }) => exported)) {

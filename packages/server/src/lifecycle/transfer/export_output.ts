@@ -1,11 +1,9 @@
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { StartError } from '../../errors.js'
 
-/** The destination of an export. */
 export interface ExportOutput {
   /** Resolves when more may be written. */
   write(bytes: Buffer): Promise<void>
-  /** The export is complete. */
   finish(): Promise<void>
   /** The export failed: deletes what was written, if possible. */
   abandon(): Promise<void>

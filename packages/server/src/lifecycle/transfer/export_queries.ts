@@ -51,7 +51,6 @@ export function exportOne(table: Table): Statement {
   )
 }
 
-/** What a page of a table holds. */
 export interface OwnedPage {
   project_id: string
   /** Ids of what the rows are erased with; null: those that have no owner, or all where the project is it. */
@@ -96,7 +95,6 @@ ORDER BY t.ord, ${position}`
   return { statement: planned(`export_${table.name}`, text), parameters }
 }
 
-/** Parameters: $1 project, $2 identifier. */
 export const FIND_EXPORTED_USER = prepared(
   'find_exported_user',
   'SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2',

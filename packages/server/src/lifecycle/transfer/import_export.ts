@@ -1,12 +1,13 @@
 import { StartError } from '../../errors.js'
-import type { Database } from '../../postgres/database.js'
+import type { Database, Tenant } from '../../postgres/database.js'
 import { isForeignKeyViolation, isUniqueViolation, isUnstorable } from '../../postgres/database_errors.js'
+import type { Statement } from '../../postgres/statement.js'
 import { isOwner, ownerColumn, type Table } from '../table.js'
 import { type LineKind, lineKinds } from './export_format.js'
-import type { ExportLine } from './export_line.js'
+import { type ExportLine, wrongLine } from './export_line.js'
 import type { ExportReader } from './read_export.js'
-import type { Conflict, RestoreContext, Tallies } from './restore_context.js'
-import { restoreRows } from './restore_rows.js'
+import { type Conflict, differenceOf, jsonOf, type RestoreContext, type Tallies } from './restore_context.js'
+import { restoreStatements } from './restore_row_queries.js'
 
 /** Limits of one transaction: a larger one is no faster, and an interruption would lose more. */
 const BATCH_LINES_MAX = 2_000
@@ -15,7 +16,6 @@ const ATTEMPTS_MAX = 5
 /** Conflicts that are kept in mind for the lines that belong to them, which follow within a page of an export. */
 const REFUSED_MAX = 1_000
 
-/** What an import stored, and what already existed. */
 export interface ImportTotals {
   tallies: Tallies
   conflicts: number
@@ -95,7 +95,6 @@ async function* batchesOf(
   if (batch.size > 0) yield [...batch.values()]
 }
 
-/** Stores batches, one after the other. */
 class Restoring {
   readonly totals: ImportTotals
   /** What was in conflict lately, as kind and id: the lines that belong to it are passed over. */
@@ -137,8 +136,8 @@ class Restoring {
     const { project_id, dry_run } = this.options
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.database.transaction((connection) =>
-          this.restoreBatch({ connection, project_id, dry_run, conflicts: [] }, lines),
+        return await this.database.transaction((database) =>
+          this.restoreBatch({ database, project_id, dry_run, conflicts: [] }, lines),
         )
       } catch (error) {
         const isTaken = isUniqueViolation(error) || isForeignKeyViolation(error)
@@ -177,4 +176,59 @@ function ownerOf(table: Table, { kind, record }: ExportLine): string {
   return kind === table.kind
     ? `${table.erased_with}/${record[ownerColumn(table)]}`
     : `${table.kind}/${record[`${table.kind}_id`]}`
+}
+
+/**
+ * Restores lines of a table as the table says: what the target has already is compared and left as it is; what it has
+ * otherwise is a conflict. A row whose owner is not there is refused, and nothing of the batch is stored.
+ * @param owner the table whose rows take these with them, users and projects aside
+ * @throws StartError
+ */
+async function restoreRows(
+  { database, project_id, dry_run, conflicts }: RestoreContext,
+  table: Table,
+  lines: ExportLine[],
+  owner: Table | undefined,
+): Promise<Tallies> {
+  const statements = restoreStatements(table, owner)
+  const keyOf = (record: Record<string, unknown>) => table.key.map((name) => record[name]).join(', ')
+  const found = new Map(
+    (await database.query(statements.find, [project_id, jsonOf(lines)])).map((row) => [keyOf(row), row]),
+  )
+  const fresh = lines.filter(({ record }) => !found.has(keyOf(record)))
+  if (fresh.length > 0 && !dry_run) {
+    await requireOwners({ database, project_id }, table, fresh, statements.lock)
+    const rows = await database.query(statements.restore, [project_id, jsonOf(fresh)])
+    const stored = new Set(rows.map(keyOf))
+    const lost = fresh.find(({ record }) => !stored.has(keyOf(record)))
+    if (lost)
+      throw wrongLine(
+        lost.number,
+        `no earlier line is that of its user, ${JSON.stringify(lost.record.user)}.`,
+      )
+  }
+  let known = 0
+  for (const { record } of lines) {
+    const row = found.get(keyOf(record))
+    const reason = row && differenceOf(record, row, table.unchanging ?? [])
+    if (reason) conflicts.push({ kind: table.kind, id: keyOf(record), reason })
+    else if (row) known += 1
+  }
+  return { [table.name]: { stored: fresh.length, known } }
+}
+
+/** Locks what new rows belong to, so that it is not erased meanwhile. */
+async function requireOwners(
+  { database, project_id }: Tenant,
+  table: Table,
+  lines: ExportLine[],
+  lock: Statement | undefined,
+): Promise<void> {
+  if (!lock) return
+  const idOf = ({ record }: ExportLine) => record[ownerColumn(table)] as string
+  const rows = await database.query(lock, [project_id, [...new Set(lines.map(idOf))]])
+  const locked = new Set(rows.map((row) => row.id))
+  const lost = lines.find((line) => !locked.has(idOf(line)))
+  if (lost)
+    throw wrongLine(lost.number, `no earlier line is that of its ${table.erased_with}, ${idOf(lost)}.`)
 }

@@ -7,7 +7,6 @@ import { StartError } from '../../errors.js'
 export const LINE_BYTES_MAX = 256 * 1024 * 1024
 const LINE_FEED = 0x0a
 
-/** Splits a stream of bytes into lines, without their line feeds. */
 export class LineSplitter {
   private pieces: Buffer[] = []
   private pieceBytes = 0
@@ -25,7 +24,6 @@ export class LineSplitter {
     return complete
   }
 
-  /** The rest after the last line feed. */
   rest(): Buffer {
     return this.finish(Buffer.alloc(0))
   }

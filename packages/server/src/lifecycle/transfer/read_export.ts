@@ -12,7 +12,6 @@ import {
 import { type ExportLine, type LineFollower, wrongLine } from './export_line.js'
 import { LineSplitter } from './line_splitter.js'
 
-/** The totals of a completely read export. */
 export interface ExportTotals {
   lines: number
   bytes: number

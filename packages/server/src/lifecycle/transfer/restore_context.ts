@@ -1,4 +1,4 @@
-import type { Queryable } from '../../postgres/database.js'
+import type { Tenant } from '../../postgres/database.js'
 
 /** How many lines of a kind were stored, and how many already existed. */
 export interface Tally {
@@ -8,7 +8,6 @@ export interface Tally {
   bytes?: number
 }
 
-/** Tallies by the names of tables. */
 export type Tallies = Record<string, Tally>
 
 /** What the target has otherwise. It is left as it is. */
@@ -18,10 +17,7 @@ export interface Conflict {
   reason: string
 }
 
-/** One transaction of an import. */
-export interface RestoreContext {
-  connection: Queryable
-  project_id: string
+export interface RestoreContext extends Tenant {
   /** Nothing is stored. */
   dry_run: boolean
   /** Found in this transaction. */

@@ -48,7 +48,8 @@ export async function* walkExport(
   from: Place = { part: 'users' },
 ): AsyncGenerator<WalkedPiece> {
   yield* walkOwned(database, scope, all, from)
-  for (const { own } of all) if (own?.exportBehind) yield* own.exportBehind(database, scope.project.id, scope)
+  for (const { own } of all)
+    if (own?.exportBehind) yield* own.exportBehind({ database, project_id: scope.project.id }, scope)
 }
 
 /** The same but for what stands behind all sessions. */
@@ -124,7 +125,7 @@ async function* everythingOf(
 
 /** The lines of a page of rows, and behind them the lines of what goes with these. */
 async function* rowsWithDependents(source: Source, table: Table, rows: Row[]): AsyncGenerator<ExportPiece> {
-  if (table.own?.exportRows) yield* table.own.exportRows(source.database, source.project_id, rows)
+  if (table.own?.exportRows) yield* table.own.exportRows(source, rows)
   else yield pieceOf(table, rows)
   if (!isOwner(table)) return
   const ids = rows.map(({ id }) => id!)
@@ -140,7 +141,6 @@ function sessionsOf(tables: readonly Table[]): Table {
   return tables.find(({ kind }) => kind === 'session')!
 }
 
-/** The session that is to be exported. @throws AnnalsError session_not_found */
 export async function findExportedSession(
   database: Queryable,
   { project, session_id }: ExportScope,
@@ -152,7 +152,6 @@ export async function findExportedSession(
   return row
 }
 
-/** Users by id. */
 async function* userPages(
   { database, project_id }: Source,
   users: Table,

@@ -26,7 +26,6 @@ export interface Check {
   todo: string
 }
 
-/** Something that must not be and is. */
 export interface Finding {
   check: string
   session_id: string | null
@@ -40,7 +39,6 @@ export interface PieceFindings {
   found: Map<string, number>
 }
 
-/** A piece that was read: what was counted in it, by the names under which a verification shows them. */
 export interface CheckedPiece {
   /** Rows of all tables that were read. */
   rows: number
@@ -68,7 +66,6 @@ FROM ${check.from ?? from} WHERE ${check.where} LIMIT ${SHOWN_MAX})`,
   ].join('\nUNION ALL')
 }
 
-/** Reads what such a statement gives. */
 export function readFindings(rows: ReadonlyArray<Record<string, string | null>>): {
   counted: Record<string, string | number | null>
   findings: PieceFindings

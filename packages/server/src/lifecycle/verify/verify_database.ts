@@ -1,4 +1,4 @@
-import type { Database } from '../../postgres/database.js'
+import type { Database, Tenant } from '../../postgres/database.js'
 import { addCounts } from '../erase/dependents.js'
 import type { TableRegistry } from '../registry.js'
 import type { Counts, Table } from '../table.js'
@@ -15,9 +15,10 @@ import {
   measureStatements,
   nextProjectStatements,
   PROJECT_IS_KNOWN,
+  rowChecks,
   TOKENS_WITHOUT_PROJECT,
+  verifyPiece,
 } from './verify_queries.js'
-import { rowChecks, verifyPiece } from './verify_row_queries.js'
 
 /** Findings of one check in one project that are reported individually; further ones are only counted. */
 const REPORTED_MAX = 10
@@ -30,7 +31,6 @@ export interface VerifiedProject {
   findings: number
 }
 
-/** A finding, with its project. */
 export interface ReportedFinding extends Finding {
   project_id: string
   project: string | null
@@ -107,10 +107,11 @@ async function verifyOne(
 ): Promise<void> {
   const report = reporter(result, { id, name })
   const counts: Counts = {}
+  const tenant = { database, project_id: id }
   let rows = 0
   for (const table of tables) {
-    const pieces = table.own?.verify?.(database, id) ?? verifyRows(database, id, table, tables)
-    for (const source of [pieces, table.own?.verifyBeyond?.(database, id) ?? []])
+    const pieces = table.own?.verify?.(tenant) ?? verifyRows(tenant, table, tables)
+    for (const source of [pieces, table.own?.verifyBeyond?.(tenant) ?? []])
       for await (const piece of source) {
         addCounts(counts, piece.counts)
         rows += piece.rows
@@ -183,7 +184,6 @@ async function listProjects(database: Database): Promise<Project[]> {
   return rows.map((row) => ({ id: row.id!, name: row.name! }))
 }
 
-/** What each check looks for and what to do about it, by its name. */
 export function allChecks({ tables }: TableRegistry): Record<string, Pick<Check, 'means' | 'todo'>> {
   return {
     ...Object.fromEntries(
@@ -204,8 +204,7 @@ const ROWS_AT_ONCE = 1_000
 
 /** Reads all rows of a table, in the order of its key, and holds them against what the table says of itself. */
 async function* verifyRows(
-  database: Database,
-  project_id: string,
+  { database, project_id }: Tenant,
   table: Table,
   tables: readonly Table[],
 ): AsyncGenerator<CheckedPiece> {

@@ -75,7 +75,6 @@ export function appendsOf(request: AppendRequest): readonly SessionAppend[] {
   return request.appends ?? [request]
 }
 
-/** A caller's idempotency key, and the digest of its request. */
 export interface IdempotencyKey {
   key: string
   request_hash: string
@@ -100,7 +99,6 @@ export interface AppendOutcome {
   known?: { entries: number; bytes: number }
 }
 
-/** How much of a request was stored by it. */
 export function storedOf({ entries }: AppendRequest, { known }: AppendOutcome) {
   const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0)
   return { entries: entries.length - (known?.entries ?? 0), bytes: bytes - (known?.bytes ?? 0) }

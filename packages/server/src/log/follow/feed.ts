@@ -51,19 +51,16 @@ export class Feed {
     return subscription
   }
 
-  /** Number of sessions with a subscription, and of subscriptions. */
   load(): { sessions: number; subscriptions: number } {
     const sets = [...this.projects.values()].flatMap((sessions) => [...sessions.values()])
     return { sessions: sets.length, subscriptions: sets.reduce((sum, set) => sum + set.size, 0) }
   }
 
-  /** Subscriptions to sessions of a project. */
   tailsOf(project_id: string): number {
     const sets = [...(this.projects.get(project_id)?.values() ?? [])]
     return sets.reduce((sum, set) => sum + set.size, 0)
   }
 
-  /** Ends every subscription. */
   close(): void {
     this.closed = true
     clearInterval(this.timer)
@@ -105,7 +102,6 @@ export class Feed {
   }
 }
 
-/** One tail's subscription. */
 export class Subscription {
   private readonly ending = new AbortController()
   private woken = false
@@ -137,7 +133,6 @@ export class Subscription {
     return this.ending.signal.aborted
   }
 
-  /** Aborts when the subscription ends. */
   get signal(): AbortSignal {
     return this.ending.signal
   }

@@ -1,6 +1,6 @@
 import { mergedTooLarge, notFound } from '../../errors.js'
 import { MERGED_BYTES_MAX } from '../../limits.js'
-import type { Queryable } from '../../postgres/database.js'
+import type { Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import { COUNT_TOKENS, MERGE_MESSAGE_META } from './message_queries.js'
 
@@ -9,8 +9,7 @@ import { COUNT_TOKENS, MERGE_MESSAGE_META } from './message_queries.js'
  * @throws AnnalsError session_not_found, message_not_found, payload_too_large
  */
 export async function mergeMessageMeta(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   session_id: string,
   message_id: string,
   body: string,
@@ -25,8 +24,7 @@ export async function mergeMessageMeta(
 
 /** Tokens of all messages of a session. @throws AnnalsError session_not_found */
 export async function countSessionTokens(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   session_id: string,
 ): Promise<number> {
   const [row] = await database.query(COUNT_TOKENS, [project_id, session_id])

@@ -67,7 +67,6 @@ export function passOver(...codes: string[]): (error: unknown) => undefined {
   }
 }
 
-/** The paths in a data directory, given its real path. */
 export function pathsIn(path: string) {
   return {
     path,

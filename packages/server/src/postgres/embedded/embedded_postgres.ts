@@ -4,12 +4,13 @@ import { lstat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import pg from 'pg'
 import { StartError } from '../../errors.js'
+import { onSingleConnection, singleConnection } from '../single_connection.js'
 import { Client } from './client.js'
 import { clusterExists, createCluster, prepareCluster } from './cluster.js'
 import { openDataDirectory } from './data_directory.js'
 import { findEngine } from './engine.js'
-import { type Connection, ensureDatabase } from './ensure_database.js'
 import { asStartError } from './failures.js'
 import { keepAlive } from './keep_alive.js'
 import { bringUp, type Place, takeDown } from './postmaster.js'
@@ -139,3 +140,35 @@ async function serve(place: Place, connection: Connection, { create } = { create
 
 // Including the start before it; only a stuck server, or one that somebody else is stopping, needs more.
 const CONNECT_MS = 30_000
+
+export interface Connection {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+}
+
+// SQLSTATEs of PostgreSQL (appendix A of its manual).
+const TOO_MANY_CONNECTIONS = '53300'
+const GOING_DOWN = ['57P01', '57P02', '57P03']
+
+/**
+ * Connects once and creates the database if it is missing. False: the server does not accept connections now, because
+ * it is stopping or has just stopped. Only under the lock.
+ */
+async function ensureDatabase(connection: Connection): Promise<boolean> {
+  const client = singleConnection({ ...connection, database: 'postgres' }, 'annals start')
+  try {
+    await onSingleConnection(client, async () => {
+      const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [connection.database])
+      if (found.rowCount === 0) await client.query(`CREATE DATABASE "${connection.database}"`)
+    })
+    return true
+  } catch (error) {
+    // An error that the server did not send comes from a refused or broken connection.
+    if (!(error instanceof pg.DatabaseError) || GOING_DOWN.includes(error.code ?? '')) return false
+    // Then it is up and has the database: others are using it.
+    if (error.code === TOO_MANY_CONNECTIONS) return true
+    throw error
+  }
+}

@@ -5,7 +5,6 @@ import { codeOf, type DataDirectory } from './data_directory.js'
 import { copyIn, copyPackage, homesForCopy, isFitForCopy, removeOldCopies } from './engine_copy.js'
 import { type Account, runProgram } from './run_program.js'
 
-/** PostgreSQL's programs, checked to run here under the account that will run them. */
 export interface Engine {
   readonly initdb: string
   readonly postgres: string

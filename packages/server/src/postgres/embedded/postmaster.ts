@@ -24,7 +24,6 @@ const IMMEDIATE_STOP_MS = 10_000
 // PostgreSQL's messages while another server, or what is left of one, holds PGDATA.
 const STILL_HELD = /lock file "[^"]*" already exists|pre-existing shared memory block/
 
-/** The server of one data directory, for those that start and stop it. */
 export interface Place {
   readonly directory: DataDirectory
   /** A path to the data directory that is short enough for sockets. */

@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 
-/** A user of the machine by its numbers. */
 export interface Account {
   readonly uid: number
   readonly gid: number
 }
 
-/** How a program ended, and all of its output. */
 export interface Outcome {
   readonly code: number | null
   readonly output: string
@@ -71,7 +69,6 @@ export async function chooseAccount(owners: (Account | undefined)[]): Promise<Ac
   return { uid: 65534, gid: 65534 }
 }
 
-/** The name of a user, for messages. */
 export async function nameOf(uid: number): Promise<string> {
   const row = (await passwd()).find((fields) => Number(fields[2]) === uid)
   return row?.[0] ?? `the user with id ${uid}`

@@ -27,7 +27,6 @@ export async function boundLog(path: string): Promise<void> {
   }
 }
 
-/** Bytes in the log, 0 if there is none. */
 export async function logSize(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0
 }

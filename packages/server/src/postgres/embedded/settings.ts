@@ -67,8 +67,6 @@ export const OWNER_OPTION = 'annals.data_directory'
 /** Not a TCP port: the number in the socket's file name. */
 export const SOCKET_PORT = 5432
 
-/** The socket's file name in PGDATA. */
 export const SOCKET_NAME = `.s.PGSQL.${SOCKET_PORT}`
 
-/** Database and superuser of the embedded server. */
 export const DATABASE_NAME = 'annals'

@@ -4,7 +4,6 @@ import type { Queryable, Row } from '../../postgres/database.js'
 import { FIND_API_KEYS } from '../project_queries.js'
 import { numberOf, type Quotas, quotasOf } from '../quotas.js'
 
-/** The grant of a valid token. */
 export interface Grant {
   key_id: string
   project_id: string

@@ -1,3 +1,2 @@
-/** What a token allows. */
 export const SCOPES = ['read', 'write'] as const
 export type Scope = (typeof SCOPES)[number]

@@ -1,7 +1,8 @@
 import { addCounts, ROWS_AT_ONCE_MAX } from '../../lifecycle/erase/dependents.js'
 import type { Counts, Dependents, ErasedStep, EraseOptions } from '../../lifecycle/table.js'
+import { within } from '../../lists/tenant_resource.js'
 import { END_COPIES } from '../../log/unfinished_copy_queries.js'
-import type { Database, Queryable, Row } from '../../postgres/database.js'
+import type { Database, Queryable, Row, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import {
   ERASE_REMAINS,
@@ -22,15 +23,15 @@ const SESSIONS_AT_ONCE_MAX = 100
 
 /** One transaction's part of deleting sessions; the caller goes on with what is left once it is committed. */
 export async function eraseSomeSessions(
-  connection: Queryable,
-  project_id: string,
+  tenant: Tenant,
   ids: string[],
   dependents: Dependents,
   { untouched_since, only_expired = false }: EraseOptions,
 ): Promise<ErasedStep> {
+  const { database, project_id } = tenant
   const condition = [untouched_since ?? null, only_expired]
-  const locked = await connection.query(ERASE_SESSIONS.lock, [project_id, ids, ...condition])
-  const parents = await findParents(connection, project_id, locked)
+  const locked = await database.query(ERASE_SESSIONS.lock, [project_id, ids, ...condition])
+  const parents = await findParents(tenant, locked)
   const heads = locked
     .map((row) => ({ id: row.id!, last_seq: Number(row.last_seq) }))
     // What is not touched is deleted for its own sake alone: a parent stays as long as it has children.
@@ -53,25 +54,25 @@ export async function eraseSomeSessions(
   const copies: string[] = []
   const counts: Counts = {}
   if (gone.length > 0) {
-    await connection.query(ERASE_SESSIONS.heads, [project_id, gone])
-    await connection.query(ERASE_SESSIONS.marks, [project_id, gone])
-    await connection.query(ERASE_SESSIONS.activity, [project_id, gone])
-    await connection.query(ERASE_SESSIONS.entries, [project_id, whole])
-    const others = await dependents.eraseSome(connection, project_id, whole)
+    await database.query(ERASE_SESSIONS.heads, [project_id, gone])
+    await database.query(ERASE_SESSIONS.marks, [project_id, gone])
+    await database.query(ERASE_SESSIONS.activity, [project_id, gone])
+    await database.query(ERASE_SESSIONS.entries, [project_id, whole])
+    const others = await dependents.eraseSome(tenant, whole)
     addCounts(counts, others.counts)
-    const forks = await connection.query(ERASE_SESSIONS.forks, [project_id, gone, ROWS_AT_ONCE_MAX])
+    const forks = await database.query(ERASE_SESSIONS.forks, [project_id, gone, ROWS_AT_ONCE_MAX])
     const hasMore = !others.has_all || forks.length === ROWS_AT_ONCE_MAX
     remaining.push(
       ...short.filter(({ id }) => hasMore || parents.has(id)).map(({ id }) => ({ id, last_seq: 0 })),
     )
     if (remaining.length > 0) {
       const last_seqs = remaining.map(({ last_seq }) => last_seq)
-      await connection.query(ERASE_SESSIONS.remains, [project_id, remaining.map(({ id }) => id), last_seqs])
+      await database.query(ERASE_SESSIONS.remains, [project_id, remaining.map(({ id }) => id), last_seqs])
     }
-    await connection.query(ERASE_SESSIONS.terms, [project_id, gone])
-    await connection.query(ERASE_SESSIONS.sessions, [project_id, gone])
+    await database.query(ERASE_SESSIONS.terms, [project_id, gone])
+    await database.query(ERASE_SESSIONS.sessions, [project_id, gone])
     // Deleted data must not survive in a copy that is being made of it.
-    const ended = await call(connection, END_COPIES.of_sources, project_id, gone)
+    const ended = await call(database, END_COPIES.of_sources, project_id, gone)
     copies.push(...(ended?.split(',') ?? []))
   }
   const entries = [...short, ...long].reduce((sum, { last_seq }) => sum + last_seq, 0)
@@ -81,14 +82,10 @@ export async function eraseSomeSessions(
   return { counts, remains: [...remaining.map(({ id }) => id), ...copies], left }
 }
 
-async function findParents(
-  connection: Queryable,
-  project_id: string,
-  locked: Row[],
-): Promise<ReadonlySet<string>> {
+async function findParents({ database, project_id }: Tenant, locked: Row[]): Promise<ReadonlySet<string>> {
   if (locked.length === 0) return new Set()
   const ids = locked.map((row) => row.id!)
-  const rows = await connection.query(ERASE_SESSIONS.parents, [project_id, ids])
+  const rows = await database.query(ERASE_SESSIONS.parents, [project_id, ids])
   return new Set(rows.map((row) => row.id!))
 }
 
@@ -98,17 +95,17 @@ async function findParents(
  * their session.
  */
 export async function eraseRemains(
-  database: Database,
-  project_id: string,
+  tenant: Tenant<Database>,
   session_id: string,
   dependents: Dependents,
   onSlice: () => void = () => {},
 ): Promise<Counts> {
+  const { database, project_id } = tenant
   const counts: Counts = {}
   // A session stands below what it remains of: its children are pushed until there are none.
   for (const stack = [session_id]; stack.length > 0; onSlice()) {
     const id = stack.at(-1)!
-    const own = await eraseOwnRemains(database, project_id, id, dependents, onSlice)
+    const own = await eraseOwnRemains(tenant, id, dependents, onSlice)
     const children = own ? await database.query(FIND_CHILDREN, [project_id, id, SESSIONS_AT_ONCE_MAX]) : []
     addCounts(counts, own ?? {})
     if (children.length === 0) {
@@ -117,9 +114,7 @@ export async function eraseRemains(
       continue
     }
     const ids = children.map((row) => row.id!)
-    const step = await database.transaction((connection) =>
-      eraseSomeSessions(connection, project_id, ids, dependents, {}),
-    )
+    const step = await within(tenant, (inside) => eraseSomeSessions(inside, ids, dependents, {}))
     addCounts(counts, step.counts)
     stack.push(...step.remains)
   }
@@ -128,12 +123,12 @@ export async function eraseRemains(
 
 /** Without the sessions below it. Undefined: another run deleted the rest, or it is a copy in progress. */
 async function eraseOwnRemains(
-  database: Queryable,
-  project_id: string,
+  tenant: Tenant,
   session_id: string,
   dependents: Dependents,
   onSlice: () => void,
 ): Promise<Counts | undefined> {
+  const { database, project_id } = tenant
   for (let last_seq = 1; last_seq > 0; ) {
     const [row] = await database.query(ERASE_REMAINS.entries, [project_id, session_id, ROWS_AT_ONCE_MAX])
     if (row!.answer === null) return undefined
@@ -144,25 +139,23 @@ async function eraseOwnRemains(
     const forks = [project_id, [session_id], ROWS_AT_ONCE_MAX]
     unlinked = (await database.query(ERASE_SESSIONS.forks, forks)).length
   }
-  return dependents.eraseAll(database, project_id, session_id, onSlice)
+  return dependents.eraseAll(tenant, session_id, onSlice)
 }
 
 /** Deletes what killed or stopped processes left of a project's deleted sessions. */
 export async function eraseAllRemains(
-  database: Database,
-  project_id: string,
+  tenant: Tenant<Database>,
   dependents: Dependents,
   signal?: AbortSignal,
 ): Promise<void> {
+  const { database, project_id } = tenant
   for (let found = SESSIONS_AT_ONCE_MAX; found === SESSIONS_AT_ONCE_MAX; ) {
     const remains = await database.query(FIND_REMAINS, [project_id, SESSIONS_AT_ONCE_MAX])
-    for (const { id } of remains)
-      await eraseRemains(database, project_id, id!, dependents, () => signal?.throwIfAborted())
+    for (const { id } of remains) await eraseRemains(tenant, id!, dependents, () => signal?.throwIfAborted())
     found = remains.length
   }
 }
 
-/** The projects with such remains. */
 export async function findProjectsWithRemains(database: Queryable): Promise<string[]> {
   return (await database.query(FIND_PROJECTS_WITH_REMAINS, [])).map((row) => row.id!)
 }

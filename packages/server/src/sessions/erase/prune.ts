@@ -12,14 +12,12 @@ import {
 /** Most sessions that one statement reads. */
 const LOOKED_AT_ONCE_MAX = 500
 
-/** The progress of pruning. */
 export interface Pruned {
   looked_at: number
   sessions: number
   entries: number
 }
 
-/** Options of pruning. */
 export interface PruneOptions {
   /** Deletes nothing, only counts what would be deleted. */
   dry_run?: boolean
@@ -31,13 +29,11 @@ export interface PruneOptions {
   onProgress?: (pruned: Pruned) => void
 }
 
-/** The time so many seconds ago, for `untouched_since`. */
 export async function timeBefore(database: Queryable, seconds: number): Promise<string> {
   const [row] = await database.query(TIME_BEFORE, [seconds])
   return row!.time!
 }
 
-/** How many sessions `prune` would read. */
 export async function countCandidates(database: Queryable, old: OldSessions): Promise<number> {
   const { statement, parameters } = countOldSessions(old)
   const [row] = await database.query(statement, parameters)
@@ -57,6 +53,7 @@ export async function prune(
   old: OldSessions,
   options: PruneOptions,
 ): Promise<Pruned & { stopped_at: PrunePosition | undefined }> {
+  const tenant = { database, project_id: old.project_id }
   const { dry_run = false, signal, looked_at_max = Number.POSITIVE_INFINITY } = options
   const pruned = { looked_at: 0, sessions: 0, entries: 0 }
   const add = ({ sessions = 0, entries = 0 }: Counts) => {
@@ -65,7 +62,7 @@ export async function prune(
     options.onProgress?.(pruned)
     signal.throwIfAborted()
   }
-  if (!dry_run) await erasure.eraseAllRemains(database, old.project_id, signal)
+  if (!dry_run) await erasure.eraseAllRemains(tenant, signal)
   for (let after = options.after; ; ) {
     signal.throwIfAborted()
     const { statement, parameters } = findOldSessions(old, after, LOOKED_AT_ONCE_MAX)
@@ -74,8 +71,7 @@ export async function prune(
     if (dry_run) for (const row of going) add({ sessions: 1, entries: Number(row.last_seq) })
     else
       await erasure.erase(
-        database,
-        old.project_id,
+        tenant,
         'session',
         going.map((row) => row.id!),
         { untouched_since: old.untouched_since, onStep: add, onSlice: () => signal.throwIfAborted() },

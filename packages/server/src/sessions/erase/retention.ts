@@ -71,7 +71,7 @@ async function applyOnce(
   onErased: (project_id: string, sessions: number, entries: number) => void,
 ): Promise<void> {
   for (const project_id of await findProjectsWithRemains(database)) {
-    await erasure.eraseAllRemains(database, project_id, signal)
+    await erasure.eraseAllRemains({ database, project_id }, signal)
   }
   for (const row of await database.query(FIND_PROJECTS_WITH_RETENTION, [])) {
     const project_id = row.id!
@@ -106,7 +106,7 @@ async function eraseExpired(
     const due = await database.query(FIND_DUE, [DUE_AT_ONCE_MAX])
     for (const project_id of new Set(due.map((row) => row.project_id!))) {
       const ids = due.filter((row) => row.project_id === project_id).map((row) => row.id!)
-      const { sessions = 0, entries = 0 } = await erasure.erase(database, project_id, 'session', ids, {
+      const { sessions = 0, entries = 0 } = await erasure.erase({ database, project_id }, 'session', ids, {
         only_expired: true,
         onStep: () => signal.throwIfAborted(),
         onSlice: () => signal.throwIfAborted(),

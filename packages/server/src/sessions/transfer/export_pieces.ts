@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../errors.js'
 import type { ExportPiece } from '../../lifecycle/transfer/export_line.js'
-import type { Queryable, Row } from '../../postgres/database.js'
+import type { Row, Tenant } from '../../postgres/database.js'
 import { EXPORT_ENTRIES } from './export_session_queries.js'
 
 /** Most entries that one statement reads. */
@@ -15,13 +15,11 @@ export interface SessionToExport {
   last_seq: number
 }
 
-/** How far the log of a session has been read. */
 interface Reading {
   session: SessionToExport
   behind: number
 }
 
-/** A range of a log for one statement. */
 interface Range {
   reading: Reading
   behind: number
@@ -36,8 +34,7 @@ interface Range {
  * export fails, because keeping half of what was meant to be deleted would be wrong.
  */
 export async function* exportSessions(
-  database: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   sessions: SessionToExport[],
 ): AsyncGenerator<ExportPiece> {
   let open: Reading[] = sessions.map((session) => ({ session, behind: 0 }))
@@ -105,11 +102,7 @@ function deletedMeanwhile(session_id: string): AnnalsError {
 }
 
 /** The lines of a page of sessions, as the export reads them. */
-export function exportSessionRows(
-  database: Queryable,
-  project_id: string,
-  rows: Row[],
-): AsyncGenerator<ExportPiece> {
+export function exportSessionRows(tenant: Tenant, rows: Row[]): AsyncGenerator<ExportPiece> {
   const sessions = rows.map((row) => ({ id: row.id!, line: row.line!, last_seq: Number(row.last_seq) }))
-  return exportSessions(database, project_id, sessions)
+  return exportSessions(tenant, sessions)
 }

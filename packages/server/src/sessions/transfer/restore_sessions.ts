@@ -8,7 +8,7 @@ import {
   tally,
 } from '../../lifecycle/transfer/restore_context.js'
 import { RETRACTION_TYPE } from '../../log/append/append_request.js'
-import type { Queryable, Row } from '../../postgres/database.js'
+import type { Row, Tenant } from '../../postgres/database.js'
 import { FIND_REMAINS_OF } from '../erase/erasure_queries.js'
 import {
   FIND_DIFFERENT_ENTRIES,
@@ -31,7 +31,6 @@ interface SessionBatch {
   entries: EntryLine[]
 }
 
-/** A session of the batch, as it is in the target. */
 interface Target {
   row: Row
   last_seq: number
@@ -44,12 +43,10 @@ interface Target {
  * Entries are only stored after the last seq of a log, and only if all its existing entries were found to be equal,
  * by this batch or earlier ones. So a conflict is known before the first write to its session.
  */
-export async function restoreSessionLines(
-  { connection, project_id, dry_run, conflicts }: RestoreContext,
-  lines: ExportLine[],
-): Promise<Tallies> {
+export async function restoreSessionLines(context: RestoreContext, lines: ExportLine[]): Promise<Tallies> {
+  const { dry_run, conflicts } = context
   const batch = batchOf(lines)
-  const targets = await findTargets(connection, project_id, batch, dry_run)
+  const targets = await findTargets(context, batch, dry_run)
   const refused = refuseSessions(batch, targets, dry_run)
   const isRestored = ({ session }: SessionLine) => !refused.has(session.id)
   const known: EntryLine[] = []
@@ -58,14 +55,14 @@ export async function restoreSessionLines(
     const isKnown = line.entry.seq <= (targets.get(line.entry.session_id)?.last_seq ?? 0)
     ;(isKnown ? known : fresh).push(line)
   }
-  for (const [id, reason] of await findDifferent(connection, project_id, known)) refused.set(id, reason)
+  for (const [id, reason] of await findDifferent(context, known)) refused.set(id, reason)
   fresh = fresh.filter(isRestored)
   const sessions = batch.sessions.filter(isRestored)
   const newSessions = sessions.filter(({ session }) => !targets.has(session.id))
   if (!dry_run) {
-    await restoreSessions(connection, project_id, newSessions)
-    await restoreEntries(connection, project_id, fresh)
-    await restoreRetractions(connection, project_id, fresh)
+    await restoreSessions(context, newSessions)
+    await restoreEntries(context, fresh)
+    await restoreRetractions(context, fresh)
   }
   for (const [id, reason] of refused) conflicts.push({ kind: 'session', id, reason })
   const bytes = fresh.reduce((sum, { entry }) => sum + entry.bytes, 0)
@@ -87,14 +84,13 @@ function batchOf(lines: ExportLine[]): SessionBatch {
 
 /** The batch's sessions that exist, by id; their heads are locked unless nothing will be stored. */
 async function findTargets(
-  connection: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   batch: SessionBatch,
   dry_run: boolean,
 ): Promise<Map<string, Target>> {
   const ids = [...sessionsOf(batch).keys()]
   if (ids.length === 0) return new Map()
-  const rows = await connection.query(dry_run ? FIND_HEADS : LOCK_HEADS, [project_id, ids])
+  const rows = await database.query(dry_run ? FIND_HEADS : LOCK_HEADS, [project_id, ids])
   return new Map(rows.map((row) => [row.id!, { row, last_seq: Number(row.last_seq) }]))
 }
 
@@ -120,40 +116,31 @@ function refuseSessions(
 }
 
 async function findDifferent(
-  connection: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   known: EntryLine[],
 ): Promise<Array<[string, string]>> {
   if (known.length === 0) return []
-  const rows = await connection.query(FIND_DIFFERENT_ENTRIES, [project_id, jsonOf(known)])
+  const rows = await database.query(FIND_DIFFERENT_ENTRIES, [project_id, jsonOf(known)])
   return rows.map((row) => [row.session_id!, `it has another entry at seq ${row.seq}`])
 }
 
-async function restoreSessions(
-  connection: Queryable,
-  project_id: string,
-  sessions: SessionLine[],
-): Promise<void> {
+async function restoreSessions({ database, project_id }: Tenant, sessions: SessionLine[]): Promise<void> {
   if (sessions.length === 0) return
-  const stored = await connection.query(RESTORE_SESSIONS, [project_id, jsonOf(sessions)])
+  const stored = await database.query(RESTORE_SESSIONS, [project_id, jsonOf(sessions)])
   requireAll(sessions, new Set(stored.map((row) => row.id!)))
   // After the sessions are inserted: whoever reserves one of their ids from now on waits for this transaction.
   const ids = sessions.map(({ session }) => session.id)
-  const [reserved] = await connection.query(FIND_REMAINS_OF, [project_id, ids])
+  const [reserved] = await database.query(FIND_REMAINS_OF, [project_id, ids])
   if (reserved)
     throw new StartError(
       `Session ${reserved.id} was deleted a moment ago, and its log is still being removed. Run the command again in a moment.`,
     )
 }
 
-async function restoreEntries(
-  connection: Queryable,
-  project_id: string,
-  entries: EntryLine[],
-): Promise<void> {
+async function restoreEntries({ database, project_id }: Tenant, entries: EntryLine[]): Promise<void> {
   if (entries.length === 0) return
   const sessions = [...new Set(entries.map(({ session }) => session))]
-  const moved = await connection.query(RESTORE_ENTRIES, [
+  const moved = await database.query(RESTORE_ENTRIES, [
     project_id,
     jsonOf(entries),
     sessions.map(({ id }) => id),
@@ -169,22 +156,20 @@ function requireAll(lines: readonly SessionLine[], stored: ReadonlySet<string>):
     throw wrongLine(line.number, `no earlier line is that of its user, ${JSON.stringify(line.session.user)}.`)
 }
 
-/** The sessions that lines of a batch belong to. */
 function sessionsOf({ sessions, entries }: SessionBatch): Map<string, SessionRecord> {
   return new Map([...sessions, ...entries].map(({ session }) => [session.id, session]))
 }
 
 /** Marks what restored entries retract. */
 async function restoreRetractions(
-  connection: Queryable,
-  project_id: string,
+  { database, project_id }: Tenant,
   entries: ReadonlyArray<{ entry: EntryRecord }>,
 ): Promise<void> {
   const retracted = entries.flatMap(({ entry }) =>
     retractedSeqs(entry).map((seq) => ({ session_id: entry.session_id, seq, by: entry.seq })),
   )
   if (retracted.length === 0) return
-  await connection.query(RESTORE_RETRACTIONS, [
+  await database.query(RESTORE_RETRACTIONS, [
     project_id,
     retracted.map(({ session_id }) => session_id),
     retracted.map(({ seq }) => String(seq)),

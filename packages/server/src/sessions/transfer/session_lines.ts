@@ -31,7 +31,6 @@ const oneOf = (values: readonly string[]): LineCheck => ({
   fits: (value) => values.includes(value as string),
 })
 
-/** The members of a session's line. */
 export const SESSION_LINE = {
   id: 'uuid',
   user_id: 'user?',

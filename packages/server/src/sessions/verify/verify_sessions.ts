@@ -1,5 +1,5 @@
 import { type CheckedPiece, readFindings } from '../../lifecycle/verify/check.js'
-import type { Database } from '../../postgres/database.js'
+import type { Tenant } from '../../postgres/database.js'
 import { NEXT_SESSIONS, VERIFY_SESSIONS } from './verify_session_queries.js'
 
 /** Bounds of a piece. A session of more entries is a piece by itself. */
@@ -7,7 +7,7 @@ const ENTRIES_AT_ONCE = 10_000
 const SESSIONS_AT_ONCE = 1_000
 
 /** Reads all sessions of a project with their logs. */
-export async function* verifySessions(database: Database, project_id: string): AsyncGenerator<CheckedPiece> {
+export async function* verifySessions({ database, project_id }: Tenant): AsyncGenerator<CheckedPiece> {
   let after: string | null = null
   do {
     const bounds = [project_id, after, ENTRIES_AT_ONCE, SESSIONS_AT_ONCE]

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { afterAll, expect, it } from 'vitest'
-import { fetchFrom } from '../../../src/http/answer/fetch_in_process.ts'
 import type { AppServer } from '../../../src/http/app_server.ts'
+import { fetchFrom } from '../../../src/http/mcp_routes.ts'
 
 const PIECE = Buffer.alloc(65_536, 'x')
 const app = Fastify()

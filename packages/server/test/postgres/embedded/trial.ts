@@ -8,8 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { expect, inject } from 'vitest'
-import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.js'
-import type { Connection } from '../../../src/postgres/embedded/ensure_database.js'
+import { type Connection, startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.ts'
 
 /** Whether this run is root's: some promises only show as root, some only as an ordinary user. */
 export const IS_ROOT = process.getuid?.() === 0

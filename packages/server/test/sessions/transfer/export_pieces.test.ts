@@ -31,7 +31,8 @@ class Logs implements Queryable {
 async function linesOf(database: Queryable, sessions: Record<string, number>): Promise<string> {
   const heads = Object.entries(sessions).map(([id, last_seq]) => ({ id, line: id, last_seq }))
   const lines: string[] = []
-  for await (const piece of exportSessions(database, 'project', heads)) lines.push(...piece.lines)
+  for await (const piece of exportSessions({ database, project_id: 'project' }, heads))
+    lines.push(...piece.lines)
   return lines.join(' ')
 }
 
