@@ -1,7 +1,11 @@
 import { BackupFile } from 'annals/dist/lifecycle/backup/backup_file.js'
 import { BACKUP_VERSION } from 'annals/dist/lifecycle/backup/backup_format.js'
-import { openBackup } from 'annals/dist/lifecycle/backup/read_backup.js'
-import { checkBackup, missingOf, restoreBackup } from 'annals/dist/lifecycle/backup/restore_backup.js'
+import {
+  checkBackup,
+  missingOf,
+  openBackup,
+  restoreBackup,
+} from 'annals/dist/lifecycle/backup/restore_backup.js'
 import { isOfProjects, writeBackup } from 'annals/dist/lifecycle/backup/write_backup.js'
 import { registryOf } from 'annals/dist/lifecycle/registry.js'
 import type { Counts } from 'annals/dist/lifecycle/table.js'

@@ -4,8 +4,7 @@ import { functionsIn } from '../postgres/stored_function.js'
 import * as blobs from './blob_queries.js'
 import { eraseSomeBlobs, releaseSome } from './collect_blobs.js'
 import { discardObjects } from './discard_objects.js'
-import { exportBlobs } from './transfer/export_blobs.js'
-import { BLOB_LINES, restoreBlobs, restoreReferences } from './transfer/restore_blobs.js'
+import { BLOB_LINES, exportBlobs, restoreBlobs, restoreReferences } from './transfer/transfer_blobs.js'
 import { verifyBytes } from './verify_bytes.js'
 
 export const BLOBS_MODULE: Module = {

@@ -2,13 +2,24 @@ import { createReadStream, existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import serveFiles from '@fastify/static'
 import type { FastifyReply } from 'fastify'
-import { AnnalsError } from '../errors.js'
+import Type from '#typebox'
+import { Strict, UserIdentifier } from '../contract/schema.js'
+import { AnnalsError, invalidRequest } from '../errors.js'
 import { authenticate } from '../http/admission/authenticate.js'
+import { answer } from '../http/answer/answer.js'
+import { cursorsOfList, writeListCursor } from '../http/answer/page_answer.js'
 import { NO_SNIFFING } from '../http/answer/security_headers.js'
 import type { AppServer } from '../http/app_server.js'
+import { parseFilter } from '../http/request/json_parameters.js'
 import type { AppParts } from '../http/service_context.js'
+import { workAtOnce } from '../http/work_thread/work_in_orders.js'
+import { parseId } from '../ids.js'
+import { PAGE_LIMIT_MAX } from '../limits.js'
+import { changeProject } from '../projects/projects.js'
+import { SESSIONS } from '../sessions/session_queries.js'
 import { packagedFile } from '../version.js'
-import { consoleDataRoutes } from './console_data_routes.js'
+import { countOverTime, countSessionsOfUsers, readFigures, readIdentifiers } from './console_figures.js'
+import { FIGURE_BYTES_MAX } from './console_queries.js'
 import { sessionRoutes } from './session_routes.js'
 
 // Built by packages/console into this package.
@@ -101,4 +112,102 @@ function protect(reply: FastifyReply): FastifyReply {
     .header('referrer-policy', 'no-referrer')
     .header('cross-origin-opener-policy', 'same-origin')
     .header('permissions-policy', 'camera=(), microphone=(), geolocation=()')
+}
+
+const IdsQuery = Strict({ ids: Type.String({ minLength: 1 }) })
+
+const UsersQuery = Strict({ ids: Type.String({ minLength: 1 }), by: Type.Optional(Type.String()) })
+
+const Time = Type.String({ format: 'date-time' })
+const RangeQuery = {
+  user: Type.Optional(UserIdentifier),
+  filter_by_configs: Type.Optional(Type.String()),
+}
+const OverTimeQuery = Strict({
+  ...RangeQuery,
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
+  by: Type.Optional(Type.String()),
+})
+const StartQuery = Strict({ ...RangeQuery, time_desc: Type.Boolean(), at: Time })
+
+const NIL_ID = '00000000-0000-0000-0000-000000000000'
+/** Bytes of JSON that the figures of some sessions take at once, as text and as values. */
+const FIGURES_BYTES = 16 * FIGURE_BYTES_MAX
+const FIGURES_MAX = 50
+const USERS_MAX = 25
+const NAMES_MAX = 4
+
+/**
+ * Data that the console shows in addition to the API's, for one page at a time. Not part of the API: it changes with
+ * the console, its only caller.
+ */
+function consoleDataRoutes(app: AppServer, { database, thread }: AppParts): void {
+  // Search costs disk space, so the console asks before it switches it on.
+  app.post('/search', { schema: { hide: true } }, async (request, reply) => {
+    const { project_id, grant } = request
+    await changeProject(database.of('operator'), `console, key ${grant!.key_id}`, project_id, {
+      search: true,
+    })
+    return answer(reply, '{}')
+  })
+
+  app.get('/figures', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
+    const ids = parseIds(request.query.ids, FIGURES_MAX)
+    await request.memory.hold(FIGURES_BYTES)
+    const figuresOf = (text: string) =>
+      workAtOnce(thread, request.project_id, 'logFigures', text.length, text)
+    return answer(reply, JSON.stringify({ items: await readFigures(request, ids, figuresOf) }))
+  })
+
+  // Where the list of sessions goes on from a time, in its order.
+  app.get('/start', { schema: { hide: true, querystring: StartQuery } }, async (request, reply) => {
+    const { at, filter_by_configs, ...query } = request.query
+    const document = parseFilter('filter_by_configs', filter_by_configs)
+    const cursors = cursorsOfList(request.project_id, SESSIONS, query, document)
+    return answer(reply, JSON.stringify({ cursor: writeListCursor(cursors, { created_at: at, id: NIL_ID }) }))
+  })
+
+  app.get('/identifiers', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) =>
+    answer(reply, itemsOf(await readIdentifiers(request, parseIds(request.query.ids, PAGE_LIMIT_MAX)))),
+  )
+
+  app.get('/users', { schema: { hide: true, querystring: UsersQuery } }, async (request, reply) => {
+    const { database, project_id, query, memory } = request
+    const user_ids = parseIds(query.ids, USERS_MAX)
+    const path = parseNames(query.by)
+    await memory.hold(FIGURES_BYTES)
+    return answer(reply, itemsOf(await countSessionsOfUsers({ database, project_id }, user_ids, path)))
+  })
+
+  app.get('/over_time', { schema: { hide: true, querystring: OverTimeQuery } }, async (request, reply) => {
+    const { filter_by_configs, by, ...range } = request.query
+    const configs = parseFilter('filter_by_configs', filter_by_configs)
+    const counted = { ...range, project_id: request.project_id, configs, by: parseNames(by) }
+    return answer(reply, await countOverTime(request.database, counted))
+  })
+}
+
+function parseIds(text: string, most: number): string[] {
+  const ids = text.split(',').map(parseId)
+  if (ids.length > most || ids.includes(undefined)) {
+    throw invalidRequest(`Query parameter ids must be 1 to ${most} UUIDs with commas between them.`)
+  }
+  return ids as string[]
+}
+
+function itemsOf(items: string[]): string {
+  return `{"items":[${items.join(',')}]}`
+}
+
+/** The path of a member of configs: a JSON array of names. @throws AnnalsError invalid_request */
+function parseNames(text: string | undefined): string[] | undefined {
+  if (text === undefined) return undefined
+  try {
+    const names: unknown = JSON.parse(text)
+    const is_path =
+      Array.isArray(names) && names.length <= NAMES_MAX && names.every((name) => typeof name === 'string')
+    if (is_path && !/\0|\p{Surrogate}/u.test(names.join())) return names as string[]
+  } catch {}
+  throw invalidRequest(`Query parameter by must be a JSON array of up to ${NAMES_MAX} names.`)
 }

@@ -7,32 +7,12 @@ import { spaceSessionRoutes } from './sessions/space_session_routes.js'
 import { SpacePolicy, SpaceSession } from './sessions/space_session_schema.js'
 import { skillRoutes } from './skills/skill_routes.js'
 import { ListedSkill, Skill, SkillForm, SpaceSkill } from './skills/skill_schema.js'
-import { spaceSkillRoutes } from './skills/space_skill_routes.js'
 import { uploadSkillRoute } from './skills/upload_skill_routes.js'
 import { statementRoutes } from './statements/statement_routes.js'
 import { SkillVersion, Statement } from './statements/statement_schema.js'
 
-const OF_SPACE = ['getLearningSpace', 'mergeLearningSpaceMeta', 'deleteLearningSpace']
-// Not learnFromSession: it takes a session's id, too, which a new space does not say.
-const LEARNING = ['listSpaceSessions', 'getSpacePolicy', 'setSpacePolicy']
-const READING = [
-  'listSpaceSkills',
-  'listStatements',
-  'addStatement',
-  'getSpaceContext',
-  'getSpaceHistory',
-  'getSpaceUsage',
-]
-
 export const LEARNING_ROUTES: ModuleRoutes = {
-  project: allOf(
-    learningSpaceRoutes,
-    spaceSessionRoutes,
-    statementRoutes,
-    uploadSkillRoute,
-    skillRoutes,
-    spaceSkillRoutes,
-  ),
+  project: allOf(learningSpaceRoutes, spaceSessionRoutes, statementRoutes, uploadSkillRoute, skillRoutes),
   schemas: [
     LearningSpace,
     ListedSkill,
@@ -45,11 +25,8 @@ export const LEARNING_ROUTES: ModuleRoutes = {
   ],
   form_bodies: { createSkill: SkillForm },
   links: {
-    createLearningSpace: {
-      to: [...OF_SPACE, ...LEARNING, ...READING],
-      parameters: { learning_space_id: DATA_ID },
-    },
-    createSkill: { to: ['getSkill', 'downloadSkill', 'deleteSkill'], parameters: { skill_id: DATA_ID } },
-    addStatement: { to: ['changeStatement'], parameters: { statement_id: DATA_ID } },
+    createLearningSpace: { learning_space_id: DATA_ID },
+    createSkill: { skill_id: DATA_ID },
+    addStatement: { statement_id: DATA_ID },
   },
 }

@@ -64,7 +64,6 @@ export const ListEventsQuery = Strict({
   type: Type.Optional(EventType),
   ...pageQuery(ENTRY_PAGE_LIMIT_DEFAULT, ENTRY_PAGE_LIMIT_MAX),
 })
-export type ListEventsQuery = Static<typeof ListEventsQuery>
 
 export const IdempotencyHeaders = Type.Object(
   optional({

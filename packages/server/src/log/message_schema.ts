@@ -99,7 +99,6 @@ export const ListMessagesQuery = Strict({
     }),
   }),
 })
-export type ListMessagesQuery = Static<typeof ListMessagesQuery>
 
 export const MessagePage = Type.Object({
   items: Type.Array(JsonObject('A message in the requested format.', { role: 'user', content: 'Hello' })),

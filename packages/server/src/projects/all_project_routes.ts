@@ -57,13 +57,7 @@ export const PROJECT_ROUTES: ModuleRoutes = {
   admin: allOf(adminRoutes, adminUsageRoutes, auditRoutes),
   schemas: [AuditEntry, Project, Token, Usage],
   links: {
-    createProject: {
-      to: ['changeProject', 'deleteProject', 'createToken', 'listTokens'],
-      parameters: { project_id: '$response.body#/data/project/id' },
-    },
-    createToken: {
-      to: ['revokeToken'],
-      parameters: { project_id: '$request.path.project_id', token_id: DATA_ID },
-    },
+    createProject: { project_id: '$response.body#/data/project/id' },
+    createToken: { project_id: '$request.path.project_id', token_id: DATA_ID },
   },
 }

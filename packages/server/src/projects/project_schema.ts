@@ -1,4 +1,4 @@
-import Type, { type Static } from '#typebox'
+import Type from '#typebox'
 import { Name, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 
@@ -113,18 +113,15 @@ const ProjectSettings = {
 }
 
 export const CreateProjectBody = Strict({ name: Name, ...ProjectSettings })
-export type CreateProjectBody = Static<typeof CreateProjectBody>
 
 /** Omitted fields stay unchanged. */
 export const ChangeProjectBody = Strict(ProjectSettings)
-export type ChangeProjectBody = Static<typeof ChangeProjectBody>
 
 export const CreateTokenBody = Strict({
   name: Name,
   scopes: Type.Optional(Scopes),
   expires_at: Type.Optional(Nullable(Timestamp('When it shall expire.'))),
 })
-export type CreateTokenBody = Static<typeof CreateTokenBody>
 
 export const TokenSecret = Type.String({
   description: 'The secret. It is shown only once.',

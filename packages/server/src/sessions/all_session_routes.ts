@@ -14,27 +14,6 @@ import { sessionRoutes } from './session_routes.js'
 import { Session } from './session_schema.js'
 import { taskRoutes } from './task_routes.js'
 
-const OF_SESSION = [
-  'getSession',
-  'updateSession',
-  'deleteSession',
-  'copySession',
-  'getConfigs',
-  'replaceConfigs',
-  'mergeConfigs',
-  'addEvent',
-  'listEvents',
-  'addMessage',
-  'listMessages',
-  'countTokens',
-  'getContext',
-  'readTimeline',
-  'appendEntries',
-  'getObservingStatus',
-  'listTasks',
-  'flushSession',
-]
-
 export const SESSION_ROUTES: ModuleRoutes = {
   project: allOf(
     sessionRoutes,
@@ -48,14 +27,8 @@ export const SESSION_ROUTES: ModuleRoutes = {
   ),
   schemas: [Session, SessionEvent, Message, TimelineMessage, TimelineEvent, TimelineItem],
   links: {
-    createSession: { to: OF_SESSION, parameters: { session_id: DATA_ID } },
-    copySession: {
-      to: OF_SESSION,
-      parameters: { session_id: '$response.body#/data/new_session_id' },
-    },
-    addMessage: {
-      to: ['mergeMessageMeta'],
-      parameters: { session_id: '$request.path.session_id', message_id: DATA_ID },
-    },
+    createSession: { session_id: DATA_ID },
+    copySession: { session_id: '$response.body#/data/new_session_id' },
+    addMessage: { session_id: '$request.path.session_id', message_id: DATA_ID },
   },
 }

@@ -26,7 +26,6 @@ const ExpiresIn = Nullable(
 )
 
 export const UpdateSessionBody = Strict({ expires_in_s: ExpiresIn })
-export type UpdateSessionBody = Static<typeof UpdateSessionBody>
 
 export const Session = Type.Object(
   {
@@ -99,7 +98,6 @@ export const ListSessionsQuery = Strict({
   }),
   ...pageQuery(),
 })
-export type ListSessionsQuery = Static<typeof ListSessionsQuery>
 
 export const CopySessionBody = Strict(
   optional({

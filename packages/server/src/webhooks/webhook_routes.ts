@@ -55,5 +55,5 @@ const webhookRoutes = allOf(
 export const WEBHOOK_ROUTES: ModuleRoutes = {
   project: webhookRoutes,
   schemas: [Webhook],
-  links: { createWebhook: { to: ['deleteWebhook'], parameters: { webhook_id: DATA_ID } } },
+  links: { createWebhook: { webhook_id: DATA_ID } },
 }

@@ -1,4 +1,4 @@
-import Type, { type Static } from '#typebox'
+import Type from '#typebox'
 import { Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { EVENT_TYPE_LENGTH_MAX } from '../limits.js'
 
@@ -61,4 +61,3 @@ export const CreateWebhookBody = Strict({
     }),
   ),
 })
-export type CreateWebhookBody = Static<typeof CreateWebhookBody>

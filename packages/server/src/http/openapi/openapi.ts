@@ -100,7 +100,7 @@ export async function describeOperations(
           const schema = form_bodies[operationId]
           if (schema) describeBody(operation, 'multipart/form-data', schema)
           if (byte_bodies.includes(operationId)) describeBody(operation, 'application/octet-stream', BYTES)
-          addLinks(operation, links[operationId])
+          addLinks(operation, links[operationId], operations)
         }
       return document.openapiObject
     },
@@ -118,12 +118,11 @@ interface DocumentView {
 }
 
 interface OperationView extends LinkedOperation {
-  operationId?: string
   requestBody?: RequestBodyView
   parameters?: ParameterView[]
 }
 
-interface ParameterView {
+type ParameterView = NonNullable<LinkedOperation['parameters']>[number] & {
   example?: unknown
   schema?: { type?: string; contentMediaType?: string; examples?: string[]; example?: string }
   content?: Record<string, { schema: object }>
