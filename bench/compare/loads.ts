@@ -9,7 +9,7 @@ export type Load = Pick<LoadOptions, 'connections' | 'requests' | 'status'> & { 
 
 const LONG_SESSION_ENTRIES = 10_000
 const LISTED_SESSIONS = 5_000
-const BATCH_ENTRIES = 100
+const BATCHES = [50, 100]
 const PROJECTS = 8
 
 const get = (path: string) => ({ method: 'GET', path })
@@ -20,13 +20,7 @@ export async function prepareLoads(service: Service): Promise<Record<string, Loa
   const [long = ''] = await createSessions(service, 1)
   await loadLongSession(service, long, LONG_SESSION_ENTRIES)
   await createUsersSessions(service)
-  const batches = sessions.slice(0, 200).map((session, index) => {
-    const entries = Array.from({ length: BATCH_ENTRIES }, (_, at) => ({
-      kind: 'event',
-      ...toolCall(index + at),
-    }))
-    return { method: 'POST', path: `/api/v1/session/${session}/entries`, body: JSON.stringify({ entries }) }
-  })
+  const batches = BATCHES.map((length) => [`batches of ${length}`, batchesTo(sessions.slice(0, 200), length)])
   const message = { blob: { role: 'user', content: 'Where is my flight? It left an hour ago, they say.' } }
   const messages = sessions.map((session) => ({
     method: 'POST',
@@ -41,7 +35,7 @@ export async function prepareLoads(service: Service): Promise<Record<string, Loa
     'append, one session': { connections: 64, status: 200, requests: appendsTo(sessions.slice(0, 1)) },
     'append, 4 connections': { connections: 4, status: 200, requests: appendsTo(sessions) },
     messages: { connections: 64, status: 201, requests: messages },
-    [`batches of ${BATCH_ENTRIES}`]: { connections: 16, status: 201, requests: batches },
+    ...Object.fromEntries(batches),
     'list, first page': read('/api/v1/session?time_desc=true'),
     'list of a user': read('/api/v1/session?user=user-7&time_desc=true'),
     'list by a value': read(`/api/v1/session?filter_by_configs=${encodeURIComponent('{"agent":"a-3"}')}`),
@@ -50,6 +44,14 @@ export async function prepareLoads(service: Service): Promise<Record<string, Loa
     '200 messages in another format': read(`${log}/messages?limit=200&format=gemini`),
     'a session': read(log),
   }
+}
+
+function batchesTo(sessions: string[], length: number): Load {
+  const requests = sessions.map((session, index) => {
+    const entries = Array.from({ length }, (_, at) => ({ kind: 'event', ...toolCall(index + at) }))
+    return { method: 'POST', path: `/api/v1/session/${session}/entries`, body: JSON.stringify({ entries }) }
+  })
+  return { connections: 16, status: 201, requests }
 }
 
 /** Each project has a session of each id, so that the same requests fit all. */

@@ -128,9 +128,10 @@ describe('the event loop is held for 20 ms at most', () => {
     ['messages', '{"format":"responses","blob":{"type":"mcp_call","output":@}}'],
     ['retractions', '{"last":1,"entries":[{"kind":"event","type":"x","data":{"a":@}}]}'],
     ['entries', '{"entries":[{"kind":"event","type":"x","data":{"a":@}}]}'],
+    ['entries', '{"entries":[{"kind":"message","bl\\u006fb":{"role":"user","content":@}}]}'],
     ['entries', '{"entries":@}'],
   ])('by any value in what is appended: %s %s', { timeout: 60_000 }, async (resource, template) => {
-    const all = resource === 'entries' ? values : [...values, ...inline]
+    const all = [...values, ...inline]
     const count = IS_THOROUGH ? all.length : Math.ceil(all.length / 3)
     for (const [name, value] of shareOf(all, templates++, count)) {
       const rawBody = template.replace('@', () => value)

@@ -19,16 +19,40 @@ export interface Slice {
  * The members of the object that begins at `from`: each key with its value's text. Of repeated keys, the last wins.
  */
 export function memberTexts(text: string, from = 0): Map<string, string> {
-  const members = new Map<string, string>()
-  walkMembers(text, from, (key, value) => members.set(key, text.slice(value.from, value.to)))
-  return members
+  return objectAt(text, from).members
 }
 
 /** The position of a member's value in the object that begins at `from`; undefined if there is none. */
 export function memberSlice(text: string, name: string, from = 0): Slice | undefined {
   let found: Slice | undefined
-  walkMembers(text, from, (key, value) => {
-    if (key === name) found = value
+  walkMembers(text, from, (key, from) => {
+    const to = endOfValue(text, from)
+    if (key === name) found = { from, to }
+    return to
+  })
+  return found
+}
+
+/** An object in a text, with the texts of its members. */
+export interface ObjectSlice extends Slice {
+  members: Map<string, string>
+}
+
+/**
+ * The objects in the array that is a member of the object that begins at `from`, in one walk over the text: where a
+ * large array is most of it, each further walk costs as much as parsing. Of repeated arrays, the last counts.
+ */
+export function memberObjects(text: string, name: string, from = 0): ObjectSlice[] {
+  let found: ObjectSlice[] = []
+  walkMembers(text, from, (key, at) => {
+    if (key !== name || text[at] !== '[') return endOfValue(text, at)
+    found = []
+    return walkElements(text, at, (from) => {
+      if (text[from] !== '{') return endOfValue(text, from)
+      const object = objectAt(text, from)
+      found.push(object)
+      return object.to
+    })
   })
   return found
 }
@@ -36,30 +60,47 @@ export function memberSlice(text: string, name: string, from = 0): Slice | undef
 /** The positions of the elements of the array that begins at `from`, in order. */
 export function elementSlices(text: string, from = 0): Slice[] {
   const elements: Slice[] = []
+  walkElements(text, from, (from) => {
+    const to = endOfValue(text, from)
+    elements.push({ from, to })
+    return to
+  })
+  return elements
+}
+
+function objectAt(text: string, from: number): ObjectSlice {
+  const members = new Map<string, string>()
+  const to = walkMembers(text, from, (key, from) => {
+    const to = endOfValue(text, from)
+    members.set(key, text.slice(from, to))
+    return to
+  })
+  return { from, to, members }
+}
+
+/** Visits the values of an array at their positions. A visit gives the position behind its value, as the whole does. */
+function walkElements(text: string, from: number, visit: (from: number) => number): number {
   let at = skipSpace(text, text.indexOf('[', from) + 1)
-  if (text[at] === ']') return elements
+  if (text[at] === ']') return at + 1
   for (;;) {
-    const to = endOfValue(text, at)
-    elements.push({ from: at, to })
-    const behind = skipSpace(text, to)
-    if (text.charCodeAt(behind) !== COMMA) return elements
+    const behind = skipSpace(text, visit(at))
+    if (text.charCodeAt(behind) !== COMMA) return behind + 1
     at = skipSpace(text, behind + 1)
   }
 }
 
-function walkMembers(text: string, from: number, visit: (key: string, value: Slice) => void): void {
+/** The same for the values of an object, with their keys. */
+function walkMembers(text: string, from: number, visit: (key: string, from: number) => number): number {
   let at = skipSpace(text, text.indexOf('{', from) + 1)
   while (text.charCodeAt(at) === QUOTE) {
     const key_end = endOfString(text, at)
     const written = text.slice(at + 1, key_end - 1)
     const key = written.includes('\\') ? (JSON.parse(`"${written}"`) as string) : written
-    const value_from = skipSpace(text, text.indexOf(':', key_end) + 1)
-    const value_to = endOfValue(text, value_from)
-    visit(key, { from: value_from, to: value_to })
-    const behind = skipSpace(text, value_to)
-    if (text.charCodeAt(behind) !== COMMA) return
+    const behind = skipSpace(text, visit(key, skipSpace(text, text.indexOf(':', key_end) + 1)))
+    if (text.charCodeAt(behind) !== COMMA) return behind + 1
     at = skipSpace(text, behind + 1)
   }
+  return at + 1
 }
 
 function skipSpace(text: string, from: number): number {

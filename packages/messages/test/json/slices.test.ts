@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { elementSlices, memberSlice, memberTexts } from '../../src/json/slices.ts'
+import { elementSlices, memberObjects, memberSlice, memberTexts } from '../../src/json/slices.ts'
 import { goodLeaf, jsonTree, space, write } from './json_texts.ts'
 
 const text = fc.tuple(jsonTree(goodLeaf), space).map(([tree, gap]) => write(tree, gap))
@@ -48,5 +48,33 @@ describe('the elements of an array', () => {
         expect(texts).toEqual(elements.map((element) => element.trim()))
       }),
     )
+  })
+})
+
+describe('the objects in a member of an object', () => {
+  it('have their places and members as they were sent, for every array', () => {
+    const object = fc.dictionary(fc.string({ unit: 'binary' }), text)
+    fc.assert(
+      fc.property(fc.array(object, { maxLength: 4 }), text, space, (objects, other, gap) => {
+        const written = objects.map(
+          (one) =>
+            `{${Object.entries(one).map(([key, value]) => `${JSON.stringify(key)}${gap}:${value}`)}${gap}}`,
+        )
+        const whole = `${gap}{"a":${other},"b"${gap}:[${gap}${written.join(`${gap},${gap}`)}${gap}],"c":${other}}`
+        const found = memberObjects(whole, 'b')
+        expect(found.map(({ from, to }) => whole.slice(from, to))).toEqual(written)
+        expect(found.map(({ members }) => members)).toEqual(written.map((one) => memberTexts(one)))
+      }),
+    )
+  })
+
+  it('are those of the last of repeated arrays, whatever the others hold', () => {
+    const texts = (text: string) => memberObjects(text, 'b').map(({ from, to }) => text.slice(from, to))
+    expect(texts('{"b":"[{","b":[1,"{",[{}]],"b":[{"c":[{}]} ,{}],"a":[{"d":1}]}')).toEqual([
+      '{"c":[{}]}',
+      '{}',
+    ])
+    expect(texts('{"b":[{"c":1}],"\\u0062":[]}')).toEqual([])
+    expect(texts('{"a":1}')).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import { elementSlices, memberSlice, memberTexts, type Slice } from '@annals/messages/json'
+import { elementSlices, memberObjects, memberSlice, type Slice } from '@annals/messages/json'
 import { invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { BATCH_ENTRIES_MAX } from '../../limits.js'
@@ -122,7 +122,7 @@ function entriesAt(
   outer: string,
   lengthOf: LengthOf,
 ): AppendedEntry[] {
-  const slices = elementSlices(text, memberSlice(text, 'entries', from)!.from)
+  const objects = memberObjects(text, 'entries', from)
   const seen = new Set<string>()
   return entries.map((entry, index) => {
     const place = `${outer}/entries/${index}`
@@ -131,9 +131,9 @@ function entriesAt(
       throw invalidRequest(`${place}/id is already the id of an earlier entry in the batch.`)
     }
     if (given !== undefined) seen.add(given)
-    const slice = slices[index]!
-    const members = memberTexts(text, slice.from)
-    const bytes = lengthOf(slice)
+    const object = objects[index]!
+    const { members } = object
+    const bytes = lengthOf(object)
     if (entry.kind === 'event') return eventEntry(entry, members, bytes, given, place)
     const id = given ?? newId()
     checkObjectBytes(`${place}/meta`, entry.meta)
