@@ -84,6 +84,10 @@ describe('the event loop is held for 20 ms at most', { timeout: 60_000 }, () => 
       ])
       await checkForm(`name: ${name}`, 'agent_skills', [[text, zip, 'skill.zip']])
       await checkForm(`payload: ${name}`, messages, [['payload', payload]])
+      await checkForm(`field: ${name}`, messages, [
+        ['payload', '{}'],
+        [text, 'a'],
+      ])
       await checkForm(`file name: ${name}`, messages, [
         ['payload', '{}'],
         ['a', zip, text],
@@ -91,6 +95,11 @@ describe('the event loop is held for 20 ms at most', { timeout: 60_000 }, () => 
     }
     const many = Array.from({ length: 20_000 }, (_, n): Part => [`f${n}`, 'a'])
     await checkForm('many parts', messages, many)
+    const long = '\u0001'.repeat(20_000_000)
+    await checkForm('a name of 20 MB', messages, [
+      ['payload', '{}'],
+      [long, 'a'],
+    ])
     expect(watch.noted()).toEqual([])
   })
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { Cursors } from '../../packages/server/src/http/request/cursor.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
@@ -53,4 +54,20 @@ describe('search', () => {
       word,
     )
   })
+
+  it.each(['newest', 'relevance'])(
+    'refuses a cursor that a caller made up, in the order %s',
+    async (order) => {
+      const project = await service.newProject()
+      await switchSearch(service.adminClient(), project.id, true)
+      const client = await service.newClient({ token: project.token })
+      const cursors = new Cursors('search', order, 'x', JSON.stringify({ project_id: project.id }))
+      const made_up = ['', 'x', '{', '\0', '{"created_at":"x"}', '{"newest":{"created_at":"x"},"shown":0}']
+      for (const position of made_up) {
+        const cursor = cursors.write(position)
+        const answer = await client.request('GET', '/api/v1/search', { query: { q: 'x', order, cursor } })
+        expect([200, 400], `${position}: ${answer.text}`).toContain(answer.status)
+      }
+    },
+  )
 })

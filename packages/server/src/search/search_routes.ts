@@ -1,5 +1,5 @@
 import { InvalidQuery, parseSearchQuery, type SearchTerm } from '@annals/messages/search'
-import { invalidRequest } from '../errors.js'
+import { AnnalsError, invalidRequest } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
@@ -30,7 +30,7 @@ export const searchRoutes = allOf(
       const { order = 'newest', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
       const { terms: _read, ...filters } = search
       const cursors = new Cursors('search', order, request.query.q, JSON.stringify(filters))
-      const place = cursor === undefined ? undefined : JSON.parse(cursors.read(cursor))
+      const place = cursor === undefined ? undefined : readPlace(cursors.read(cursor))
       const { database, project_id } = request
       const state = await readSearchState(database, project_id, search.user)
       // It may have been switched on a moment ago, through another process.
@@ -70,6 +70,15 @@ function termsOf(q: string): SearchTerm[] {
   } catch (error) {
     if (!(error instanceof InvalidQuery)) throw error
     throw invalidRequest(`Query parameter q ${error.message}.`)
+  }
+}
+
+/** A place in a cursor, which a caller may have made up. @throws AnnalsError invalid_cursor */
+function readPlace(text: string) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new AnnalsError('invalid_cursor')
   }
 }
 

@@ -24,8 +24,8 @@ export interface Post {
 }
 
 /**
- * Posts a delivery. Resolves when the receiver has answered 2xx; follows no redirect, and holds on to nothing that the
- * receiver sends. @throws DeliveryFailed
+ * Posts a delivery. Resolves when the receiver has answered 2xx and the connection is gone, so that who counts attempts
+ * counts connections; follows no redirect, and holds on to nothing that the receiver sends. @throws DeliveryFailed
  */
 export async function postDelivery({ url, headers, body, to_private, signal }: Post): Promise<void> {
   const target = new URL(url)
@@ -46,16 +46,24 @@ export async function postDelivery({ url, headers, body, to_private, signal }: P
     signal: AbortSignal.any([signal, deadline]),
   }
   const status = await new Promise<number>((resolve, reject) => {
+    let status: number | undefined
+    let failed: Error | undefined
     const sent = request(target, options, (response) => {
+      status = response.statusCode!
       let bytes = 0
       response.on('data', ({ length }: Buffer) => {
         bytes += length
         if (bytes > ANSWER_BYTES_MAX) response.destroy()
       })
       response.on('error', () => {})
-      resolve(response.statusCode!)
     })
-    sent.on('error', (error) => reject(failure(deadline.aborted ? deadline.reason : error)))
+    sent.on('error', (error) => {
+      failed = deadline.aborted ? deadline.reason : error
+    })
+    // Comes in any case, also where an answer that switches protocols ends the connection without an error.
+    sent.on('close', () =>
+      status === undefined ? reject(failure(failed ?? new Error('no answer'))) : resolve(status),
+    )
     sent.end(body)
   })
   if (status < 200 || status > 299) throw new DeliveryFailed(`The receiver answered ${status}.`)

@@ -18,7 +18,12 @@ export function answerError(reply: FastifyReply, error: AnnalsError): FastifyRep
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text)
 }
 
-export function errorText(error: AnnalsError): { status: number; text: string } {
-  const status = statusOf(error.error)
-  return { status, text: JSON.stringify({ code: status, error: error.error, msg: error.message }) }
+/** Characters of a message: a sentence has far fewer, unless it quotes what a caller sent. */
+const MESSAGE_LENGTH_MAX = 4_000
+
+/** The status and the body of an error's answer. */
+export function errorText({ error, message }: AnnalsError): { status: number; text: string } {
+  const status = statusOf(error)
+  const msg = message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX)}…` : message
+  return { status, text: JSON.stringify({ code: status, error, msg }) }
 }

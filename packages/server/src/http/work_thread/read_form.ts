@@ -5,8 +5,11 @@ import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import { readJson } from '../../json/read_json.js'
 import { SKILL_FIELD_BYTES_MAX, ZIP_BYTES_MAX } from '../../learning/skills/skill_schema.js'
+import { placeOf } from '../openapi/schema_words.js'
 
 const FILES_MAX = 64
+/** What stands ahead of a part's content. Its name and type are texts, and parsed as such. */
+const HEAD_BYTES_MAX = 16_384
 /** Whatever else a Content-Type has: the parser gets the boundary by which the parts were counted. */
 const BOUNDARY = /;[ \t]*boundary=(?:"(?<quoted>[^"\\]{1,70})"|(?<plain>[^\s";]{1,70}))/i
 /** What stands for an invalid sequence of bytes where UTF-8 is read. */
@@ -39,7 +42,8 @@ export async function readMessageForm(
   if (payload.includes(REPLACEMENT) && !body.includes(REPLACEMENT))
     return new AnnalsError('invalid_json', 'The field payload is not valid UTF-8.')
   const [other] = Object.keys(others)
-  if (other !== undefined) return invalidRequest(`The field ${other} of the form is not a file.`)
+  if (other !== undefined)
+    return invalidRequest(`The field ${placeOf('body', other)} of the form is not a file.`)
   if ([...form.files.values()].some(({ bytes }) => bytes.length > blob_bytes_max))
     return blobTooLarge(blob_bytes_max)
   if (form.files.size === 0 || isRefusal(readJson(payload))) return { body: Buffer.from(payload), taken: [] }
@@ -54,7 +58,7 @@ export async function readSkillForm(content_type: string, body: Buffer): Promise
   if (!file || form.files.size > 1) return invalidRequest('The form must have one file, in the field file.')
   if (file.bytes.length > ZIP_BYTES_MAX) return tooLarge('file', ZIP_BYTES_MAX)
   const long = Object.entries(form.texts).find(([, text]) => text.length > SKILL_FIELD_BYTES_MAX)
-  if (long) return tooLarge(long[0], SKILL_FIELD_BYTES_MAX)
+  if (long) return tooLarge(placeOf('body', long[0]), SKILL_FIELD_BYTES_MAX)
   const { meta = 'null', ...others } = form.texts
   const text = JSON.stringify(others)
   const fields = Buffer.from(`${text.slice(0, -1)}${text === '{}' ? '' : ','}"meta":${meta}}`)
@@ -68,8 +72,8 @@ export async function readSkillForm(content_type: string, body: Buffer): Promise
 async function readForm(content_type: string, body: Buffer) {
   const { quoted, plain } = BOUNDARY.exec(content_type)?.groups ?? {}
   const boundary = quoted ?? plain ?? ''
-  if (countParts(boundary, body) > FILES_MAX + 1)
-    return invalidRequest(`The form has too many fields: it takes ${FILES_MAX} files.`)
+  const refusal = wrongParts(boundary, body)
+  if (refusal) return refusal
   let form: FormData
   try {
     const headers = { 'content-type': `multipart/form-data; boundary="${boundary}"` }
@@ -81,7 +85,7 @@ async function readForm(content_type: string, body: Buffer) {
   const files = new Map<string, UploadedFile>()
   for (const [name, value] of form) {
     if (Object.hasOwn(texts, name) || files.has(name))
-      return invalidRequest(`The form has the field ${name} twice.`)
+      return invalidRequest(`The form has the field ${placeOf('body', name)} twice.`)
     // Also where it is called __proto__.
     if (typeof value === 'string') Object.defineProperty(texts, name, { value, enumerable: true })
     else files.set(name, await uploaded(value))
@@ -89,14 +93,19 @@ async function readForm(content_type: string, body: Buffer) {
   return { texts, files }
 }
 
-/** One more than there are fields, or as many as are counted at most. */
-function countParts(boundary: string, body: Buffer): number {
-  let parts = 0
-  for (let at = -1; parts <= FILES_MAX + 2; parts++) {
-    at = body.indexOf(`--${boundary}`, at + 1)
-    if (at < 0) break
+/** What is wrong with the number of parts, or with what stands ahead of each, seen before any is read. */
+function wrongParts(boundary: string, body: Buffer): AnnalsError | undefined {
+  const delimiter = `--${boundary}`
+  let parts = -1
+  for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + 1)) {
+    parts += 1
+    if (parts > FILES_MAX + 1)
+      return invalidRequest(`The form has too many fields: it takes ${FILES_MAX} files.`)
+    const head = body.subarray(at, at + HEAD_BYTES_MAX)
+    if (head.length === HEAD_BYTES_MAX && !head.includes('\r\n\r\n'))
+      return invalidRequest(`A part of the form has more than ${HEAD_BYTES_MAX} bytes of headers.`)
   }
-  return parts - 1
+  return undefined
 }
 
 async function uploaded(file: File): Promise<UploadedFile> {
@@ -125,7 +134,8 @@ function withFiles(payload: unknown, files: ReadonlyMap<string, UploadedFile>): 
     Object.assign(part, { filename, meta: { media_type, ...meta, data: file.reference } })
   }
   const unused = [...files.keys()].find((name) => !used.has(name))
-  if (unused !== undefined) return invalidRequest(`No part of the message has the file_field ${unused}.`)
+  if (unused !== undefined)
+    return invalidRequest(`No part of the message has the file_field ${placeOf('body', unused)}.`)
   return { body: Buffer.from(writeJson(payload)), taken: [...files.values()] }
 }
 
