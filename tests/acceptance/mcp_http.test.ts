@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { expectOk } from '../harness/expectations.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
 import { connectMcp } from '../harness/mcp_client.ts'
 import { useService } from '../harness/service.ts'
@@ -28,7 +28,9 @@ describe('the route /mcp', () => {
     expect((await client.request('DELETE', '/mcp')).status).toBe(405)
     expect((await client.request('POST', '/mcp', { rawBody: '{"jsonrpc"' })).status).toBe(400)
     expect((await ask(client, { ...LIST, params: { padding: 'x'.repeat(70_000) } })).status).toBe(413)
-    for (const body of [[], [LIST, LIST], 1, 'x', null, {}, { ...LIST, id: {} }, { ...LIST, method: 7 }])
+    for (const body of [[], [LIST], Array(100).fill(LIST)])
+      expectError(await ask(client, body), 400, 'invalid_request', 'one message')
+    for (const body of [1, 'x', null, {}, { ...LIST, id: {} }, { ...LIST, method: 7 }])
       expect((await ask(client, body)).status, JSON.stringify(body)).toBeLessThan(500)
   })
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { AnnalsError } from '../errors.js'
+import { AnnalsError, invalidRequest } from '../errors.js'
 import { outOfMemory } from '../fairness/memory_budget.js'
 import { bearerToken } from './admission/authenticate.js'
 import { errorText } from './answer/answer.js'
@@ -22,6 +22,9 @@ export function mcpRoutes(app: AppServer, cors_origins: string | undefined): voi
     { bodyLimit: BODY_BYTES_MAX, config: { scope: 'read' }, schema: { hide: true } },
     async (request, reply) => {
       const { headers, body, grant, project_id } = request
+      // Hundreds of calls would have the place of one. The protocol has no batches since its version 2025-06-18.
+      if (Array.isArray(body))
+        throw invalidRequest('A request of the Model Context Protocol is one message, not an array.')
       const asked = {
         headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
         body,
