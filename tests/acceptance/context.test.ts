@@ -66,6 +66,35 @@ describe('a context', () => {
     expect(converted.items).toEqual(expectOk(await log.list({ format: 'anthropic' })).items)
   })
 
+  it('of a session that fits is whole also where it has more than it would be cut down to', async () => {
+    const log = await sessionOf(say('system', 'Be brief.'), event, ...turns(12, 100))
+    const { items, this_time_tokens } = expectOk(await log.list())
+    const fits = await contextOf(log, { max_tokens: this_time_tokens })
+    expect(fits).toMatchObject({ items, tokens: this_time_tokens, from_seq: 1 })
+    const cut = await contextOf(log, { max_tokens: this_time_tokens - 1 })
+    expect(cut.tokens).toBeLessThanOrEqual(Math.ceil(0.6 * this_time_tokens))
+    const cleared = await contextOf(log, { max_tokens: this_time_tokens - 1, keep_tool_results: 9 })
+    expect(cleared.items).toHaveLength(items.length)
+  })
+
+  it('is read in as many pieces as it takes', async () => {
+    const short = await sessionOf(say('system', 'Be brief.'), ...turns(400, 1), event)
+    expect((await contextOf(short)).items).toEqual(expectOk(await short.list()).items)
+    const long = await sessionOf(event)
+    for (let n = 0; n < 5; n++)
+      expectOk(
+        await long.batch([say('user', `${n} ${'word '.repeat(60_000)}`), say('assistant', `Yes, ${n}.`)]),
+        201,
+      )
+    const { items, this_time_tokens } = expectOk(await long.list())
+    expect((await contextOf(long, { max_tokens: this_time_tokens })).items).toEqual(items)
+    const cut = await contextOf(long, {
+      max_tokens: this_time_tokens - 1,
+      target_tokens: this_time_tokens - 2,
+    })
+    expect(cut.items).toEqual(items.slice(2))
+  })
+
   it('of a session without messages is empty', async () => {
     expect(await contextOf(await sessionOf(event))).toMatchObject({
       items: [],

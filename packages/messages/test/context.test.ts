@@ -4,9 +4,12 @@ import {
   type ContextMessage,
   type ContextPlan,
   type ContextRules,
+  contextMessage,
   planContext,
   repeatCut,
+  textMessage,
 } from '../src/context/index.js'
+import type { MessageFormat } from '../src/formats.js'
 import { arbitraryLog } from './arbitrary_log.ts'
 
 const RULES: ContextRules = {
@@ -32,11 +35,12 @@ const arbitraryRules = fc
 
 /** Plans as a reader does who reads ever more of the log, from its end. */
 function planOf(log: readonly ContextMessage[], rules: ContextRules): ContextPlan {
+  const is_longer = rules.results_kept === undefined && tokensOf(log) > rules.tokens_max
   for (let read = 2; ; read *= 2) {
     const messages = log.slice(-read)
     const ahead = log.slice(0, log.length - messages.length)
     const plan = planContext(
-      { messages, may_grow: ahead.length > 0, instruction_tokens: instructionTokens(ahead) },
+      { messages, may_grow: ahead.length > 0, is_longer, instruction_tokens: instructionTokens(ahead) },
       rules,
     )
     if (plan) return plan
@@ -50,11 +54,15 @@ function repeat(
 ): ContextPlan | undefined {
   const ahead = log.filter(({ seq }) => seq < cut.from_seq)
   const messages = log.filter(({ seq }) => seq >= cut.from_seq || seq === cut.asked_seq)
-  return repeatCut({ messages, may_grow: true, instruction_tokens: instructionTokens(ahead) }, rules, cut)
+  return repeatCut({ messages, instruction_tokens: instructionTokens(ahead) }, rules, cut)
 }
 
 function instructionTokens(messages: readonly ContextMessage[]): number {
   return messages.reduce((sum, { speaker, tokens }) => sum + (speaker === 'instruction' ? tokens : 0), 0)
+}
+
+function tokensOf(messages: readonly ContextMessage[]): number {
+  return messages.reduce((sum, { tokens }) => sum + tokens, 0)
 }
 
 function shownOf(log: readonly ContextMessage[], plan: ContextPlan): ContextMessage[] {
@@ -62,6 +70,38 @@ function shownOf(log: readonly ContextMessage[], plan: ContextPlan): ContextMess
     ({ seq, speaker }) => seq >= plan.from_seq || seq === plan.asked_seq || speaker === 'instruction',
   )
 }
+
+describe('a message that is one text', () => {
+  it('is known as it is when it is parsed, and every other message is parsed', () => {
+    const texts = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('"', '\\', 'a"}', '\\"', '{"role": "user"}', ''),
+    )
+    const blobs = fc.record(
+      {
+        role: fc.constantFrom('user', 'assistant', 'system', 'tool'),
+        content: fc.oneof(texts, fc.constant(null), fc.constant([])),
+        refusal: texts,
+      },
+      { requiredKeys: ['role', 'content'] },
+    )
+    const formats = fc.constantFrom<MessageFormat>('openai', 'anthropic', 'gemini', 'acontext', 'responses')
+    fc.assert(
+      fc.property(blobs, formats, (blob, format) => {
+        // As PostgreSQL writes it.
+        const members = Object.entries(blob).map(([name, value]) => `"${name}": ${JSON.stringify(value)}`)
+        const stored = { id: 'a', seq: 1, tokens: 2, format, blob: `{${members.join(', ')}}` }
+        const known = textMessage(stored)
+        const isText =
+          Object.keys(blob).length === 2 &&
+          typeof blob.content === 'string' &&
+          /^user|assistant$/.test(blob.role)
+        expect(known !== undefined).toBe(isText && format !== 'gemini' && format !== 'acontext')
+        if (known) expect(known).toEqual({ ...contextMessage(stored), length: known.length })
+      }),
+    )
+  })
+})
 
 describe('the plan of a context', () => {
   it('never parts a call from its result, and keeps every instruction', () => {
@@ -94,14 +134,31 @@ describe('the plan of a context', () => {
     fc.assert(
       fc.property(arbitraryLog, arbitraryRules, (log, rules) => {
         const plan = planOf(log, rules)
-        const all = log.reduce((sum, { tokens }) => sum + tokens, 0)
-        if (all <= rules.tokens_target) expect(shownOf(log, plan)).toEqual(log)
+        if (tokensOf(log) <= rules.tokens_max) expect(shownOf(log, plan)).toEqual(log)
         if (plan.tokens <= rules.tokens_max) return
         const followers = log.filter(({ seq }) => seq >= plan.from_seq)
         const steps = followers.filter(
           ({ speaker }, i) => speaker === 'assistant' && i > 0 && followers[i - 1]!.speaker === 'tool',
         )
         expect(steps).toEqual([])
+      }),
+    )
+  })
+
+  it('is the same however much of the log was read for it', () => {
+    fc.assert(
+      fc.property(arbitraryLog, arbitraryRules, (log, rules) => {
+        const plan = planOf(log, rules)
+        const whole = planContext(
+          { messages: log, may_grow: false, is_longer: false, instruction_tokens: 0 },
+          rules,
+        )!
+        expect(plan).toMatchObject({
+          from_seq: whole.from_seq,
+          asked_seq: whole.asked_seq,
+          tokens: whole.tokens,
+        })
+        for (const { seq } of shownOf(log, whole)) expect(plan.edits.get(seq)).toEqual(whole.edits.get(seq))
       }),
     )
   })

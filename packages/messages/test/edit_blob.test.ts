@@ -71,7 +71,7 @@ describe('a built-in tool of OpenAI', () => {
     expect(messages.map(({ speaker }) => speaker)).toEqual(['user', 'assistant', 'user', 'tool', 'user'])
     const from = (tokens_target: number) =>
       planContext(
-        { messages, may_grow: false, instruction_tokens: 0 },
+        { messages, may_grow: false, is_longer: false, instruction_tokens: 0 },
         { tokens_max: 40, tokens_target, tools_excluded: new Set(), inputs_cleared: false },
       )?.from_seq
     expect([from(40), from(30), from(10)]).toEqual([5, 5, 5])

@@ -1,6 +1,7 @@
 import type { MessagePlace } from '../call_ids.js'
 import { CallIds } from '../call_ids.js'
 import type { MessageFormat } from '../formats.js'
+import { endOfString } from '../json/end_of_string.js'
 import { readStored } from '../message_format.js'
 import { countedLength, type NeutralMessage } from '../parts.js'
 import { itemKind } from '../response_items.js'
@@ -28,6 +29,24 @@ export interface StoredSeq extends MessagePlace {
   tokens: number
   format: MessageFormat
   blob: string
+}
+
+const TEXT_FORMATS: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic', 'responses'])
+const SPEAKERS = ['user', 'assistant'] as const
+
+/**
+ * The same of a message that is one text and nothing else, as most are, found without parsing it: PostgreSQL writes
+ * the members of an object in one order. undefined: it may be anything else.
+ */
+export function textMessage({ seq, tokens, format, blob }: StoredSeq): ContextMessage | undefined {
+  if (!TEXT_FORMATS.has(format)) return undefined
+  for (const speaker of SPEAKERS) {
+    const start = `{"role": "${speaker}", "content": "`
+    if (!blob.startsWith(start) || endOfString(blob, start.length - 1) !== blob.length - 1) continue
+    // The length is only asked for where a part of a message is cleared: here there is none.
+    return { seq, tokens, speaker, calls: [], results: [], length: blob.length - start.length - 2 }
+  }
+  return undefined
 }
 
 /** Reads what planning has to know. A blob that is no message of its format is somebody's who said nothing. */

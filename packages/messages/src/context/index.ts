@@ -1,4 +1,4 @@
-export { type ContextMessage, contextMessage, type StoredSeq } from './context_message.js'
+export { type ContextMessage, contextMessage, type StoredSeq, textMessage } from './context_message.js'
 export { editBlob, type MessageEdit } from './edit_blob.js'
 export { EditedMessages, type EditStrategy } from './edit_messages.js'
 export {

@@ -37,6 +37,8 @@ export interface ContextWindow {
   messages: readonly ContextMessage[]
   /** Whether older messages can still be read. */
   may_grow: boolean
+  /** The whole session is known to have more than `tokens_max`: only what it is cut down to has to be in the window. */
+  is_longer: boolean
   /** Tokens of the instructions ahead of the window: they stay in every context. */
   instruction_tokens: number
 }
@@ -60,7 +62,7 @@ export function planContext(window: ContextWindow, rules: ContextRules): Context
  * The same cut again, of a window that begins with it; undefined where the context has passed `tokens_max` since then.
  */
 export function repeatCut(
-  { messages, ...window }: ContextWindow,
+  { messages, ...window }: Omit<ContextWindow, 'may_grow' | 'is_longer'>,
   rules: ContextRules,
   cut: ContextCut,
 ): ContextPlan | undefined {
@@ -117,7 +119,7 @@ class Costs {
   private readonly instructions: number[]
 
   constructor(
-    private readonly window: ContextWindow,
+    private readonly window: Omit<ContextWindow, 'may_grow' | 'is_longer'>,
     private readonly cleared: ClearedMessages,
   ) {
     const { messages, instruction_tokens } = window
@@ -147,12 +149,12 @@ class Costs {
 
 /** The first message of the context, and a user's message ahead of it that stays, or -1. */
 function findCut(
-  { messages, may_grow }: ContextWindow,
+  { messages, may_grow, is_longer }: ContextWindow,
   links: ResultLink[],
   { tokens_max, tokens_target }: ContextRules,
   costs: Costs,
 ): { from: number; asked: number } | undefined {
-  if (costs.of(0) <= (may_grow ? tokens_target : tokens_max))
+  if (costs.of(0) <= (may_grow && is_longer ? tokens_target : tokens_max))
     return may_grow ? undefined : { from: 0, asked: -1 }
   const isWhole = wholeFrom(messages.length, links, may_grow)
   const begins = (speaker: ContextMessage['speaker']) =>

@@ -11,7 +11,6 @@ import {
   storedSeq,
 } from '@annals/messages/context'
 import type { MemoryShare } from '../../fairness/memory_budget.js'
-import { READ_INSTRUCTIONS } from '../../log/read/context_queries.js'
 import type { ReadEntry } from '../../log/read/entry_columns.js'
 import type { LogPosition } from '../../log/read/log_position.js'
 import { LogReader, UNLIMITED } from '../../log/read/read_log.js'
@@ -25,14 +24,13 @@ const MESSAGES_MAX = 10_000
 const BYTES_MAX = 32 * 1024 * 1024
 /** Calls and results. One message of a megabyte may have thousands, and the plan looks at each on the event loop. */
 const TOOL_USES_MAX = 10_000
-/** Messages that are read first; then as many as seem to be missing, and some more. */
-const FIRST_MESSAGES = 32
+/** Where results are cleared, so many messages are read at least: that tells which ones, also ahead of a short context. */
+const CLEARED_MESSAGES_MIN = 32
+/** As many are read as seem to be missing, and some more. */
 const MARGIN = 1.1
 /** How many times as many as there are may be read then: at most, since others may be longer, and at least. */
 const GROWTH_MAX = 16
 const GROWTH_MIN = 0.25
-const INSTRUCTIONS_MAX = 64
-const INSTRUCTION_BYTES_MAX = 1024 * 1024
 
 export interface ContextParts {
   database: Queryable
@@ -56,7 +54,7 @@ export class ContextReader {
   private bytes = 0
   private uses = 0
   private readonly log: LogReader
-  private instructions!: Promise<ReadMessage[]>
+  private instructions: ReadMessage[] | Promise<ReadMessage[]> = []
 
   /** `seen`: where an earlier context ended whose cut is asked for. */
   constructor(
@@ -77,9 +75,6 @@ export class ContextReader {
     format: MessageFormat,
   ): Promise<{ plan: ContextPlan; newest: LogPosition; shown: StoredText[] }> {
     await this.parts.memory.hold(this.parts.read_bytes)
-    this.instructions = this.readInstructions()
-    // Whoever waits for them hears of it.
-    this.instructions.catch(() => {})
     const kept = cut && (await this.readCut(rules, cut))
     const { plan, messages } = kept ?? (await this.readNewest(rules))
     const { seq = 0, created_at } = messages.at(-1) ?? {}
@@ -97,35 +92,55 @@ export class ContextReader {
 
   /** The context that begins where an earlier one did, unless it has become too long. */
   private async readCut(rules: ContextRules, cut: ContextCut) {
+    const instructions = this.log.readInstructions().then((entries) => this.know(entries))
+    // Whoever waits for them hears of it.
+    instructions.catch(() => {})
+    this.instructions = instructions
     const asked = cut.asked_seq === 0 ? [] : await this.readRange(cut.asked_seq - 1, cut.asked_seq + 1)
     const followers = await this.readRange(cut.from_seq - 1, UNLIMITED)
     if (!asked || !followers) return undefined
     const messages = [...asked, ...followers]
     const instruction_tokens = tokensOf(await this.instructionsAhead(cut.from_seq))
-    const plan = repeatCut({ messages, may_grow: true, instruction_tokens }, rules, cut)
+    const plan = repeatCut({ messages, instruction_tokens }, rules, cut)
     return plan && { plan, messages }
   }
 
   private async readNewest(rules: ContextRules) {
-    let messages: ReadMessage[] = []
-    let below_seq = UNLIMITED
+    const { tokens_max, tokens_target, results_kept } = rules
     this.bytes = 0
     this.uses = 0
-    for (let limit = FIRST_MESSAGES; ; limit = missingMessages(messages, rules)) {
-      const older: ReadMessage[] = []
-      let read = 0
-      for await (const piece of this.walk({ above_seq: 0, below_seq, limit, time_desc: true })) {
-        older.unshift(...(await this.know(piece.toReversed())))
-        read += piece.length
-        below_seq = piece.at(-1)!.seq
-        if (this.isFull(messages.length + older.length)) break
-      }
-      messages = [...older, ...messages]
-      const may_grow = read === limit && below_seq > 1 && !this.isFull(messages.length)
+    const newest = await this.log.readNewestMessages(
+      tokens_max,
+      tokens_target,
+      results_kept === undefined ? 1 : CLEARED_MESSAGES_MIN,
+    )
+    this.instructions = await this.know(newest.instructions)
+    let messages = await this.know(newest.messages.toReversed())
+    let may_grow = !newest.are_all
+    const is_all_wanted = newest.total_tokens <= tokens_max
+    // How much what is cleared leaves is only known once it is read.
+    const is_longer = !is_all_wanted && results_kept === undefined
+    for (;;) {
+      const below_seq = messages[0]?.seq ?? UNLIMITED
+      may_grow &&= below_seq > 1 && !this.isFull(messages.length)
       const instruction_tokens = tokensOf(await this.instructionsAhead(below_seq))
-      const plan = planContext({ messages, may_grow, instruction_tokens }, rules)
+      const plan = planContext({ messages, may_grow, is_longer, instruction_tokens }, rules)
       if (plan) return { plan, messages }
+      const limit = is_all_wanted ? UNLIMITED : missingMessages(messages, rules)
+      const older = await this.readOlder(messages, below_seq, limit)
+      may_grow = older.length === limit
+      messages = [...older, ...messages]
     }
+  }
+
+  /** Messages ahead of others, oldest first: so many, unless there are fewer, or more than a context is made of. */
+  private async readOlder(messages: ReadMessage[], below_seq: number, limit: number): Promise<ReadMessage[]> {
+    const older: ReadMessage[] = []
+    for await (const piece of this.walk({ above_seq: 0, below_seq, limit, time_desc: true })) {
+      older.unshift(...(await this.know(piece.toReversed())))
+      if (this.isFull(messages.length + older.length)) break
+    }
+    return older
   }
 
   /** Messages between two seqs, oldest first; undefined where they are more than a context is made of. */
@@ -149,21 +164,6 @@ export class ContextReader {
   /** The instructions ahead of a message, oldest first. */
   private async instructionsAhead(below_seq: number): Promise<ReadMessage[]> {
     return (await this.instructions).filter(({ seq }) => seq < below_seq)
-  }
-
-  private async readInstructions(): Promise<ReadMessage[]> {
-    const { project_id, session_id } = this.session
-    const bounds = [INSTRUCTIONS_MAX, INSTRUCTION_BYTES_MAX]
-    const rows = await this.parts.database.query(READ_INSTRUCTIONS, [project_id, session_id, ...bounds])
-    const entries = rows.map((row) => ({
-      seq: Number(row.seq),
-      json: row.json!,
-      id: row.id!,
-      parent_id: row.parent_id!,
-      format: row.format!,
-      tokens: Number(row.tokens),
-    }))
-    return this.know(entries.reverse())
   }
 
   /** Takes note of messages, oldest first. */

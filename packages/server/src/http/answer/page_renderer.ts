@@ -1,5 +1,5 @@
 import { MESSAGE_FORMATS, type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
-import type { ContextMessage, StoredSeq } from '@annals/messages/context'
+import { type ContextMessage, type StoredSeq, textMessage } from '@annals/messages/context'
 import { AnnalsError } from '../../errors.js'
 import { storedPartsJson } from '../../log/append/message_entry.js'
 import { inOrders, workInOrders } from '../work_thread/work_in_orders.js'
@@ -74,7 +74,10 @@ export async function contextMessages(
   messages: StoredSeq[],
 ): Promise<ContextMessage[]> {
   for (const { format } of messages) requireKnown(format)
-  return workInOrders(thread, project_id, 'contextMessages', messages, blobLength)
+  const texts = messages.map(textMessage)
+  const others = messages.filter((_, at) => !texts[at])
+  const read = (await workInOrders(thread, project_id, 'contextMessages', others, blobLength)).values()
+  return texts.map((message) => message ?? read.next().value!)
 }
 
 /** During a rolling upgrade, nodes of the next version store what this one cannot convert. */

@@ -2,6 +2,7 @@ import { AnnalsError, notFound } from '../../errors.js'
 import { plainArray } from '../../postgres/array_literal.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import type { ShownLog } from '../entry_json.js'
+import { READ_INSTRUCTIONS, READ_NEWEST_MESSAGES } from './context_queries.js'
 import { entriesOf, type ReadEntry } from './entry_columns.js'
 import { type LogPosition, seqToCheck } from './log_position.js'
 import { READ_SEQS } from './place_queries.js'
@@ -87,6 +88,30 @@ export class LogReader {
     }
   }
 
+  /**
+   * The newest messages, newest first, and all instructions, oldest first: see READ_NEWEST_MESSAGES. What is read then is
+   * of the log as it was here.
+   * @throws AnnalsError session_not_found
+   */
+  async readNewestMessages(tokens_max: number, tokens_wanted: number, messages_min: number) {
+    const { project_id, session_id } = this.session
+    const bounds = [PIECE_ENTRIES_MAX, PIECE_BYTES_MAX, tokens_max, tokens_wanted, messages_min]
+    const [row] = await this.database.query(READ_NEWEST_MESSAGES, [project_id, session_id, ...bounds])
+    if (!row) throw notFound('session')
+    this.end_seq = Number(row.last_seq)
+    const messages = entriesOf(row, 'context_message', shownLog(this.session, row))
+    if (row.newest_at) messages[0]!.created_at = row.newest_at
+    const are_all = messages.length < Number(row.count) && row.fit === 't'
+    return { messages, are_all, total_tokens: Number(row.total_tokens), instructions: instructionsOf(row) }
+  }
+
+  /** The newest instructions, oldest first. */
+  async readInstructions(): Promise<ReadEntry[]> {
+    const { project_id, session_id } = this.session
+    const [row] = await this.database.query(READ_INSTRUCTIONS, [project_id, session_id])
+    return instructionsOf(row!)
+  }
+
   /** The seq of the n-th newest message between two seqs; 0 if there are not so many. @throws as `read` does */
   async nthNewestMessage(n: number, range: { above_seq: number; below_seq: number }): Promise<number> {
     const { project_id, session_id } = this.session
@@ -109,6 +134,20 @@ export class LogReader {
     const { end_seq = UNLIMITED - 1 } = this
     return { ...page, below_seq: Math.min(page.below_seq, end_seq + 1) }
   }
+}
+
+type Instruction = [seq: number, id: string, parent_id: string, format: string, tokens: number, json: string]
+
+function instructionsOf({ instructions }: Row): ReadEntry[] {
+  const read = JSON.parse(instructions ?? '[]') as Instruction[]
+  return read.map(([seq, id, parent_id, format, tokens, json]) => ({
+    seq,
+    id,
+    parent_id,
+    format,
+    tokens,
+    json,
+  }))
 }
 
 /** What is left of a page behind the last entry of it, or where there was none, behind all that its statement looked at. */

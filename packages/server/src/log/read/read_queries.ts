@@ -102,7 +102,7 @@ export const TRACKING = `CASE WHEN p.message LIKE '% %' THEN
 const LAST_BUT_ONE_AT = `, ${timestampText('(array_agg(e.created_at))[$3::int - 1]')} AS last_but_one_at`
 
 /** When the newest of them was stored. */
-const NEWEST_AT = `, ${timestampText('max(e.created_at)')} AS newest_at`
+export const NEWEST_AT = `, ${timestampText('max(e.created_at)')} AS newest_at`
 
 /** When the entry was stored whose seq is a parameter; null if that is null. */
 const seenAt = (seq: string) =>
