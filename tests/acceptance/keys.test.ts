@@ -113,6 +113,22 @@ describe('the latest entries of a session', () => {
     await fc.assert(property, { numRuns: 12 })
   })
 
+  it('are given whole, also where they are many megabytes together', async () => {
+    const log = await newSessionLog(api)
+    const keys = Array.from({ length: 9 }, (_, n) => `key ${n}`)
+    for (const round of [1, 2])
+      for (const key of keys)
+        expectOk(
+          await log.batch([
+            { kind: 'event', type: 'state', key, data: { n: round, text: key.repeat(50_000) } },
+          ]),
+          201,
+        )
+    const newest = expectOk(await log.timeline({ after_seq: 9 })).items
+    expect(expectOk(await latest(log)).items).toEqual(newest)
+    expect(await walkPages((cursor) => latest(log, { limit: 4, cursor }))).toEqual(newest)
+  })
+
   it('are on the pages of a walk once each while keys are written', async () => {
     const log = await newSessionLog(api)
     const keys = Array.from({ length: 40 }, (_, n) => `key ${String(n).padStart(2, '0')}`)

@@ -8,7 +8,6 @@ import { Cursors } from '../http/request/cursor.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { LatestQuery } from './entry_schema.js'
 import { LogReader } from './read/read_log.js'
-import { findLatest } from './read/read_places.js'
 
 const operation = operationsOf('Timeline')
 
@@ -29,12 +28,12 @@ export const latestRoutes = allOf(
       const session = { project_id: request.project_id, session_id: request.params.session_id }
       const cursors = new Cursors('latest', session.project_id, session.session_id, key, key_prefix)
       const after_key = cursor === undefined ? '' : cursors.read(cursor)
-      const page = { key, key_prefix, after_key, limit: limit + 1 }
-      const latest = await findLatest(request.database, session, page)
       const log = new LogReader(request.database, session, undefined, () => !reply.raw.destroyed)
-      const entries = log.readSeqs(latest.map(({ seq }) => seq))
-      const cursorOf = () => cursors.write(latest[limit - 1]!.key)
-      return answerEntries(reply, entriesPage(entries, limit, cursorOf))
+      const entries = log.readLatest({ key, key_prefix, after_key, limit: limit + 1 })
+      return answerEntries(
+        reply,
+        entriesPage(entries, limit, (last) => cursors.write(last.key!)),
+      )
     },
   }),
 )

@@ -11,6 +11,8 @@ export interface ReadEntry {
   kind?: string
   /** Of an event or an item; of the last but one of as many messages as were asked for, or the newest for a context. */
   created_at?: string
+  /** Of an item. */
+  key?: string | null
   id?: string
   parent_id?: string | null
   format?: string
@@ -44,25 +46,30 @@ export function entriesOf(row: Row, view: EntryView, log: ShownLog): ReadEntry[]
       }
     })
   }
-  const shape = view === 'item' ? 'item' : 'resource'
+  const shape = view === 'event' ? 'resource' : 'item'
   return seqs.map((seq, at) => {
     const entry = shownEntry(columns, seq, at)
-    return { seq, json: entryJson(shape, log, entry), kind: entry.kind, created_at: entry.created_at }
+    return {
+      seq,
+      json: entryJson(shape, log, entry),
+      kind: entry.kind,
+      key: entry.key!,
+      created_at: entry.created_at,
+    }
   })
 }
 
 type Columns = Record<string, Array<string | null>>
 const NONE: Array<string | null> = []
-const NO_MARKS: [key: null, retracted_by: null, changed_at: null] = [null, null, null]
+type Marks = [key: string | null, retracted_by: number | null, changed_at: string | null]
+const NO_MARKS: Marks = [null, null, null]
 const NO_FIELDS = { format: null, parent_id: null, role: null, meta: null }
 
 /** Every member is named: spreading objects together costs as much as all the rest of an entry. */
 function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
-  const { id, type = NONE, data, created_at, marks, message = NONE } = columns
+  const { id, type = NONE, data, created_at, message = NONE } = columns
   const text = message[at]
-  const [key, retracted_by, changed_at] = marks![at]
-    ? (JSON.parse(marks![at]) as [string | null, number | null, string | null])
-    : NO_MARKS
+  const [key, retracted_by, changed_at] = marksOf(columns, at)
   const { format, parent_id, role, meta } = text ? messageFields(text) : NO_FIELDS
   return {
     seq,
@@ -77,8 +84,15 @@ function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
     retracted_by,
     data: data![at]!,
     created_at: created_at![at]!,
-    updated_at: changed_at ? wholeTime(changed_at) : created_at![at]!,
+    updated_at: changed_at ?? created_at![at]!,
   }
+}
+
+function marksOf({ marks, key, changed_at }: Columns, at: number): Marks {
+  if (!marks) return [key![at]!, null, changed_at![at]!]
+  if (!marks[at]) return NO_MARKS
+  const [named, retracted_by, time] = JSON.parse(marks[at]) as Marks
+  return [named, retracted_by, time && wholeTime(time)]
 }
 
 /** The fields in the column `message`, of which only the last, its meta, can have spaces in it. */

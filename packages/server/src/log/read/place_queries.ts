@@ -1,5 +1,5 @@
 import { aggregated } from '../../postgres/column_aggregates.js'
-import { planned, prepared } from '../../postgres/statement.js'
+import { prepared } from '../../postgres/statement.js'
 import { byId, bySeq, TRACKING, VIEW_COLUMNS } from './read_queries.js'
 
 /** Entries that are asked for one by one: by ids, by keys, by seqs. */
@@ -25,47 +25,56 @@ WHERE h.project_id = $1 AND h.session_id = $2`,
 
 const LIVE_KEY = 'e.project_id = $1 AND e.session_id = $2 AND e.key IS NOT NULL AND e.retracted_by IS NULL'
 
+const newestOf = (keys: string, order: string) => `
+    SELECT e.* FROM entries e
+    WHERE ${LIVE_KEY} AND ${keys}
+    ORDER BY ${order} LIMIT 1`
+
 /**
- * The newest live entry of each key, in the order of keys: from one key the next is found in the index, however many
- * entries it has. Row: none where there is no session; `found`, a JSON array of `[key, seq]`, or null. Parameters:
- * $1 project, $2 session, $3 only keys behind this one, $4 only keys with this prefix, $5 how many at most.
+ * What `latest` selects of entries, in the order of their keys, cut off before the entry with which their JSON exceeds a
+ * number of bytes, but never before the first. Row: none where there is no session; `found` (how many there were before
+ * that), and the columns of the view `latest`.
  */
-export const FIND_LATEST = planned(
-  'find_latest',
-  `
-WITH RECURSIVE latest (key, seq) AS (
-  SELECT first.key, first.seq
+const latestText = (latest: string, limit: string, bytes: string) => `
+WITH RECURSIVE latest AS (${latest})
+SELECT (SELECT count(*) FROM (SELECT FROM latest LIMIT ${limit}) l) AS found, ${TRACKING}p.*
+FROM session_heads h
+CROSS JOIN LATERAL (
+  SELECT ${aggregated(VIEW_COLUMNS.latest)}
   FROM (
-    SELECT e.key, e.seq FROM entries e WHERE ${LIVE_KEY} AND e.key > $3 AND e.key >= $4
-    ORDER BY e.key, e.seq DESC LIMIT 1
+    SELECT e.*, sum(e.bytes) OVER (ORDER BY e.key ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
+    FROM (SELECT l.* FROM latest l LIMIT ${limit}) e
+  ) e
+  WHERE e.bytes_before = 0 OR e.bytes_before + e.bytes <= ${bytes}
+) p
+WHERE h.project_id = $1 AND h.session_id = $2`
+
+/**
+ * The newest live entry of each key: from one key the next is found in the index, however many entries it has.
+ * Parameters: $1 project, $2 session, $3 only keys behind this one, $4 only keys with this prefix, $5 how many at most,
+ * $6 bytes.
+ */
+export const READ_LATEST = prepared(
+  'read_latest',
+  latestText(
+    `
+  SELECT first.* FROM (${newestOf('e.key > $3 AND e.key >= $4', 'e.key, e.seq DESC')}
   ) first
   WHERE starts_with(first.key, $4)
   UNION ALL
-  SELECT next.key, next.seq
-  FROM latest l CROSS JOIN LATERAL (
-    SELECT e.key, e.seq FROM entries e WHERE ${LIVE_KEY} AND e.key > l.key
-    ORDER BY e.key, e.seq DESC LIMIT 1
+  SELECT next.* FROM latest l CROSS JOIN LATERAL (${newestOf('e.key > l.key', 'e.key, e.seq DESC')}
   ) next
   WHERE starts_with(next.key, $4)
-)
-SELECT h.last_seq, (
-  SELECT json_agg(json_build_array(f.key, f.seq)) FROM (SELECT l.key, l.seq FROM latest l LIMIT $5) f
-) AS found
-FROM session_heads h
-WHERE h.project_id = $1 AND h.session_id = $2`,
+`,
+    '$5',
+    '$6::bigint',
+  ),
 )
 
-/** The newest live entry of one key. Row and first two parameters as of FIND_LATEST; $3 key. */
-export const FIND_LATEST_OF_KEY = prepared(
-  'find_latest_of_key',
-  `
-SELECT h.last_seq, (
-  SELECT json_build_array(json_build_array(f.key, f.seq)) FROM (
-    SELECT e.key, e.seq FROM entries e WHERE ${LIVE_KEY} AND e.key = $3 ORDER BY e.seq DESC LIMIT 1
-  ) f
-) AS found
-FROM session_heads h
-WHERE h.project_id = $1 AND h.session_id = $2`,
+/** The newest live entry of one key. Parameters: $1 project, $2 session, $3 key. */
+export const READ_LATEST_OF_KEY = prepared(
+  'read_latest_of_key',
+  latestText(newestOf('e.key = $3', 'e.seq DESC'), '1', '0'),
 )
 
 /**

@@ -5,7 +5,7 @@ import type { ShownLog } from '../entry_json.js'
 import { READ_INSTRUCTIONS, READ_NEWEST_MESSAGES } from './context_queries.js'
 import { entriesOf, type ReadEntry } from './entry_columns.js'
 import { type LogPosition, seqToCheck } from './log_position.js'
-import { READ_SEQS } from './place_queries.js'
+import { READ_LATEST, READ_LATEST_OF_KEY, READ_SEQS } from './place_queries.js'
 import { type EntryPage, type EntryView, NTH_NEWEST_MESSAGE, READ_HEAD, readEntries } from './read_queries.js'
 
 /** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
@@ -17,6 +17,14 @@ export const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 /** What a reader wants of a log, from where on. */
 export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq' | 'seen'>
+
+/** Which keys are asked for: one, or those with a prefix behind the last one of the page before. */
+export interface LatestPage {
+  key: string | undefined
+  key_prefix: string
+  after_key: string
+  limit: number
+}
 
 /**
  * Reads a session's log, as long as it is when it is first read: however often it is read then, in whatever parts, what
@@ -85,6 +93,29 @@ export class LogReader {
       if (entries.length === 0) throw notFound('session')
       yield entries
       read += entries.length
+    }
+  }
+
+  /**
+   * The newest live entry of each key, in the order of keys, in pieces of bounded size.
+   * @throws AnnalsError session_not_found
+   */
+  async *readLatest({ key, key_prefix, after_key, limit }: LatestPage): AsyncGenerator<ReadEntry[]> {
+    const { project_id, session_id } = this.session
+    for (let after = after_key, left = limit; left > 0 && this.isWanted(); ) {
+      const [row] =
+        key === undefined
+          ? await this.database.query(READ_LATEST, [
+              ...[project_id, session_id, after, key_prefix],
+              ...[left, PIECE_BYTES_MAX],
+            ])
+          : await this.database.query(READ_LATEST_OF_KEY, [project_id, session_id, key])
+      if (!row) throw notFound('session')
+      const entries = entriesOf(row, 'latest', shownLog(this.session, row))
+      yield entries
+      if (entries.length === Number(row.found)) return
+      left -= entries.length
+      after = entries.at(-1)!.key!
     }
   }
 

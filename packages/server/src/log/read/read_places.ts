@@ -1,7 +1,7 @@
 import { notFound } from '../../errors.js'
 import { plainArray } from '../../postgres/array_literal.js'
-import type { Queryable, Row } from '../../postgres/database.js'
-import { FIND_IDS, FIND_LATEST, FIND_LATEST_OF_KEY } from './place_queries.js'
+import type { Queryable } from '../../postgres/database.js'
+import { FIND_IDS } from './place_queries.js'
 
 interface Session {
   project_id: string
@@ -24,37 +24,9 @@ export async function findIds(
   ids: readonly string[],
 ): Promise<Array<EntryPlace | undefined>> {
   const places = Array<EntryPlace | undefined>(ids.length).fill(undefined)
-  const rows = await database.query(FIND_IDS, [project_id, session_id, plainArray(ids)])
-  for (const [index, seq, type] of found<[number, number, string | null]>(rows))
-    places[index - 1] = { seq, type }
-  return places
-}
-
-/** Which keys are asked for: one, or those with a prefix behind the last one of the page before. */
-export interface LatestPage {
-  key: string | undefined
-  key_prefix: string
-  after_key: string
-  limit: number
-}
-
-/**
- * The newest live entry of each key, in the order of keys.
- * @throws AnnalsError session_not_found
- */
-export async function findLatest(
-  database: Queryable,
-  { project_id, session_id }: Session,
-  { key, key_prefix, after_key, limit }: LatestPage,
-): Promise<Array<{ key: string; seq: number }>> {
-  const rows =
-    key === undefined
-      ? await database.query(FIND_LATEST, [project_id, session_id, after_key, key_prefix, limit])
-      : await database.query(FIND_LATEST_OF_KEY, [project_id, session_id, key])
-  return found<[string, number]>(rows).map(([key, seq]) => ({ key, seq }))
-}
-
-function found<Place>([row]: Row[]): Place[] {
+  const [row] = await database.query(FIND_IDS, [project_id, session_id, plainArray(ids)])
   if (!row) throw notFound('session')
-  return JSON.parse(row.found ?? '[]') as Place[]
+  const found = JSON.parse(row.found ?? '[]') as Array<[number, number, string | null]>
+  for (const [index, seq, type] of found) places[index - 1] = { seq, type }
+  return places
 }

@@ -24,12 +24,13 @@ export interface EntryPage {
 }
 
 /**
- * What is read of each entry: what a SessionEvent or an item of the timeline shows; a message with what a conversion
+ * What is read of each entry: what a SessionEvent or an item of the timeline shows, or such an item that has a key and is live; a message with what a conversion
  * needs, or that and what else a Message shows, or what a context needs; only the id or the meta of a message.
  */
 export type EntryView =
   | 'event'
   | 'item'
+  | 'latest'
   | 'message'
   | 'whole_message'
   | 'context_message'
@@ -69,6 +70,11 @@ const event: Record<string, Column> = {
 export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
   event,
   item: { ...event, message },
+  latest: {
+    ...{ seq, id, type: event.type!, data, created_at, message },
+    key: { sql: 'e.key', as: 'text' },
+    changed_at: { sql: 'nullif(e.updated_at, e.created_at)', as: 'time' },
+  },
   message: { seq, id, data, message, tokens },
   context_message: {
     ...{ seq, id, data, tokens },
