@@ -5,7 +5,7 @@ import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
 import { newSearchingProjects, placesOf, untilIndexed } from '../harness/search.ts'
 import { type Project, useService } from '../harness/service.ts'
-import { execute } from '../harness/sql.ts'
+import { execute, queryRows } from '../harness/sql.ts'
 import { verifyDatabase } from '../harness/verification.ts'
 
 /* What becomes of the index in an export, an import and a verification. */
@@ -19,7 +19,7 @@ let session: string
 const searching: Project[] = []
 
 beforeAll(async () => {
-  searching.push(...(await newSearchingProjects(service, 6)))
+  searching.push(...(await newSearchingProjects(service, 7)))
 })
 
 /** A project that searches, with a session of three indexed entries. */
@@ -54,6 +54,23 @@ describe('the index of words', () => {
     await execute(service.databaseUrl, sql.slice(sql.indexOf('DELETE FROM search_segments')))
     await untilIndexed(api)
     expect(await placesOf(api, 'refund -two')).toEqual([`${session} 1`])
+    expect(await found()).toEqual([])
+  })
+
+  it('is divided right behind what a segment has, however far it is behind the log', async () => {
+    const segments = (statement: string) => queryRows(service.databaseUrl, statement, [project.id])
+    await segments('UPDATE search_segments SET entries = 16384 WHERE project_id = $1')
+    const { created_at } = expectOk(await api.appendEvent(session, { type: 'n', data: { text: 'four' } }))
+    await untilIndexed(api)
+    expect(
+      await segments(
+        `SELECT s.segment, s.begins_at = $2::timestamptz + interval '1 microsecond' AS is_right_behind
+         FROM search_segments s WHERE s.project_id = $1 AND s.segment > 0`.replace('$2', `'${created_at}'`),
+      ),
+    ).toEqual([{ segment: 1, is_right_behind: true }])
+    expectOk(await api.appendEvent(session, { type: 'n', data: { text: 'five' } }))
+    await untilIndexed(api)
+    expect(await placesOf(api, 'n')).toHaveLength(5)
     expect(await found()).toEqual([])
   })
 

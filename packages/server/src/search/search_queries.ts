@@ -80,12 +80,15 @@ WHERE s.project_id = $1 AND s.segment = $2
 RETURNING s.entries >= ${SEGMENT_ENTRIES}
   AND NOT EXISTS (SELECT FROM search_segments o WHERE o.project_id = $1 AND o.segment > $2) AS is_full`,
   ),
-  /** Another segment behind a full one, $2, and behind all entries in it. */
+  /**
+   * Another segment behind a full one, $2, right behind all entries in it: where the index is behind the log, what was
+   * stored since then belongs to the next one, or a segment would have as many more as the index is behind.
+   */
   next_segment: prepared(
     'make_next_segment',
     `
 INSERT INTO search_segments AS n (project_id, segment, begins_at, entries, last_at)
-SELECT $1, s.segment + 1, greatest(now(), s.last_at + interval '1 microsecond'), 0, '-infinity'
+SELECT $1, s.segment + 1, s.last_at + interval '1 microsecond', 0, '-infinity'
 FROM search_segments s WHERE s.project_id = $1 AND s.segment = $2`,
   ),
 } as const
