@@ -1,3 +1,4 @@
+import { inPlainText, isPlain, type PlacesOf, type Searched } from './plain_text.js'
 import type { SearchTerm } from './search_query.js'
 import { type Word, wordsOf } from './words.js'
 
@@ -29,15 +30,15 @@ interface Hit {
 
 /** How a text matches a query, with the part that has the most of what is looked for; undefined if it does not. */
 export function matchTerms(text: string, terms: readonly SearchTerm[]): Match | undefined {
-  const words = wordsOf(text)
+  const { length, placesOf } = isPlain(text, terms) ? inPlainText(text) : inWords(wordsOf(text))
   const hits: Hit[] = []
   let score = 0
   for (const [index, term] of terms.entries()) {
-    const { places, count } = placesOf(words, term, PLACES_MAX)
+    const { places, count } = placesOf(term, PLACES_MAX)
     if (count > 0 === term.is_excluded) return undefined
     for (const [start, end] of places) hits.push({ term: index, start, end })
     // As in BM25: each further occurrence counts for less, and in a long text all count for less.
-    score += count / (count + 0.3 + (0.9 * words.length) / WORDS_USUAL)
+    score += count / (count + 0.3 + (0.9 * length) / WORDS_USUAL)
   }
   hits.sort((a, b) => a.start - b.start || a.end - b.end)
   return { snippet: cutSnippet(text, hits), score }
@@ -45,19 +46,21 @@ export function matchTerms(text: string, terms: readonly SearchTerm[]): Match | 
 
 /** Where a text has any of what is looked for, term by term. */
 export function placesOfTerms(text: string, terms: readonly SearchTerm[]): [start: number, end: number][] {
-  const words = wordsOf(text)
-  return terms.flatMap((term) => (term.is_excluded ? [] : placesOf(words, term).places))
+  const { placesOf } = inWords(wordsOf(text))
+  return terms.flatMap((term) => (term.is_excluded ? [] : placesOf(term, Number.POSITIVE_INFINITY).places))
 }
 
-/**
- * Where a term stands among the words, the first `most` places, and how many there are. Terms have few words, so looking
- * for each place anew is still linear.
- */
-function placesOf(
+const inWords = (words: readonly Word[]): Searched => ({
+  length: words.length,
+  placesOf: (term, most) => placesAmong(words, term, most),
+})
+
+/** Terms have few words, so looking for each place anew is still linear. */
+function placesAmong(
   words: readonly Word[],
   { words: wanted, is_prefix }: SearchTerm,
-  most = Number.POSITIVE_INFINITY,
-): { places: [number, number][]; count: number } {
+  most: number,
+): ReturnType<PlacesOf> {
   const places: [number, number][] = []
   let count = 0
   const last = wanted.length - 1

@@ -9,6 +9,7 @@ import {
   isExact,
   matchTerms,
   parseSearchQuery,
+  placesOfTerms,
   SEARCHED_LENGTH_MAX,
   SNIPPET_LENGTH_MAX,
   searchCondition,
@@ -18,6 +19,8 @@ import { MESSAGES } from '../arbitrary_messages.js'
 import { MATCHES, REFUSED } from './search_vectors.js'
 
 const snippetOf = (...of: Parameters<typeof matchTerms>) => matchTerms(...of)?.snippet
+
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -72,6 +75,45 @@ describe('a text', () => {
           expect(snippetOf(text, [{ words: [word], is_prefix: false, is_excluded: true }])).toBeUndefined()
         }
       }),
+    )
+  })
+
+  it('of ASCII is found as by its words, without all of them being made', () => {
+    const part = fc.constantFrom(
+      'a',
+      'b',
+      'ab',
+      'A',
+      '1',
+      ' ',
+      '  ',
+      '_',
+      '\n',
+      '—',
+      '🙂',
+      'é',
+      'ﬁ',
+      'x'.repeat(70),
+    )
+    const text = fc.array(part, { maxLength: 30 }).map((parts) => parts.join(''))
+    const query = fc.constantFrom('a', 'ab*', '"a b"', '"a ab*', 'a_b_1', 'a -ab', 'b -"a b"', 'x*', '1 a')
+    fc.assert(
+      fc.property(text, query, (text, query) => {
+        const terms = parseSearchQuery(query)
+        const places = (one: (typeof terms)[number]) => placesOfTerms(text, [{ ...one, is_excluded: false }])
+        const isFound = terms.every((term) => places(term).length > 0 !== term.is_excluded)
+        const match = matchTerms(text, terms)
+        expect(match !== undefined).toBe(isFound)
+        if (!match || text.length > SNIPPET_LENGTH_MAX) return
+        const marked = new Set(match.snippet.hits.flatMap(([from, to]) => range(from, to)))
+        const expected = terms.filter((term) => !term.is_excluded).flatMap(places)
+        expect(marked).toEqual(new Set(expected.flatMap(([from, to]) => range(from, to))))
+        // With a word of other letters, all words are made.
+        const longer = matchTerms(`${text} é`, terms)!.score
+        const oneMore = matchTerms(`${text} e`, terms)!.score
+        expect(oneMore).toBe(longer)
+      }),
+      { numRuns: 1_000 },
     )
   })
 

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Match, SearchedEntry, SearchTerm } from '@annals/messages/search'
 import type { Row } from '../../postgres/database.js'
 import { ThreadWork, type WorkArguments, type WorkName, type WorkResult } from './thread_work.js'
@@ -5,6 +6,8 @@ import type { WorkThread } from './work_thread.js'
 
 /** Characters that are worked on on the event loop; more goes to the work thread. */
 const INLINE_LENGTH_MAX = 32 * 1024
+/** So often may the event loop do as much for the same caller, with a turn for the others between. */
+const INLINE_ORDERS_MAX = 4
 /** Characters per job of the work thread, except for a single longer item, so that others get their turns. */
 const ORDER_LENGTH_MAX = 512 * 1024
 
@@ -38,23 +41,31 @@ export async function workInOrders<Name extends ItemWork>(
   lengthOf: (item: Item<Name>) => number,
   ...more: Further<Name>
 ): Promise<Result<Name>[]> {
-  const length = items.reduce((sum, item) => sum + lengthOf(item), 0)
-  if (length <= INLINE_LENGTH_MAX)
-    return (here[name] as (...values: unknown[]) => Result<Name>[])(items, ...more)
   const results: Result<Name>[] = []
-  for (const order of inOrders(items, lengthOf)) {
+  const small = inOrders(items, lengthOf, INLINE_LENGTH_MAX)
+  const isLittle =
+    small.length <= INLINE_ORDERS_MAX && items.every((item) => lengthOf(item) <= INLINE_LENGTH_MAX)
+  for (const [index, order] of (isLittle ? small : inOrders(items, lengthOf)).entries()) {
     const values = [order, ...more] as unknown as Parameters<ThreadWork[Name]>
-    results.push(...((await thread.run(owner, name, ...values)) as Result<Name>[]))
+    if (isLittle && index > 0) await turn()
+    const done = isLittle
+      ? (here[name] as (...values: unknown[]) => Result<Name>[])(...values)
+      : await thread.run(owner, name, ...values)
+    results.push(...(done as Result<Name>[]))
   }
   return results
 }
 
 /** Divides items into orders, in their order. */
-export function inOrders<Any>(items: readonly Any[], lengthOf: (item: Any) => number): Any[][] {
+export function inOrders<Any>(
+  items: readonly Any[],
+  lengthOf: (item: Any) => number,
+  length_max = ORDER_LENGTH_MAX,
+): Any[][] {
   const orders: Any[][] = []
   let length = Number.POSITIVE_INFINITY
   for (const item of items) {
-    if (length + lengthOf(item) > ORDER_LENGTH_MAX) {
+    if (length + lengthOf(item) > length_max) {
       orders.push([])
       length = 0
     }
