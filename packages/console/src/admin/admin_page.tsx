@@ -77,7 +77,7 @@ function Projects() {
             <h2>{project.name}</h2>
             <span className="hint mono">{project.id}</span>
             <span className="hint">
-              since <Timestamp at={project.created_at} />
+              created <Timestamp at={project.created_at} />
             </span>
             <button
               type="button"

@@ -50,8 +50,8 @@ export function ProjectKeys(props: {
           <thead>
             <tr>
               <th scope="col">Key</th>
-              <th scope="col">May</th>
-              <th scope="col">Made</th>
+              <th scope="col">Rights</th>
+              <th scope="col">Created</th>
               <th scope="col">State</th>
               <th scope="col">
                 <span className="visually-hidden">Actions</span>

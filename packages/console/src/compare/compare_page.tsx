@@ -87,7 +87,7 @@ function Head({ log: { session, items }, sessions }: { log: WholeLog; sessions: 
       {outcome && <span className={`outcome is-${outcome.verdict}`}>{outcome.verdict}</span>}
       <span className="hint">
         {user && `${user}, `}
-        {countText(items.length)} entries
+        {items.length === 1 ? '1 entry' : `${countText(items.length)} entries`}
         {figures &&
           figures.calls > 0 &&
           `, ${countText(figures.failures)} of ${countText(figures.calls)} calls failed`}

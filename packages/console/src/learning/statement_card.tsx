@@ -1,5 +1,5 @@
 import type { Statement } from '@annals/client'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Link } from '../address/link.tsx'
 import { countText, Timestamp } from '../parts/timestamp.tsx'
 
@@ -23,7 +23,7 @@ export function StatementCard({ statement }: { statement: Statement }) {
       {state === 'revoked' ? (
         <p className="faint">Its text is gone: the sessions that it rested on were deleted.</p>
       ) : (
-        <p className="statement-text">{text}</p>
+        <p className="statement-text">{withCode(text)}</p>
       )}
       <p className="statement-head">
         <span>{sessionsText(supports)} it</span>
@@ -39,6 +39,13 @@ export function StatementCard({ statement }: { statement: Statement }) {
       <Cites statement={statement} />
     </>
   )
+}
+
+/** Names in backquotes, as rules and models write them, in the fixed font. */
+function withCode(text: string): ReactNode {
+  const parts = text.split('`')
+  if (parts.length % 2 === 0) return text
+  return parts.map((part, index) => (index % 2 === 0 ? part : <code key={`${index} ${part}`}>{part}</code>))
 }
 
 function sessionsText(count: number, many = 'support', one = 'supports'): string {
