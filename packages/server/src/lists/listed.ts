@@ -1,4 +1,4 @@
-import { type Column, columnsOf } from '../postgres/column_aggregates.js'
+import { type Column, columnsOf, TEXT_BYTES_MAX } from '../postgres/column_aggregates.js'
 import type { Parameter, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 
@@ -55,12 +55,21 @@ export function writtenInSql(json: string): Listing {
 /** So many rows of the largest documents are less than what a column carries. */
 const LARGE_ROWS_AT_ONCE = 8
 
+/** Memory that reading rows at once takes: a column as received, as text, as rows, and as the resources. */
+export const PIECE_READ_BYTES = 4 * TEXT_BYTES_MAX
+
+/** What reads a list; `memory` reserves more where its rows are large. */
+export interface ListReader extends Tenant {
+  memory?: { hold(bytes: number): Promise<void> }
+}
+
 /** The rows of a list: at once, but in pieces where they are so large that reading them would hold up other requests. */
-export async function readList(tenant: Tenant, page: ListStatement): Promise<Listed[]> {
+export async function readList(tenant: ListReader, page: ListStatement): Promise<Listed[]> {
   const whole = await readRows(tenant, page)
   if (whole) return whole
   const [project_id, created_at, id, rows_max, ...more] = page.parameters
   const listed: Listed[] = []
+  let length = 0
   for (let isLast = false; !isLast; ) {
     const after = listed.at(-1) ?? { created_at: created_at!, id: id! }
     const limit = Math.min(Number(rows_max) - listed.length, LARGE_ROWS_AT_ONCE)
@@ -68,6 +77,8 @@ export async function readList(tenant: Tenant, page: ListStatement): Promise<Lis
     const piece = await readRows(tenant, { ...page, parameters })
     if (!piece) throw new Error('a row of a list is larger than rows can be')
     listed.push(...piece)
+    for (const { json } of piece) length += json.length
+    await tenant.memory?.hold(PIECE_READ_BYTES + 2 * length)
     isLast = piece.length < limit || listed.length >= Number(rows_max)
   }
   return listed

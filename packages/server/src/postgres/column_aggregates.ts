@@ -18,7 +18,7 @@ export interface Column {
 }
 
 /** A text of this size is decoded and split in some milliseconds. */
-const TEXT_BYTES_MAX = 1024 * 1024
+export const TEXT_BYTES_MAX = 1024 * 1024
 
 /** No JSON text that PostgreSQL writes has a control character in it. */
 const SEPARATOR = '\x01'

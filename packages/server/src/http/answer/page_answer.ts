@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
 import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
-import { type Listed, readList } from '../../lists/listed.js'
+import { type Listed, PIECE_READ_BYTES, readList } from '../../lists/listed.js'
 import type { ReadEntry } from '../../log/read/entry_columns.js'
 import { type LogPosition, readPosition } from '../../log/read/log_position.js'
 import { UNLIMITED } from '../../log/read/read_log.js'
@@ -79,8 +79,9 @@ export async function answerList(
   cursors: Cursors,
   find: () => Promise<Listed[]>,
   limit: number,
+  read_bytes = listReadBytes(limit + 1),
 ): Promise<FastifyReply> {
-  await reply.request.memory.hold(listReadBytes(limit + 1))
+  await reply.request.memory.hold(read_bytes)
   const rows = await find()
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
@@ -106,7 +107,9 @@ export function answerFilteredList(
   const cursors = cursorsOfList(project_id, list, { user, parent, time_desc }, document)
   const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
   const page = filteredList(list, { project_id, user, document, parent }, position)
-  return answerList(reply, cursors, () => readList(request, page), limit)
+  // More is reserved as it is read: the largest configs are rare, and nobody is refused for what others might have.
+  const read_bytes = Math.min(listReadBytes(limit + 1), PIECE_READ_BYTES)
+  return answerList(reply, cursors, () => readList(request, page), limit, read_bytes)
 }
 
 async function* listChunks(items: string[], end: string): AsyncGenerator<string> {
