@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
@@ -172,5 +173,22 @@ describe('annals latest and annals retract', () => {
     expect(await keysOf('--key', 'plan/b')).toEqual([])
     const both = await annals(['retract', id, '--last', '1', '--after', '2'])
     expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--last or --after') })
+  })
+})
+
+describe('annals fork', () => {
+  it('copies a log up to a seq, once for one id, with configs of its own', async () => {
+    const id = await newSession()
+    for (const n of [1, 2, 3]) await annals(['append', id, '--type', 'step', '--data', `{"n":${n}}`])
+    const own = randomUUID()
+    const more = ['--up-to', '2', '--configs', 'agent=forked', '--id', own]
+    const [fork] = await values('fork', id, ...more)
+    expect(fork).toMatchObject({ id: own, forked_from: id, configs: { agent: 'forked' } })
+    expect((await values('show', own)).map(({ seq }) => seq)).toEqual([1, 2])
+    const again = await annals(['fork', id, ...more, '--no-json'])
+    expect(again.stdout).toBe(`Created session ${own}.`)
+    const beyond = await annals(['fork', id, '--up-to', '4'])
+    expect(beyond.code).not.toBe(0)
+    expect(beyond.stderr).toContain('4')
   })
 })
