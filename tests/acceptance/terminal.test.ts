@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ANNALS_BIN } from '../harness/annals_process.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { useSharedService } from '../harness/service.ts'
 import { execute } from '../harness/sql.ts'
 import { createEmptyDatabase, reasonForNoOwnDatabase } from '../harness/test_database.ts'
 
 /** The `script` of util-linux gives a command a terminal of its own; that of other systems takes other options. */
 const hasScript = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux') ?? false
 
-const service = useService()
+const service = useSharedService()
 const children: ChildProcess[] = []
 let directory: string
 let token: string
