@@ -4,7 +4,7 @@ import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answerEntries } from '../http/answer/blob_bytes.js'
 import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
+import { markReplayed } from '../http/request/append_headers.js'
 import { takeBody, takeEvent } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
@@ -29,13 +29,9 @@ export const eventRoutes = allOf(
     errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
     json: async (request, reply, parts) => {
       const outcome = await appendWithinQuota(parts, request, {
-        project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'event',
         entries: [takeBody(request, takeEvent)],
-        if_match: ifMatchOf(request),
-        idempotency: idempotencyOf(request),
-        unmarked_until: request.grant!.unmarked_until,
       })
       markReplayed(reply, outcome.replayed)
       return outcome.entries[0]!.json

@@ -13,7 +13,7 @@ import { messageParts } from '../http/answer/page_renderer.js'
 import { PublicUrls } from '../http/answer/public_urls.js'
 import type { AppServer } from '../http/app_server.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
+import { markReplayed } from '../http/request/append_headers.js'
 import { checkMeta, takeBody, takeMessage } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseParameter } from '../http/request/json_parameters.js'
@@ -23,10 +23,10 @@ import type { WorkThread } from '../http/work_thread/work_thread.js'
 import type { Queryable } from '../postgres/database.js'
 import type { AppendAnswer } from './append/append_request.js'
 import { getContext } from './context_routes.js'
-import { EditStrategies } from './edit_strategy_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import {
   AddMessageBody,
+  EditStrategies,
   ListMessagesQuery,
   MergedMeta,
   MessagePage,
@@ -58,13 +58,9 @@ const addMessage = operation({
     const { entry, parts } = takeBody(request, takeMessage)
     releaseBody(request)
     const outcome = await appendWithinQuota({ appender, usage }, request, {
-      project_id: request.project_id,
       session_id: request.params.session_id,
       kind: 'message',
       entries: [entry],
-      if_match: ifMatchOf(request),
-      idempotency: idempotencyOf(request),
-      unmarked_until: request.grant!.unmarked_until,
     })
     markReplayed(reply, outcome.replayed)
     return await withParts(outcome.entries[0]!, parts, request.project_id, thread)

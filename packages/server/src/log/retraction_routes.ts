@@ -4,7 +4,7 @@ import { answer } from '../http/answer/answer.js'
 import { answerEntries, lacksBytes } from '../http/answer/blob_bytes.js'
 import { mayRead } from '../http/answer/only_sent.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
+import { markReplayed } from '../http/request/append_headers.js'
 import { takeBody, takeRetraction } from '../http/request/bodies.js'
 import { releaseBody } from '../http/request/read_body.js'
 import { newId } from '../ids.js'
@@ -38,22 +38,18 @@ export const retractionRoutes = allOf(
     errors: ['quota_exceeded', 'entry_not_found', 'seq_conflict', 'seq_ahead'],
     handle: async (request, reply, parts) => {
       const session = { project_id: request.project_id, session_id: request.params.session_id }
-      const idempotency = idempotencyOf(request)
       const { entries, ...which } = takeBody(request, takeRetraction)
       releaseBody(request)
       const plan = await planRetraction(request.database, session, which)
       const refusal = plan instanceof AnnalsError ? plan : undefined
       // A retry is answered, even if the same request would be refused by now.
-      if (refusal && !idempotency) throw refusal
+      if (refusal && request.headers['idempotency-key'] === undefined) throw refusal
       const outcome = await appendWithinQuota(parts, request, {
         ...session,
         kind: 'entries',
         entries: [retractionEvent(), ...entries],
         retraction: plan instanceof AnnalsError ? { seqs: [] } : plan,
-        if_match: ifMatchOf(request),
-        idempotency,
         only_known: refusal,
-        unmarked_until: request.grant!.unmarked_until,
       })
       markReplayed(reply, outcome.replayed)
       const [first, ...appended] = outcome.entries as [AppendAnswer, ...AppendAnswer[]]

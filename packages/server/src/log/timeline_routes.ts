@@ -3,18 +3,26 @@ import { streamResponse } from '../contract/responses.js'
 import { PageOf } from '../contract/schema.js'
 import { invalidRequest } from '../errors.js'
 import { appendWithinQuota, refuseTail } from '../http/admission/quotas.js'
+import { answer } from '../http/answer/answer.js'
 import { answerEntries } from '../http/answer/blob_bytes.js'
 import { streamTail } from '../http/answer/event_stream.js'
 import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { idempotencyOf, ifMatchOf, markReplayed } from '../http/request/append_headers.js'
-import { takeBody, takeEntries } from '../http/request/bodies.js'
+import { markReplayed } from '../http/request/append_headers.js'
+import { takeAppends, takeBody, takeEntries } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { releaseBody } from '../http/request/read_body.js'
 import { parseId } from '../ids.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT, IDS_MAX } from '../limits.js'
-import { AppendEntriesBody, AppendedEntries, TailHeaders, TimelineQuery } from './entry_schema.js'
-import { AppendHeaders } from './event_schema.js'
+import {
+  AppendEntriesBody,
+  AppendedEntries,
+  AppendedToSessions,
+  AppendToSessionsBody,
+  TailHeaders,
+  TimelineQuery,
+} from './entry_schema.js'
+import { AppendHeaders, IdempotencyHeaders } from './event_schema.js'
 import { readPosition, writePosition } from './read/log_position.js'
 import { LogReader, readLastSeq } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
@@ -94,16 +102,46 @@ export const timelineRoutes = allOf(
       const entries = takeBody(request, takeEntries)
       releaseBody(request)
       const outcome = await appendWithinQuota(parts, request, {
-        project_id: request.project_id,
         session_id: request.params.session_id,
         kind: 'entries',
         entries,
-        if_match: ifMatchOf(request),
-        idempotency: idempotencyOf(request),
-        unmarked_until: request.grant!.unmarked_until,
       })
       markReplayed(reply, outcome.replayed)
       return `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`
+    },
+  }),
+
+  operation({
+    call: 'POST /entries',
+    config: { appends: true },
+    id: 'appendToSessions',
+    summary: 'Append to several sessions, all or nothing',
+    description:
+      'Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.',
+    headers: IdempotencyHeaders,
+    body: AppendToSessionsBody,
+    status: 201,
+    returns: 'The stored entries by session, in order.',
+    data: AppendedToSessions,
+    errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
+    handle: async (request, reply, parts) => {
+      const appends = takeBody(request, takeAppends)
+      releaseBody(request)
+      const outcome = await appendWithinQuota(parts, request, {
+        session_id: appends[0]!.session_id,
+        kind: 'entries',
+        entries: appends.flatMap(({ entries }) => entries),
+        appends,
+      })
+      markReplayed(reply, outcome.replayed)
+      const items = outcome.entries.map(({ json }) => json)
+      let from = 0
+      const written = appends.map(({ session_id, entries }) => {
+        const own = items.slice(from, from + entries.length)
+        from += own.length
+        return `{"session_id":"${session_id}","items":[${own.join(',')}]}`
+      })
+      return answer(reply, `{"appends":[${written.join(',')}]}`, 201)
     },
   }),
 )

@@ -1,7 +1,6 @@
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf } from '../http/operation.js'
-import { atomicRoutes } from '../log/atomic_routes.js'
 import { TimelineEvent, TimelineItem, TimelineMessage } from '../log/entry_schema.js'
 import { eventRoutes } from '../log/event_routes.js'
 import { SessionEvent } from '../log/event_schema.js'
@@ -20,7 +19,6 @@ export const SESSION_ROUTES: ModuleRoutes = {
     eventRoutes,
     messageRoutes,
     timelineRoutes,
-    atomicRoutes,
     latestRoutes,
     retractionRoutes,
     taskRoutes,

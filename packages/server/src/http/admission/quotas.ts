@@ -7,6 +7,7 @@ import type { Feed } from '../../log/follow/feed.js'
 import { type Quotas, quotaExceeded } from '../../projects/quotas.js'
 import type { Room, Usage, UsageDirectory } from '../../projects/usage.js'
 import { readModelTokens, type UsageDay } from '../../projects/usage_days.js'
+import { idempotencyOf, ifMatchOf } from '../request/append_headers.js'
 import type { AppParts } from '../service_context.js'
 
 const ATTEMPTS_MAX = 3
@@ -18,8 +19,15 @@ const ATTEMPTS_MAX = 3
 export function appendWithinQuota(
   { appender, usage }: Pick<AppParts, 'appender' | 'usage'>,
   request: FastifyRequest,
-  append: AppendRequest,
+  asked: Omit<AppendRequest, 'project_id' | 'if_match' | 'idempotency' | 'unmarked_until'>,
 ): Promise<AppendOutcome> {
+  const append: AppendRequest = {
+    ...asked,
+    project_id: request.project_id,
+    if_match: asked.appends ? undefined : ifMatchOf(request),
+    idempotency: idempotencyOf(request),
+    unmarked_until: request.grant!.unmarked_until,
+  }
   const max = request.grant!.quotas.max_bytes
   const store = () => (max === undefined ? appender.append(append) : usage.append(appender, append, max))
   const isReferring = append.entries.some(({ references }) => references)
