@@ -216,7 +216,8 @@ describe('a consumer that is being taken apart', () => {
       await connection.query('BEGIN')
       await connection.query(SWITCH_ON.project.text, owned)
       const retired = retire({ database, project_id: project }, witness(), new AbortController().signal)
-      const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%array_remove(p.consumers%' AND datname = current_database()`
+      // On a cluster, what waits for a lock may wait for it on another machine.
+      const waiting = `SELECT FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%array_remove(p.consumers%' AND datname = current_database()`
       await vi.waitFor(async () => expect(await queryRows(log.url, waiting)).toHaveLength(1), 10_000)
       await connection.query(SWITCH.on.text, owned)
       await connection.query('COMMIT')

@@ -31,11 +31,13 @@ export const REQUEST_SETTINGS = {
 
 /**
  * The same on a target's server. Citus sends a statement to one machine by its project, which it must know when it
- * plans.
+ * plans, and passes times on as the connection writes them, which the other machine may read as other ones.
  */
 export function requestSettings(target: ConnectionTarget): Record<string, string> {
   const isDistributed = 'distributed' in target && target.distributed === true
-  return isDistributed ? { ...REQUEST_SETTINGS, plan_cache_mode: 'force_custom_plan' } : REQUEST_SETTINGS
+  return isDistributed
+    ? { ...REQUEST_SETTINGS, plan_cache_mode: 'force_custom_plan', datestyle: 'ISO' }
+    : REQUEST_SETTINGS
 }
 
 /**
