@@ -167,6 +167,41 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
     expect(counted).toHaveLength(19)
   })
 
+  it('an append is stored whichever machine carries it out', async () => {
+    const [project, session] = [randomUUID(), randomUUID()]
+    const url = new URL(serverUrl)
+    const machines = await withConnection(serverUrl, async (connection) => {
+      await connection.query('INSERT INTO projects (id, name, created_at) VALUES ($1, $2, now())', [
+        project,
+        `cluster-${project}`,
+      ])
+      await connection.query(CREATE_SESSION.statement.text, [project, session, null, null, '{}', null, null])
+      const { rows } = await connection.query(
+        'SELECT nodename AS hostname, nodeport AS port FROM pg_dist_node',
+      )
+      return rows.map((machine) => Object.assign(new URL(url), machine).href)
+    })
+    for (const machine of machines)
+      await withConnection(machine, async (connection) => {
+        for (const what of ['event', 'message', 'event with a name']) {
+          const [{ statement }, parameters] = flushOf(project, session, appends(session, session)[what]!)
+          // Within a transaction, Citus runs the function here, and not where the project is.
+          await connection.query('BEGIN')
+          await connection.query(statement.text, [...parameters])
+          await connection.query('COMMIT')
+        }
+      })
+    const { rows } = await withConnection(serverUrl, (connection) =>
+      connection.query(
+        `SELECT array_agg(e.seq ORDER BY e.seq)::text AS seqs, (SELECT h.last_seq FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2) AS last_seq
+         FROM entries e WHERE e.project_id = $1 AND e.session_id = $2`,
+        [project, session],
+      ),
+    )
+    expect(machines).toHaveLength(3)
+    expect(rows).toEqual([{ seqs: '{1,2,3,4,5,6,7,8,9}', last_seq: '9' }])
+  })
+
   it('takes each other statement, and copies what lies between its parts to other workers for none that a request of a project needs', async () => {
     const needs_all = new Set<string>()
     await withConnection(serverUrl, async (connection) => {

@@ -1,7 +1,10 @@
 import type pg from 'pg'
 import { onSchemaConnection, schemaTransaction } from './schema_change.js'
+import { SHARDS_HERE, SHARDS_HERE_ON_A_CLUSTER } from './shards_here.js'
 import type { ConnectionTarget } from './single_connection.js'
 import type { StoredFunction } from './stored_function.js'
+
+type Installed = Pick<StoredFunction, 'name' | 'definition'>
 
 /**
  * Creates the functions that are not there yet, and makes them known to all machines of a cluster. Those of other
@@ -12,12 +15,13 @@ export async function installFunctions(
   functions: readonly StoredFunction[],
   signal?: AbortSignal,
 ): Promise<void> {
+  const wanted = [SHARDS_HERE, ...functions]
   await onSchemaConnection(target, async (client) => {
-    if ((await missingFunctions(client, functions)).length === 0) return
+    if ((await missingFunctions(client, wanted)).length === 0) return
     const install = async () => {
       // Of two nodes that start at once, the second waits here and finds nothing left to do.
       await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
-      for (const { definition } of await missingFunctions(client, functions)) await client.query(definition)
+      for (const { definition } of await missingFunctions(client, wanted)) await client.query(definition)
       await distributeFunctions(client)
     }
     await schemaTransaction(client, install, target, signal)
@@ -32,6 +36,7 @@ export async function distributeFunctions(client: pg.Client): Promise<void> {
     "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = 'users'::regclass AND partmethod = 'h'",
   )
   if (tables.rows.length === 0) return
+  await client.query(SHARDS_HERE_ON_A_CLUSTER)
   const { rows } = await client.query<{ signature: string }>(
     `SELECT p.oid::regprocedure::text AS signature FROM pg_proc p
      WHERE p.pronamespace = current_schema()::regnamespace AND p.proargnames[1] = 'p_project'`,
@@ -43,10 +48,7 @@ export async function distributeFunctions(client: pg.Client): Promise<void> {
     )
 }
 
-async function missingFunctions(
-  client: pg.Client,
-  functions: readonly StoredFunction[],
-): Promise<StoredFunction[]> {
+async function missingFunctions(client: pg.Client, functions: readonly Installed[]): Promise<Installed[]> {
   const { rows } = await client.query<{ name: string }>(
     'SELECT p.proname AS name FROM pg_proc p WHERE p.proname = ANY ($1) AND p.pronamespace = current_schema()::regnamespace',
     [functions.map(({ name }) => name)],

@@ -1,5 +1,6 @@
 import { markChanges } from '../../changes/mark_changes.js'
 import { timestampText } from '../../lists/resource_json.js'
+import { onShard, SHARDS_VARIABLE } from '../../postgres/shards_here.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 import {
   ATOMIC_ANSWER,
@@ -9,44 +10,24 @@ import {
   PATCH_CONFIGS,
   REMEMBER_ATOMIC,
 } from './atomic_queries.js'
+import { INSERT_EVENTS, MOVE_HEADS, PLACE } from './event_steps.js'
 import { REFER, REFERENCES } from './reference_queries.js'
 import { RETRACT, RETRACTION_VARIABLES } from './retraction_queries.js'
-
-/** The index of a head's session in `p_sessions`, which is sorted: a binary search. */
-const PLACE = 'width_bucket(h.session_id, p_sessions)'
-
-/**
- * For a flush of only events: the heads need not be known before they are moved, so this moves them at once and numbers
- * the entries by the result, which costs an eighth less.
- */
-const MOVE_HEADS = `
-  FOR place_of_head, seq_of_head, time_of_head IN
-    UPDATE session_heads AS h
-    SET last_seq = h.last_seq + p_new_entries[${PLACE}], updated_at = greatest(now(), h.updated_at),
-      bytes = h.bytes + p_new_bytes[${PLACE}], counted = h.counted + p_new_entries[${PLACE}]
-    WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)
-    RETURNING ${PLACE}, h.last_seq, h.updated_at
-  LOOP
-    last_seqs[place_of_head] := seq_of_head - p_new_entries[place_of_head];
-    times[place_of_head] := time_of_head;
-  END LOOP;
-  open_seqs := last_seqs;`
-
-const INSERT_EVENTS = `
-  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
-  SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id, i.bytes, 0,
-    'event', i.type, i.data
-  FROM ROWS FROM (unnest(p_places, p_behind, p_ids, p_bytes, p_types), jsonb_array_elements(p_data))
-    AS i (place, behind, id, bytes, type, data)
-  WHERE open_seqs[i.place] IS NOT NULL;`
 
 const LOCK_HEADS = `
   open_seqs := last_seqs;
   last_messages := array_fill(NULL::uuid, ARRAY[cardinality(p_sessions)]);
-  FOR place_of_head, seq_of_head, time_of_head, message_of_head IN
-    SELECT ${PLACE}, h.last_seq, greatest(now(), h.updated_at), h.last_message_id
+${onShard(
+  'session_heads',
+  `
+    SELECT ${PLACE}, h.last_seq, greatest(begun_at, h.updated_at), h.last_message_id
     FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)
-    ORDER BY h.session_id FOR NO KEY UPDATE
+    ORDER BY h.session_id FOR NO KEY UPDATE`,
+  ['begun_at'],
+  {
+    before: `
+  FOR place_of_head, seq_of_head, time_of_head, message_of_head IN`,
+    after: `
   LOOP
     last_seqs[place_of_head] := seq_of_head;
     times[place_of_head] := time_of_head;
@@ -57,15 +38,23 @@ const LOCK_HEADS = `
         moved_sessions := moved_sessions || p_sessions[place_of_head];
       END IF;
     END IF;
-  END LOOP;`
+  END LOOP;`,
+  },
+)}`
 
-const STORE = `
+const STORE = `${onShard(
+  'session_heads',
+  `
   UPDATE session_heads AS h
   SET last_seq = h.last_seq + p_new_entries[${PLACE}], updated_at = greatest(now(), h.updated_at),
     bytes = h.bytes + p_new_bytes[${PLACE}], counted = h.counted + p_new_entries[${PLACE}],
     total_tokens = h.total_tokens + p_new_tokens[${PLACE}],
     last_message_id = coalesce(p_new_last_messages[${PLACE}], h.last_message_id)
-  WHERE h.project_id = p_project AND h.session_id = ANY (moved_sessions);
+  WHERE h.project_id = p_project AND h.session_id = ANY (moved_sessions)`,
+  ['moved_sessions'],
+)}${onShard(
+  'entries',
+  `
   INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens,
     kind, type, role, format, key, data, meta)
   SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id,
@@ -76,7 +65,9 @@ const STORE = `
       p_formats, p_entry_keys),
     jsonb_array_elements(p_data), jsonb_array_elements(p_metas)
   ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, key, data, meta)
-  WHERE open_seqs[i.place] IS NOT NULL;${RETRACT}
+  WHERE open_seqs[i.place] IS NOT NULL`,
+  ['open_seqs', 'times', 'last_messages'],
+)}${RETRACT}
   IF p_sessions_of_messages IS NOT NULL THEN
     SELECT string_agg(width_bucket(s.id, p_sessions)::text, ',') INTO untracked
     FROM sessions s
@@ -144,7 +135,9 @@ function appendBody({
   place_of_head int;
   seq_of_head bigint;
   time_of_head timestamptz;
-  message_of_head uuid;${RETRACTION_VARIABLES}${variables}
+  message_of_head uuid;
+  -- What a statement that only reads calls now() is another machine's, if Citus has to ask that.
+  begun_at timestamptz := now();${SHARDS_VARIABLE}${RETRACTION_VARIABLES}${variables}
 BEGIN${store}${mark}${ANSWER}${answer});
 END`
 }
