@@ -61,9 +61,12 @@ const CALLS: Record<string, unknown[][]> = {
   scanSlice: [['entries'], ...CONSUMERS.map(({ name, isBehind }) => [name, isBehind])],
   listUsers: positions().map((position) => [ID, position]),
   readEntries: product(
-    ['event', 'item', 'message', 'whole_message', 'message_id', 'message_meta'],
+    ['event', 'item', 'message', 'whole_message', 'context_message', 'message_id', 'message_meta'],
     [true, false],
-    [{}, { kind: 'message' }, { kind: 'event' }, { type: 'a' }, { seen: { seq: 1, created_at: TIME } }],
+    [
+      ...[{}, { kind: 'message' }, { kind: 'message', as_of_seq: 40 }, { kind: 'event' }, { type: 'a' }],
+      { seen: { seq: 1, created_at: TIME } },
+    ],
   ).map(([view, time_desc, more]) => [
     {
       project_id: ID,
