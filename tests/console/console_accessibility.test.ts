@@ -94,6 +94,19 @@ async function findings({ page }: Tab, rules = RULES): Promise<string[]> {
   )
 }
 
+/** Until the rows stand still: a list measures them again when the window changes, and until then they overlap. */
+const ROWS_STAND_STILL = `new Promise((done) => {
+  let before, same = 0
+  const look = () => {
+    const rows = [...document.querySelectorAll('[role=row]')].map((row) => row.getBoundingClientRect().top).join()
+    same = rows === before ? same + 1 : 0
+    before = rows
+    if (same < 10) requestAnimationFrame(look)
+    else done()
+  }
+  look()
+})`
+
 /** Looks at a view in all themes and sizes, and leaves a picture of each. */
 async function look(tab: Tab, name: string): Promise<string[]> {
   const { page } = tab
@@ -103,6 +116,7 @@ async function look(tab: Tab, name: string): Promise<string[]> {
     for (const theme of THEMES) {
       await page.emulateMedia({ colorScheme: theme })
       await expect.poll(() => page.getByRole('status').filter({ hasText: 'Loading' }).count()).toBe(0)
+      await page.evaluate(ROWS_STAND_STILL)
       await browser.screenshot(page, `${name}-${theme}-${size.width}`)
       // The large screen has the laptop's layout, and the dark theme the light one's names and roles.
       const rules = theme === 'dark' ? ['color-contrast'] : RULES

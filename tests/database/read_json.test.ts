@@ -128,7 +128,7 @@ describe('the JSON of a log', () => {
           for await (const piece of reader.read(view, { ...asked, ...range, time_desc, limit })) {
             const bytes = piece.reduce((sum, { seq }) => sum + entries[seq - 1]!.bytes, 0)
             if (piece.length > 1) expect(bytes).toBeLessThanOrEqual(PIECE_BYTES_MAX)
-            for (const { seq, tokens, kind, created_at, ...rest } of piece) {
+            for (const { seq, tokens, kind, key: _, created_at, ...rest } of piece) {
               // The log is the same as before, by what is shown of an entry.
               const again = new LogReader(database, { project_id, session_id }, { seq, created_at })
               await again.read('message_id', { ...range, time_desc, limit: 1 }).next()

@@ -8,7 +8,7 @@ import { FIND_MARKS } from './change_queries.js'
 import type { Consumer } from './consumer.js'
 import { FIND_SCANS, HAS_CONSUMERS } from './project_consumer_queries.js'
 import { retire, scanSome, useConsumer } from './project_consumers.js'
-import { repeat } from './repeat.js'
+import { pausesForRequests, repeat } from './repeat.js'
 
 const ROUNDS_MAX = 2
 /** A session that is written all the time is looked at no more often: so long lies between two rounds of a project. */
@@ -55,8 +55,9 @@ interface Task {
  *   a write at this node, or the poll ──▶ waiting until its time ──▶ a round ──▶ waiting again while there is more
  *
  * A round takes up a bounded number of a project's marks; projects take turns, two rounds at a time, and a round is
- * followed by a pause as long as itself, so that this node takes no more than one of the database's processors. What
- * this node does not know of, since another has written it and is gone, the poll finds.
+ * followed by a pause as long as itself, so that this node takes no more than one of the database's processors. Where
+ * requests keep the event loop busy, the pause is three times as long. What this node does not know of, since another
+ * has written it and is gone, the poll finds.
  */
 export class Changes {
   private readonly tasks = new Map<string, Task>()
@@ -69,6 +70,7 @@ export class Changes {
   /** When the next task that is not running is due. */
   private next = Number.POSITIVE_INFINITY
   private timer: NodeJS.Timeout | undefined
+  private readonly pauseAfter = pausesForRequests()
   private readonly polling: Promise<void>
   private stopping: Promise<void> | undefined
 
@@ -198,8 +200,9 @@ export class Changes {
         if (scan_ms > 0) this.scans.delete(key)
         wait_ms = Math.min(wait_ms, scan_ms)
       }
+      const pause_ms = this.pauseAfter(performance.now() - began)
       if (wait_ms < Number.POSITIVE_INFINITY)
-        this.plan(project_id, consumer, Math.max(wait_ms, performance.now() - began, PAUSE_MS_MIN))
+        this.plan(project_id, consumer, Math.max(wait_ms, pause_ms, PAUSE_MS_MIN))
     } catch (error) {
       if (!signal.aborted) onFailure(error)
     }

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
@@ -42,5 +43,22 @@ export async function insist(
       if (performance.now() > until) throw error
       await sleep(AGAIN_MS, undefined, { signal, ref: false })
     }
+  }
+}
+
+/** Share of its time from which the event loop counts as busy, and how many pieces of work long a pause then is. */
+const BUSY = { utilization: 0.85, pieces: 3 }
+
+/**
+ * How long to pause behind a piece of work that took so many ms: as long as it took, and three times as long if the
+ * event loop has been busy since the pause before. Requests go before work in the background.
+ */
+export function pausesForRequests(): (worked_ms: number) => number {
+  let before = performance.eventLoopUtilization()
+  return (worked_ms) => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    before = now
+    return utilization < BUSY.utilization ? worked_ms : worked_ms * BUSY.pieces
   }
 }

@@ -9,7 +9,8 @@ import { ERASE_INDEX, INDEX_ENTRIES } from './search_queries.js'
 export function searchConsumer(wordsOf: WordsOf): Consumer {
   return {
     name: 'search',
-    sessions_max: 1_000,
+    // A round reads 2,000 entries: what is leased besides is written twice for nothing.
+    sessions_max: 200,
     readsEntries: true,
     erase: ERASE_INDEX,
     consume: async (work) => {
