@@ -56,7 +56,7 @@ interface Task {
  *
  * A round takes up a bounded number of a project's marks; projects take turns, two rounds at a time, and a round is
  * followed by a pause as long as itself, so that this node takes no more than one of the database's processors. Where
- * requests keep the event loop busy, the pause is three times as long. What this node does not know of, since another
+ * requests keep the event loop busy, the pause is four times as long. What this node does not know of, since another
  * has written it and is gone, the poll finds.
  */
 export class Changes {

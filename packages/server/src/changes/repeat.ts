@@ -47,10 +47,10 @@ export async function insist(
 }
 
 /** Share of its time from which the event loop counts as busy, and how many pieces of work long a pause then is. */
-const BUSY = { utilization: 0.85, pieces: 3 }
+const BUSY = { utilization: 0.85, pieces: 4 }
 
 /**
- * How long to pause behind a piece of work that took so many ms: as long as it took, and three times as long if the
+ * How long to pause behind a piece of work that took so many ms: as long as it took, and four times as long if the
  * event loop has been busy since the pause before. Requests go before work in the background.
  */
 export function pausesForRequests(): (worked_ms: number) => number {

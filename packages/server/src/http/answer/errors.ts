@@ -31,6 +31,9 @@ export function answerErrors(app: AppServer): void {
       request.log.error({ err: describeError(error) }, 'request failed')
     else if (known.error === 'unavailable')
       request.log.warn({ err: describeError(known.cause ?? known) }, 'database away')
+    // The framework would close the connection of a body that found no memory. Who still sends it could not read why and
+    // when to retry; so the rest is discarded, for as long as a request may take.
+    if (known.error === 'overloaded' && app.server.listening) reply.removeHeader('connection')
     return answerError(reply, known)
   })
   app.setNotFoundHandler(answerNotFound)
