@@ -1,4 +1,5 @@
-import { vi } from 'vitest'
+import type pg from 'pg'
+import { expect, vi } from 'vitest'
 import { whileSessionIsHeld } from './held_session.ts'
 import { FUNCTION_CALLS, lockWaits } from './lock_waits.ts'
 import { queryRows, withConnection } from './sql.ts'
@@ -53,7 +54,7 @@ export async function whileCopyIsHeld<T>(
       await untilWaiting(databaseUrl, 2)
       await gate.query('ROLLBACK')
       await placed
-      await untilWaiting(databaseUrl, 1)
+      await untilBlocking(databaseUrl, blocker)
       const release = async () => {
         await blocker.query('ROLLBACK')
       }
@@ -67,6 +68,20 @@ function untilWaiting(databaseUrl: string, statements: number): Promise<void> {
     async () => {
       const waiting = await lockWaits(databaseUrl, '%INSERT INTO entries%', FUNCTION_CALLS)
       if (waiting < statements) throw new Error(`${waiting} of ${statements} statements wait`)
+    },
+    { timeout: 20_000, interval: 20 },
+  )
+}
+
+/** A slice that still waits for the table, because it has not yet noticed that nobody holds it, does not count. */
+async function untilBlocking(databaseUrl: string, blocker: pg.Client): Promise<void> {
+  const [{ pid }] = (await blocker.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows as [
+    { pid: number },
+  ]
+  await vi.waitFor(
+    async () => {
+      const blocked = 'SELECT pid FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))'
+      expect(await queryRows(databaseUrl, blocked, [pid])).toHaveLength(1)
     },
     { timeout: 20_000, interval: 20 },
   )

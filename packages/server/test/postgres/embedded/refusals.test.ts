@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -80,7 +81,9 @@ test('a server that lives and never answers is given up, with the last of its lo
     /did not start within 0.3 s; its log .*postgres\.log ends with "LOG: {2}database system is shut down"/,
   )
   expect(stuck.exitCode, 'what it did not start it does not end').toBe(null)
+  const ended = once(stuck, 'exit')
   stuck.kill('SIGKILL')
+  await ended
 })
 
 test('a missing package is named, with the way around it', async () => {
