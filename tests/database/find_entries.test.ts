@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import type { Client } from 'pg'
 import { expect, it } from 'vitest'
 import { FIND_ENTRIES } from '../../packages/server/src/search/find_entries_queries.ts'
 import { joinRuns } from '../../packages/server/src/search/runs.ts'
@@ -26,6 +27,19 @@ const anyQuery = fc.constantFrom<[string, string, (words: string[]) => boolean]>
   ['a', 'a & !b', (words) => words.includes('a') && !words.includes('b')],
 )
 type Hit = [session_id: string, seq: number, created_at: string, bytes: number]
+
+async function find(
+  connection: Client,
+  [project, together, each]: [project: string, together: string, each: string],
+  rest: Array<string | number | null>,
+): Promise<{ hits: Hit[]; at: string[] | null }> {
+  const filters = ['{}', null, null, null, null, null, '-infinity']
+  const { rows } = await connection.query(FIND_ENTRIES.statement.text, [
+    ...[project, together, each, 'a', ...filters],
+    ...rest,
+  ])
+  return JSON.parse(rows[0].answer)
+}
 
 async function store(sessions: Array<Array<{ words: string[]; after: number }>>) {
   const project = await log.newProject()
@@ -97,11 +111,11 @@ it(
             const found: string[] = []
             let place: readonly (string | number | null)[] = NEWEST
             for (;;) {
-              const { rows } = await connection.query(FIND_ENTRIES.statement.text, [
-                ...[project, together, each, 'a', '{}', null, null, null, null, null, '-infinity'],
-                ...[...place, limit, ms],
-              ])
-              const { hits, at: rest } = JSON.parse(rows[0].answer) as { hits: Hit[]; at: string[] | null }
+              const { hits, at: rest } = await find(
+                connection,
+                [project, together, each],
+                [...place, limit, ms],
+              )
               found.push(...hits.map(([session, seq]) => `${session} ${seq}`))
               if (hits.length < limit && !rest) break
               const [session, seq, created_at] = hits.at(-1) ?? []
@@ -117,3 +131,12 @@ it(
     ),
   60_000,
 )
+
+it('gives something of a word that newest entries have, though its time is over before it has looked', () =>
+  withConnection(log.url, async (connection) => {
+    const { project } = await store([Array.from({ length: 40 }, () => ({ words: ['a'], after: 9 }))])
+    const { hits, at: rest } = await find(connection, [project, 'a', 'a'], [...NEWEST, 40, -1])
+    expect(hits.map(([, seq]) => seq)).toEqual(hits.map((_, index) => 40 - index))
+    expect(hits.length).toBeGreaterThan(0)
+    expect(rest).not.toBeNull()
+  }))

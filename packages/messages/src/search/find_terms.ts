@@ -6,6 +6,8 @@ import { type Word, wordsOf } from './words.js'
 export const SNIPPET_LENGTH_MAX = 200
 /** Words of an entry of usual length. */
 const WORDS_USUAL = 100
+/** How far from where a snippet would be cut a word may begin or end instead: many writings have no words. */
+const WORD_NEARBY = 24
 /** Places of a term that a snippet is chosen from: the first ones. A long text may have one at each of its letters. */
 const PLACES_MAX = 1_000
 
@@ -95,11 +97,10 @@ function cutSnippet(text: string, hits: readonly Hit[]): Snippet {
   const first = hits[best.from]?.start ?? 0
   const last = Math.min(hits[best.to]?.end ?? 0, first + SNIPPET_LENGTH_MAX)
   const spare = SNIPPET_LENGTH_MAX - (last - first)
-  const start = betweenCharacters(
-    text,
-    Math.max(0, Math.min(first - Math.floor(spare / 2), text.length - SNIPPET_LENGTH_MAX)),
-  )
-  const end = betweenCharacters(text, Math.min(text.length, start + SNIPPET_LENGTH_MAX))
+  const earliest = Math.max(0, Math.min(first - Math.floor(spare / 2), text.length - SNIPPET_LENGTH_MAX))
+  const start = nextWord(text, betweenCharacters(text, earliest), first)
+  const latest = Math.min(text.length, start + SNIPPET_LENGTH_MAX)
+  const end = endOfWordBefore(text, betweenCharacters(text, latest), last)
   return { text: text.slice(start, end), hits: withinSnippet(hits, start, end) }
 }
 
@@ -114,6 +115,31 @@ function withinSnippet(hits: readonly Hit[], start: number, end: number): [numbe
     else shown.push([from, to])
   }
   return shown
+}
+
+/** Where a word begins, from a place within one on; that place where none does before `most`, or nearby. */
+function nextWord(text: string, start: number, most: number): number {
+  if (!isWithinWord(text, start)) return start
+  for (let at = start + 1; at <= Math.min(most, start + WORD_NEARBY); at++)
+    if (!isOfWord(text[at - 1]) && isOfWord(text[at])) return at
+  return start
+}
+
+/** Where a word ends, up to a place within another one; that place where none does behind `least`, or nearby. */
+function endOfWordBefore(text: string, end: number, least: number): number {
+  if (!isWithinWord(text, end)) return end
+  for (let at = end - 1; at >= Math.max(least, end - WORD_NEARBY); at--)
+    if (isOfWord(text[at - 1]) && !isOfWord(text[at])) return at
+  return end
+}
+
+function isWithinWord(text: string, at: number): boolean {
+  return isOfWord(text[at - 1]) && isOfWord(text[at])
+}
+
+/** Half a character beyond the 65,536 most usual ones counts as part of a word: nothing is cut before it. */
+function isOfWord(unit: string | undefined): boolean {
+  return unit !== undefined && /[\p{L}\p{N}\p{M}\p{Cs}]/u.test(unit)
 }
 
 function betweenCharacters(text: string, at: number): number {

@@ -149,7 +149,36 @@ describe('a snippet', () => {
     const text = `${'refund '.repeat(10)}${'x '.repeat(300)}the refund was never paid out${' y'.repeat(300)}`
     const { text: shown, hits } = snippetOf(text, parseSearchQuery('refund paid'))!
     expect(hits.map(([start, end]) => shown.slice(start, end))).toEqual(['refund', 'paid'])
-    expect(shown).toHaveLength(SNIPPET_LENGTH_MAX)
+    expect(shown.length).toBeLessThanOrEqual(SNIPPET_LENGTH_MAX)
+    expect(shown.length).toBeGreaterThan(SNIPPET_LENGTH_MAX - 10)
+  })
+
+  it('begins and ends with whole words, and where there are none, with whole characters', () => {
+    const said = 'somebody wanted their money back '
+    for (const before of [7, 8, 9, 10]) {
+      const text = `${said.repeat(before)}${'x'.repeat(before)} refund, ${said.repeat(9)}`
+      const { text: shown, hits } = snippetOf(text, parseSearchQuery('refund'))!
+      const words = new Set(text.split(/\W+/))
+      expect(shown.split(/\W+/).filter((word) => !words.has(word))).toEqual([])
+      expect(shown.slice(...hits[0]!)).toBe('refund')
+      expect(shown.length).toBeGreaterThan(SNIPPET_LENGTH_MAX - 2 * said.length)
+    }
+    for (const letter of ['東', '𝒳', '🙂', 'x']) {
+      const { text: shown, hits } = snippetOf(
+        `${letter.repeat(301)} refund ${letter.repeat(301)}`,
+        parseSearchQuery('refund'),
+      )!
+      expect(shown.isWellFormed()).toBe(true)
+      expect(shown.length).toBeGreaterThanOrEqual(SNIPPET_LENGTH_MAX - 2)
+      expect(shown.slice(...hits[0]!)).toBe('refund')
+    }
+  })
+
+  it('cuts a word that is longer than it', () => {
+    expect(snippetOf('x'.repeat(900), parseSearchQuery('x'.repeat(900)))).toEqual({
+      text: 'x'.repeat(SNIPPET_LENGTH_MAX),
+      hits: [[0, SNIPPET_LENGTH_MAX]],
+    })
   })
 
   it('marks a phrase as one, and a word of pairs as one', () => {

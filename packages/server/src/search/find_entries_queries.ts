@@ -17,6 +17,9 @@ ORDER BY c.last_at DESC, c.session_id DESC, c.seq DESC`
 /** Segments that are searched at once, at most: where nothing was found yet, the more the further it goes. */
 const SEGMENTS_MAX = 8
 
+/** Runs that are looked at whatever the time. */
+const RUNS_MIN = 8
+
 /** What ends it; the place before which everything was looked at is that of the variables. */
 const ANSWER = `RETURN (
   SELECT json_build_object(
@@ -35,8 +38,9 @@ const ANSWER = `RETURN (
  * that end last first, until none is left that has anything newer than what fills the page; and looks at the log whether
  * an entry is still there to be found.
  *
- * It ends after about p_ms, wherever it is. Answer, as JSON: `hits`, [session_id, seq, created_at, bytes] of p_limit at
- * most; `at`, where fewer are given though there may be more: the position that it came to.
+ * It ends after about p_ms, wherever it is, but not before it has looked at some runs. Answer, as JSON: `hits`,
+ * [session_id, seq, created_at, bytes] of p_limit at most; `at`, where fewer are given though there may be more: the
+ * position that it came to.
  *
  * p_together: what a run must have, p_each: what an entry must have, p_longest: the longest word in it. p_scopes: those
  * that a run must have all of, p_sessions: of which it must have one. The other filters may be null.
@@ -62,6 +66,8 @@ export const FIND_ENTRIES: StoredFunction = storedFunction(
   segments_max int := 1;
   last_segment int := 2147483647;
   begins timestamptz;
+  runs int := 0;
+  touched timestamptz;
   run_words text;
   c record;
   l record;
@@ -83,19 +89,22 @@ BEGIN
       USING p_project, segments, p_scopes, coalesce(p_sessions, segments), p_together, p_from, p_at
     LOOP
       EXIT WHEN c.last_at < full_at;
-      -- Not without any progress: all runs that reach beyond the position were looked at.
-      IF c.last_at < p_at AND clock_timestamp() > until THEN
+      -- Not without any progress: all runs that reach beyond the position were looked at, and as many as a frequent word
+      -- is found in, since looking the runs up can take all the time where the machine is busy.
+      runs := runs + 1;
+      IF c.last_at < p_at AND runs > ${RUNS_MIN} AND clock_timestamp() > until THEN
         rest_at := c.last_at;
         rest_session := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
         rest_seq := 9007199254740991;
         ${ANSWER}
       END IF;
-      PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = c.session_id;
+      SELECT h.updated_at INTO touched FROM session_heads h WHERE h.project_id = p_project AND h.session_id = c.session_id;
       CONTINUE WHEN NOT FOUND;
-      IF p_configs IS NOT NULL THEN
-        PERFORM FROM sessions s WHERE s.project_id = p_project AND s.id = c.session_id AND s.configs @> p_configs;
-        CONTINUE WHEN NOT FOUND;
-      END IF;
+      -- One that has expired is not found, though it may be a minute until it is deleted.
+      PERFORM FROM sessions s WHERE s.project_id = p_project AND s.id = c.session_id
+        AND (p_configs IS NULL OR s.configs @> p_configs)
+        AND (touched + make_interval(secs => s.expires_in_s) <= now()) IS NOT TRUE;
+      CONTINUE WHEN NOT FOUND;
       SELECT r.words INTO run_words FROM search_entries r
       WHERE r.project_id = p_project AND r.session_id = c.session_id AND r.seq = c.seq;
       FOR l IN
