@@ -6,6 +6,7 @@ import { Empty, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
 import type { ErrorName } from '../errors.js'
 import { answer } from './answer/answer.js'
 import type { AppServer } from './app_server.js'
+import { BODIES, type BodyOperation, type TakeBody, takeBody } from './request/bodies.js'
 import type { AppParts } from './service_context.js'
 
 declare module 'fastify' {
@@ -18,18 +19,20 @@ declare module 'fastify' {
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Call = `${Method} /${string}`
 
-interface OperationParts<C extends Call, Query extends TSchema, Headers extends TSchema, Body extends TSchema>
+interface OperationParts<C extends Call, Id extends string, Query extends TSchema, Headers extends TSchema>
   extends Omit<ResponseParts, 'description' | 'data' | 'body' | 'idempotent'> {
   call: C
-  id: string
+  /** BODIES has its body by this. */
+  id: Id
   summary: string
   description?: string
   config?: FastifyContextConfig
+  /** Its body is a form, which is taken where its parts are at hand. */
+  takes_form?: true
   /** By default what the service takes. */
   body_bytes_max?: number
   querystring?: Query
   headers?: Headers
-  body?: Body
   /** What a success means. */
   returns: string
   /** What a success has; by default nothing. */
@@ -41,18 +44,18 @@ interface OperationParts<C extends Call, Query extends TSchema, Headers extends 
   /** What else it may answer, by what is documented so far. */
   extend?: (documented: Record<string, unknown>) => Record<string, unknown>
   /** Gives the data of a success as JSON text; nothing for none. */
-  json?: (
-    request: RequestOf<C, Query, Headers, Body>,
-    reply: FastifyReply,
-    parts: AppParts,
-  ) => Promise<string> | Promise<void>
+  json?: Handle<C, Id, Query, Headers, Promise<string> | Promise<void>>
   /** Answers by itself, instead of `json`. */
-  handle?: (
-    request: RequestOf<C, Query, Headers, Body>,
-    reply: FastifyReply,
-    parts: AppParts,
-  ) => Promise<unknown>
+  handle?: Handle<C, Id, Query, Headers, Promise<unknown>>
 }
+
+/** `body`: what is taken from it. */
+type Handle<C extends Call, Id extends string, Query extends TSchema, Headers extends TSchema, Answer> = (
+  request: RequestOf<C, Query, Headers>,
+  reply: FastifyReply,
+  parts: AppParts,
+  body: Id extends BodyOperation ? ReturnType<(typeof BODIES)[Id][1]> : undefined,
+) => Answer
 
 type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | NamesIn<Rest>
@@ -60,36 +63,21 @@ type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infe
     ? Name
     : never
 
-type RequestOf<
-  C extends Call,
-  Query extends TSchema,
-  Headers extends TSchema,
-  Body extends TSchema,
-> = FastifyRequest<{
+type RequestOf<C extends Call, Query extends TSchema, Headers extends TSchema> = FastifyRequest<{
   Params: { [Name in NamesIn<C>]: string }
   Querystring: Static<Query>
   Headers: Static<Headers>
-  Body: Static<Body>
 }>
 
 export type Operation = (app: AppServer, parts: AppParts) => void
 
 /** Describes operations that the API's description lists under a tag, with what else is the same of all of them. */
 export function operationsOf(tag: string, same: { security?: Record<string, string[]>[] } = {}) {
-  return <C extends Call, Q extends TSchema, H extends TSchema, B extends TSchema>(
-    operation: OperationParts<C, Q, H, B>,
+  return <C extends Call, Id extends string, Q extends TSchema, H extends TSchema>(
+    operation: OperationParts<C, Id, Q, H>,
   ): Operation => {
-    const {
-      call,
-      id,
-      summary,
-      description,
-      config = {},
-      querystring,
-      headers,
-      body,
-      body_bytes_max,
-    } = operation
+    const { call, id, summary, description, config = {}, querystring, headers, body_bytes_max } = operation
+    const [body, take] = operation.takes_form ? [] : bodyOf(id)
     const { returns, data = Empty, extend = (documented) => documented, json, handle, ...more } = operation
     const [method, url] = call.split(' ') as [Method, string]
     const named = [...url.matchAll(/:(\w+)/g)].map(([, name]) => name!)
@@ -103,10 +91,13 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
     const takes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
     const schema = { operationId: id, summary, tags: [tag], ...same, ...takes }
     return (app, parts) => {
-      type Handler = (request: RequestOf<C, Q, H, B>, reply: FastifyReply) => Promise<unknown>
-      const answerJson: Handler = async (request, reply) =>
-        answer(reply, (await json!(request, reply, parts)) ?? '{}', operation.status)
-      const handler: Handler = handle ? (request, reply) => handle(request, reply, parts) : answerJson
+      const answerJson: Handle<C, Id, Q, H, Promise<unknown>> = async (request, reply, parts, taken) =>
+        answer(reply, (await json!(request, reply, parts, taken)) ?? '{}', operation.status)
+      const respond = handle ?? answerJson
+      const handler = (request: RequestOf<C, Q, H>, reply: FastifyReply) => {
+        const taken = take && takeBody(request, take)
+        return respond(request, reply, parts, taken as never)
+      }
       const limit = body_bytes_max === undefined ? {} : { bodyLimit: body_bytes_max }
       app.route({
         ...{ method, url, schema, ...limit, config: { ...config, documented } },
@@ -114,6 +105,11 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
       })
     }
   }
+}
+
+/** How a body is checked, and what is taken from it. */
+function bodyOf(id: string): readonly [schema?: TSchema, take?: TakeBody<unknown, unknown>] {
+  return Object.hasOwn(BODIES, id) ? (BODIES[id as BodyOperation] as never) : []
 }
 
 /** Parameters of paths that are no ids. */

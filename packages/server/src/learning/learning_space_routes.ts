@@ -5,15 +5,10 @@ import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
-import { checkMeta, takeBody, takeSpace } from '../http/request/bodies.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
 import { LEARNING_SPACES } from './learning_space_queries.js'
-import {
-  CreateLearningSpaceBody,
-  ListLearningSpacesQuery,
-  PatchLearningSpaceBody,
-} from './learning_space_schema.js'
+import { ListLearningSpacesQuery } from './learning_space_schema.js'
 import { createLearningSpace, mergeMeta, readLearningSpace } from './learning_spaces.js'
 
 const operation = operationsOf('Learning spaces')
@@ -26,12 +21,10 @@ export const learningSpaceRoutes = allOf(
     description:
       'For the project, or for one of its users, who is created on first use. An absent body counts as `{}`.',
     headers: IdempotencyHeaders,
-    body: CreateLearningSpaceBody,
     status: 201,
     returns: 'The new learning space.',
     data: Type.Ref('LearningSpace'),
-    json: async (request, reply) => {
-      const { user } = takeBody(request, takeSpace)
+    json: async (request, reply, _parts, { user }) => {
       const created = await createLearningSpace(request.database, {
         project_id: request.project_id,
         user: user ?? undefined,
@@ -72,11 +65,9 @@ export const learningSpaceRoutes = allOf(
     summary: "Merge into a learning space's meta",
     description:
       'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` gets back the meta that it sent, without the user.',
-    body: PatchLearningSpaceBody,
     returns: 'The merged learning space.',
     data: Type.Ref('LearningSpace'),
     json: async (request) => {
-      takeBody(request, checkMeta)
       const { params, bodyText } = request
       const space = await mergeMeta(request, params.learning_space_id, bodyText)
       if (mayRead(request)) return space

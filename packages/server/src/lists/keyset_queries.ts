@@ -34,7 +34,7 @@ export function directionOf(position: ListPosition): Direction {
 }
 
 /** Before everything: the first page is a page after this, so it is the same statement. */
-const BEFORE_ALL = {
+export const BEFORE_ALL = {
   asc: { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' },
   desc: { created_at: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' },
 }

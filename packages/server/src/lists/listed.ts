@@ -99,3 +99,16 @@ async function readRows(
   const { id, created_at, listed_at = created_at } = values
   return id!.map((id, at) => ({ id: id!, created_at: listed_at![at]!, json: json(values, at, project_id) }))
 }
+
+/** The items of pages, of which each begins behind the one before. One with fewer rows than `full` is the last. */
+export async function* pagesOf(
+  find: (after: Omit<Listed, 'json'> | undefined) => Promise<Listed[]>,
+  full: number,
+  after?: Omit<Listed, 'json'>,
+): AsyncGenerator<string[]> {
+  for (let rows: Listed[]; ; after = rows.at(-1)) {
+    rows = await find(after)
+    yield rows.map(({ json }) => json)
+    if (rows.length < full) return
+  }
+}

@@ -1,8 +1,10 @@
 import { notFound } from '../errors.js'
+import { jsonList } from '../json/json_list.js'
 import type { Database, Parameter, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import { call, type StoredFunction } from '../postgres/stored_function.js'
-import type { Listed } from './listed.js'
+import { BEFORE_ALL } from './keyset_queries.js'
+import { type Listed, pagesOf } from './listed.js'
 
 type Resource = Parameters<typeof notFound>[0]
 
@@ -42,20 +44,15 @@ export async function changeResource(
  * All that a list of one owner has as a JSON array, in pieces of so many rows. Parameters of the statement: $1 project, $2
  * owner, $3 created_at and $4 id to begin behind, $5 how many.
  */
-export async function* listWhole(
+export function listWhole(
   { database, project_id }: Tenant,
   owner_id: string,
   statement: Statement,
   rows_at_once: number,
 ): AsyncGenerator<string> {
-  yield '['
-  let after = { created_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
-  for (let separator = ''; ; separator = ',') {
-    const page = [project_id, owner_id, after.created_at, after.id, rows_at_once]
-    const rows = (await database.query(statement, page)) as unknown as Listed[]
-    if (rows.length > 0) yield separator + rows.map(({ json }) => json).join(',')
-    if (rows.length < rows_at_once) break
-    after = rows.at(-1)!
+  const find = async ({ created_at, id } = BEFORE_ALL.asc) => {
+    const page = [project_id, owner_id, created_at, id, rows_at_once]
+    return (await database.query(statement, page)) as unknown as Listed[]
   }
-  yield ']'
+  return jsonList('[', pagesOf(find, rows_at_once), ']')
 }

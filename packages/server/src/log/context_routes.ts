@@ -7,14 +7,13 @@ import { ContextReader } from '../http/answer/context_reader.js'
 import { PageRenderer } from '../http/answer/page_renderer.js'
 import { operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
+import { jsonList } from '../json/json_list.js'
 import { Context, ContextQuery } from './context_schema.js'
 import { type LogPosition, readPosition, writePosition } from './read/log_position.js'
 
 const TOKENS_MAX_DEFAULT = 100_000
 const TARGET_SHARE = 0.6
 const SEPARATOR = '|'
-/** Characters of items that are written together: one item after the other costs more than reading them. */
-const CHUNK_LENGTH = 64 * 1024
 
 export const getContext = operationsOf('Messages')({
   call: 'GET /session/:session_id/context',
@@ -49,24 +48,12 @@ export const getContext = operationsOf('Messages')({
         [from_seq, asked_seq, cleared_through_seq, writePosition(newest)].join(SEPARATOR),
       )
       const end = `],"ids":[${ids.length > 0 ? `"${ids.join('","')}"` : ''}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"pin":"${pin}"}`
-      const chunks = contextChunks(items, end)
-      return await sendEntries(reply, chunks)
+      return await sendEntries(reply, jsonList('{"items":[', [items], end))
     } finally {
       renderer.close()
     }
   },
 })
-
-async function* contextChunks(items: string[], end: string): AsyncGenerator<string> {
-  let text = '{"items":['
-  for (const [index, item] of items.entries()) {
-    text += index > 0 ? `,${item}` : item
-    if (text.length < CHUNK_LENGTH) continue
-    yield text
-    text = ''
-  }
-  yield text + end
-}
 
 /** @throws AnnalsError invalid_request */
 function rulesOf(query: ContextQuery): ContextRules {

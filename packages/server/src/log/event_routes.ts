@@ -5,10 +5,9 @@ import { answerEntries } from '../http/answer/blob_bytes.js'
 import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { markReplayed } from '../http/request/append_headers.js'
-import { takeBody, takeEvent } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
-import { AddEventBody, AppendHeaders, ListEventsQuery } from './event_schema.js'
+import { AppendHeaders, ListEventsQuery } from './event_schema.js'
 import { writePosition } from './read/log_position.js'
 import { LogReader } from './read/read_log.js'
 
@@ -23,15 +22,14 @@ export const eventRoutes = allOf(
     description:
       "Stored after the session's last entry, and acknowledged once it is durable. Messages and events share one numbering, `seq`.",
     headers: AppendHeaders,
-    body: AddEventBody,
     returns: 'The stored event.',
     data: Type.Ref('SessionEvent'),
     errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
-    json: async (request, reply, parts) => {
+    json: async (request, reply, parts, event) => {
       const outcome = await appendWithinQuota(parts, request, {
         session_id: request.params.session_id,
         kind: 'event',
-        entries: [takeBody(request, takeEvent)],
+        entries: [event],
       })
       markReplayed(reply, outcome.replayed)
       return outcome.entries[0]!.json

@@ -14,25 +14,16 @@ import { PublicUrls } from '../http/answer/public_urls.js'
 import type { AppServer } from '../http/app_server.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { markReplayed } from '../http/request/append_headers.js'
-import { checkMeta, takeBody, takeMessage } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseParameter } from '../http/request/json_parameters.js'
-import { readForms, releaseBody } from '../http/request/read_body.js'
+import { readForms } from '../http/request/read_body.js'
 import { bodyValidator } from '../http/request/validate.js'
 import type { WorkThread } from '../http/work_thread/work_thread.js'
 import type { Queryable } from '../postgres/database.js'
 import type { AppendAnswer } from './append/append_request.js'
 import { getContext } from './context_routes.js'
 import { AppendHeaders } from './event_schema.js'
-import {
-  AddMessageBody,
-  EditStrategies,
-  ListMessagesQuery,
-  MergedMeta,
-  MessagePage,
-  PatchMetaBody,
-  TokenCounts,
-} from './message_schema.js'
+import { EditStrategies, ListMessagesQuery, MergedMeta, MessagePage, TokenCounts } from './message_schema.js'
 import { countSessionTokens, mergeMessageMeta } from './read/messages.js'
 import { LogReader } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
@@ -49,14 +40,11 @@ const addMessage = operation({
   description:
     "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged. As `multipart/form-data`, the field `payload` is this body, in `acontext` format, and its parts name files of the form in `file_field`.",
   headers: AppendHeaders,
-  body: AddMessageBody,
   status: 201,
   returns: 'The stored message.',
   data: Type.Ref('Message'),
   errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
-  json: async (request, reply, { appender, usage, thread }) => {
-    const { entry, parts } = takeBody(request, takeMessage)
-    releaseBody(request)
+  json: async (request, reply, { appender, usage, thread }, { entry, parts }) => {
     const outcome = await appendWithinQuota({ appender, usage }, request, {
       session_id: request.params.session_id,
       kind: 'message',
@@ -126,12 +114,10 @@ export const messageRoutes = allOf(
     summary: "Merge into a message's meta",
     description:
       'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
-    body: PatchMetaBody,
     returns: 'The merged meta.',
     data: MergedMeta,
     errors: ['message_not_found'],
     json: async (request) => {
-      takeBody(request, checkMeta)
       const { session_id, message_id } = request.params
       const meta = await mergeMessageMeta(request, session_id, message_id, request.bodyText)
       return `{"meta":${mayRead(request) ? meta : sentField(request, 'meta', '{}')}}`

@@ -5,16 +5,15 @@ import { answerEntries, lacksBytes } from '../http/answer/blob_bytes.js'
 import { mayRead } from '../http/answer/only_sent.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { markReplayed } from '../http/request/append_headers.js'
-import { takeBody, takeRetraction } from '../http/request/bodies.js'
-import { releaseBody } from '../http/request/read_body.js'
 import { newId } from '../ids.js'
+import { jsonList } from '../json/json_list.js'
 import {
   type AppendAnswer,
   type AppendedEntry,
   AppendInDoubt,
   RETRACTION_TYPE,
 } from './append/append_request.js'
-import { RetractEntriesBody, RetractedEntries } from './entry_schema.js'
+import { RetractedEntries } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import { planRetraction } from './read/plan_retraction.js'
 import { LogReader } from './read/read_log.js'
@@ -32,14 +31,11 @@ export const retractionRoutes = allOf(
     description:
       'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.',
     headers: AppendHeaders,
-    body: RetractEntriesBody,
     returns: 'The event, and the entries that it retracted.',
     data: RetractedEntries,
     errors: ['quota_exceeded', 'entry_not_found', 'seq_conflict', 'seq_ahead'],
-    handle: async (request, reply, parts) => {
+    handle: async (request, reply, parts, { entries, ...which }) => {
       const session = { project_id: request.project_id, session_id: request.params.session_id }
-      const { entries, ...which } = takeBody(request, takeRetraction)
-      releaseBody(request)
       const plan = await planRetraction(request.database, session, which)
       const refusal = plan instanceof AnnalsError ? plan : undefined
       // A retry is answered, even if the same request would be refused by now.
@@ -58,7 +54,7 @@ export const retractionRoutes = allOf(
       const text = items && begin + items.join(',') + end
       if (text && !lacksBytes(text)) return answer(reply, text)
       const log = new LogReader(request.database, session, undefined, () => !reply.raw.destroyed)
-      return answerEntries(reply, retracted(begin, items ? [items] : readItems(log, first), end))
+      return answerEntries(reply, jsonList(begin, items ? [items] : readItems(log, first), end))
     },
   }),
 )
@@ -83,20 +79,6 @@ function retractionEvent(): AppendedEntry {
 function aroundItems({ json }: AppendAnswer, appended: AppendAnswer[]): [begin: string, end: string] {
   const end = appended.length === 0 ? ']}' : `],"appended":[${appended.map(({ json }) => json).join(',')}]}`
   return [`{"retraction":${json},"items":[`, end]
-}
-
-async function* retracted(
-  begin: string,
-  pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
-  end: string,
-): AsyncGenerator<string> {
-  yield begin
-  let separator = ''
-  for await (const items of pieces) {
-    yield separator + items.join(',')
-    separator = ','
-  }
-  yield end
 }
 
 async function* readItems(log: LogReader, { json }: AppendAnswer): AsyncGenerator<string[]> {

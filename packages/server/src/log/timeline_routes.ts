@@ -9,19 +9,10 @@ import { streamTail } from '../http/answer/event_stream.js'
 import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { markReplayed } from '../http/request/append_headers.js'
-import { takeAppends, takeBody, takeEntries } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
-import { releaseBody } from '../http/request/read_body.js'
 import { parseId } from '../ids.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT, IDS_MAX } from '../limits.js'
-import {
-  AppendEntriesBody,
-  AppendedEntries,
-  AppendedToSessions,
-  AppendToSessionsBody,
-  TailHeaders,
-  TimelineQuery,
-} from './entry_schema.js'
+import { AppendedEntries, AppendedToSessions, TailHeaders, TimelineQuery } from './entry_schema.js'
 import { AppendHeaders, IdempotencyHeaders } from './event_schema.js'
 import { readPosition, writePosition } from './read/log_position.js'
 import { LogReader, readLastSeq } from './read/read_log.js'
@@ -93,14 +84,11 @@ export const timelineRoutes = allOf(
     description:
       'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent: if it is sent again, the stored entry is returned.',
     headers: AppendHeaders,
-    body: AppendEntriesBody,
     status: 201,
     returns: 'The stored entries, in order.',
     data: AppendedEntries,
     errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
-    json: async (request, reply, parts) => {
-      const entries = takeBody(request, takeEntries)
-      releaseBody(request)
+    json: async (request, reply, parts, entries) => {
       const outcome = await appendWithinQuota(parts, request, {
         session_id: request.params.session_id,
         kind: 'entries',
@@ -119,14 +107,11 @@ export const timelineRoutes = allOf(
     description:
       'Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.',
     headers: IdempotencyHeaders,
-    body: AppendToSessionsBody,
     status: 201,
     returns: 'The stored entries by session, in order.',
     data: AppendedToSessions,
     errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
-    handle: async (request, reply, parts) => {
-      const appends = takeBody(request, takeAppends)
-      releaseBody(request)
+    handle: async (request, reply, parts, appends) => {
       const outcome = await appendWithinQuota(parts, request, {
         session_id: appends[0]!.session_id,
         kind: 'entries',

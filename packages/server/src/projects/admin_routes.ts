@@ -2,21 +2,14 @@ import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { JsonObject, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { takeBody, takeWhole } from '../http/request/bodies.js'
 import { Cursors } from '../http/request/cursor.js'
 import { timeInUtc } from '../http/request/json_parameters.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { readPosition, writePosition } from '../log/read/log_position.js'
 import { listActs } from './audit.js'
+import { NewToken, OPERATORS, TokenSecret } from './project_schema.js'
 import {
-  ChangeProjectBody,
-  CreateProjectBody,
-  CreateTokenBody,
-  NewToken,
-  OPERATORS,
-  TokenSecret,
-} from './project_schema.js'
-import {
+  ALL_SCOPES,
   changeProject,
   checkProject,
   createProject,
@@ -34,13 +27,11 @@ export const adminRoutes = allOf(
     call: 'POST /projects',
     id: 'createProject',
     summary: 'Create a project with its first token',
-    body: CreateProjectBody,
     status: 201,
     returns: 'The project, and the secret of its first token.',
     data: Type.Object({ project: Type.Ref('Project'), token: TokenSecret }),
     errors: ['project_exists'],
-    json: async (request, _reply, { database }) => {
-      const { name, ...settings } = takeBody(request, takeWhole)
+    json: async (request, _reply, { database }, { name, ...settings }) => {
       const { json, token } = await createProject(database.of('operator'), actorOf(request), name, settings)
       return `{"project":${json},"token":"${token}"}`
     },
@@ -60,13 +51,10 @@ export const adminRoutes = allOf(
     id: 'changeProject',
     summary: "Change a project's settings",
     description: 'Omitted settings stay unchanged; null removes a setting.',
-    body: ChangeProjectBody,
     returns: 'The project.',
     data: Type.Ref('Project'),
-    json: (request, _reply, { database }) => {
-      const settings = takeBody(request, takeWhole)
-      return changeProject(database.of('operator'), actorOf(request), request.params.project_id, settings)
-    },
+    json: (request, _reply, { database }, settings) =>
+      changeProject(database.of('operator'), actorOf(request), request.params.project_id, settings),
   }),
 
   operation({
@@ -86,18 +74,15 @@ export const adminRoutes = allOf(
     call: 'POST /projects/:project_id/tokens',
     id: 'createToken',
     summary: 'Create a token for a project',
-    body: CreateTokenBody,
     status: 201,
     returns: 'The token with its secret.',
     data: NewToken,
-    json: async (request, _reply, { database }) => {
-      const { name, scopes = ['read', 'write'], expires_at } = takeBody(request, takeWhole)
-      return issueToken(database.of('operator'), actorOf(request), request.params.project_id, {
+    json: async (request, _reply, { database }, { name, scopes = ALL_SCOPES, expires_at }) =>
+      issueToken(database.of('operator'), actorOf(request), request.params.project_id, {
         name,
         scopes,
         expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
-      })
-    },
+      }),
   }),
 
   operation({

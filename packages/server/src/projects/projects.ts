@@ -42,7 +42,7 @@ export interface TokenRequest {
   parent_id?: string | undefined
 }
 
-const ALL_SCOPES: readonly Scope[] = ['read', 'write']
+export const ALL_SCOPES: readonly Scope[] = ['read', 'write']
 
 /** Creates a project with its first token. @throws AnnalsError project_exists */
 export async function createProject(

@@ -9,22 +9,13 @@ import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'
-import { checkConfigs, takeBody, takeCopy, takeSession, takeWhole } from '../http/request/bodies.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
 import { copySession } from './copy_session.js'
 import { LAST_ACTIVITY } from './last_activity.js'
 import { SESSIONS_BY_ACTIVITY } from './last_activity_queries.js'
 import { SESSIONS } from './session_queries.js'
-import {
-  ConfigsBody,
-  CopiedSession,
-  CopySessionBody,
-  CreateSessionBody,
-  ListSessionsQuery,
-  MergedConfigs,
-  UpdateSessionBody,
-} from './session_schema.js'
+import { CopiedSession, ListSessionsQuery, MergedConfigs } from './session_schema.js'
 import { createSession, mergeConfigs, readSession, replaceConfigs, setExpiry } from './sessions.js'
 
 const operation = operationsOf('Sessions')
@@ -56,14 +47,12 @@ export const sessionRoutes = allOf(
     description:
       'All fields are optional; an absent body counts as `{}`. The user is created on first use. If the session of `use_uuid` already exists, a key without the scope `read` gets back the fields that it sent.',
     headers: IdempotencyHeaders,
-    body: CreateSessionBody,
     status: 201,
     returns: 'The new session.',
     data: Type.Ref('Session'),
     also: { 200: 'The existing session with this `use_uuid`; the request agrees with it.' },
     errors: ['session_not_found', 'session_exists', 'quota_exceeded'],
-    handle: async (request, reply, { usage }) => {
-      const { user, use_uuid } = takeBody(request, takeSession)
+    handle: async (request, reply, { usage }, { user, use_uuid }) => {
       const created = await createSession(request.database, {
         project_id: request.project_id,
         user: user ?? undefined,
@@ -104,11 +93,9 @@ export const sessionRoutes = allOf(
     id: 'updateSession',
     summary: 'Set when a session expires',
     description: 'Touches the session. A key without the scope `read` gets back what it sent.',
-    body: UpdateSessionBody,
     returns: 'The session.',
     data: Type.Ref('Session'),
     json: async (request) => {
-      takeBody(request, takeWhole)
       const { params, bodyText } = request
       const session = await setExpiry(request, params.session_id, bodyText)
       return mayRead(request) ? session : asSent(request, session)
@@ -122,12 +109,10 @@ export const sessionRoutes = allOf(
     description:
       "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` give it its own. Where more than 2,000 entries or 4 MiB are copied, this is done in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.",
     headers: IdempotencyHeaders,
-    body: CopySessionBody,
     returns: 'It was copied.',
     data: CopiedSession,
     errors: ['seq_ahead', 'session_exists', 'quota_exceeded'],
-    json: async (request, reply, { longWork, usage, isServing, erasure }) => {
-      const { up_to_seq, user, use_uuid } = takeBody(request, takeCopy)
+    json: async (request, reply, { longWork, usage, isServing, erasure }, { up_to_seq, user, use_uuid }) => {
       const copied = await copySession(request.database, longWork, {
         project_id: request.project_id,
         session_id: request.params.session_id,
@@ -160,10 +145,8 @@ export const sessionRoutes = allOf(
     call: 'PUT /session/:session_id/configs',
     id: 'replaceConfigs',
     summary: "Replace a session's configs",
-    body: ConfigsBody,
     returns: 'The configs were replaced.',
     json: async (request) => {
-      takeBody(request, checkConfigs)
       await replaceConfigs(request, request.params.session_id, request.bodyText)
     },
   }),
@@ -174,11 +157,9 @@ export const sessionRoutes = allOf(
     summary: "Merge into a session's configs",
     description:
       'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
-    body: ConfigsBody,
     returns: 'The merged configs.',
     data: MergedConfigs,
     json: async (request) => {
-      takeBody(request, checkConfigs)
       const { params, bodyText } = request
       const merged = await mergeConfigs(request, params.session_id, bodyText)
       const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')

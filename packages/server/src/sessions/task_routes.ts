@@ -1,6 +1,6 @@
 import { memberTexts } from '@annals/messages/json'
 import Type from '#typebox'
-import { EmptyBody, PageOf, pageQuery, Strict, Timestamp } from '../contract/schema.js'
+import { PageOf, pageQuery, Strict, Timestamp } from '../contract/schema.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { readSession } from './sessions.js'
@@ -57,7 +57,6 @@ export const taskRoutes = allOf(
     id: 'flushSession',
     summary: 'Wait for the extraction of tasks',
     description,
-    body: EmptyBody,
     returns: 'Wait for the extraction of tasks',
     data: Flushed,
     json: async (request) => {

@@ -3,8 +3,7 @@ import { Empty } from '../contract/schema.js'
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { takeBody, takeWhole } from '../http/request/bodies.js'
-import { CreateWebhookBody, NewWebhook, Webhook } from './webhook_schema.js'
+import { NewWebhook, Webhook } from './webhook_schema.js'
 import { createWebhook, deleteWebhook, listWebhooks } from './webhooks.js'
 
 const operation = operationsOf('Webhooks')
@@ -16,14 +15,13 @@ const webhookRoutes = allOf(
     summary: 'Create a webhook',
     description:
       'From now on, each new entry of these kinds is posted to the URL: at least once, in order of `seq` within its session, signed after the Standard Webhooks specification. A project may have 10.',
-    body: CreateWebhookBody,
     status: 201,
     returns: 'The webhook with its secret.',
     data: NewWebhook,
     errors: ['too_many_webhooks'],
-    json: async (request, _reply, { changes, config }) => {
+    json: async (request, _reply, { changes, config }, body) => {
       const to_private = config.webhooks_to_private === 'true'
-      const webhook = await createWebhook(request, takeBody(request, takeWhole), to_private)
+      const webhook = await createWebhook(request, body, to_private)
       changes.touched(request.project_id)
       return webhook
     },

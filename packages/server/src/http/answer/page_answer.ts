@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { jsonList } from '../../json/json_list.js'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
 import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
-import { type Listed, PIECE_READ_BYTES, readList } from '../../lists/listed.js'
+import { type Listed, PIECE_READ_BYTES, pagesOf, readList } from '../../lists/listed.js'
 import type { ReadEntry } from '../../log/read/entry_columns.js'
 import { type LogPosition, readPosition } from '../../log/read/log_position.js'
 import { UNLIMITED } from '../../log/read/read_log.js'
@@ -89,7 +90,7 @@ export async function answerList(
   const items = shown.map((row) => row.json)
   const end = `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}"}`
   const length = items.reduce((sum, { length }) => sum + length, 0)
-  if (length > JOINED_LENGTH_MAX) return sendChunks(reply, listChunks(items, end))
+  if (length > JOINED_LENGTH_MAX) return sendChunks(reply, jsonList('{"items":[', [items], end))
   return answer(reply, `{"items":[${items.join(',')}${end}`)
 }
 
@@ -112,12 +113,6 @@ export function answerFilteredList(
   return answerList(reply, cursors, () => readList(request, page), limit, read_bytes)
 }
 
-async function* listChunks(items: string[], end: string): AsyncGenerator<string> {
-  yield '{"items":['
-  for (const [index, item] of items.entries()) yield index > 0 ? `,${item}` : item
-  yield end
-}
-
 /** Where a part of a list begins, and how long it is. */
 export interface PagePosition {
   after: { created_at: string; id: string } | undefined
@@ -132,24 +127,9 @@ export async function answerWholeList(
   row_bytes_max: number,
 ): Promise<FastifyReply> {
   await reply.request.memory.hold(listReadBytes(PAGE_LIMIT_MAX + 1, row_bytes_max))
-  return sendChunks(reply, wholeListChunks(find, after))
-}
-
-async function* wholeListChunks(
-  find: (position: PagePosition) => Promise<Listed[]>,
-  first: PagePosition['after'],
-): AsyncGenerator<string> {
-  let after = first
-  let separator = ''
-  yield '{"items":['
-  for (;;) {
-    const rows = await find({ after, limit: PAGE_LIMIT_MAX })
-    if (rows.length > 0) yield separator + rows.map(({ json }) => json).join(',')
-    if (rows.length <= PAGE_LIMIT_MAX) break
-    after = rows.at(-1)
-    separator = ','
-  }
-  yield '],"has_more":false,"next_cursor":""}'
+  const next = (after: PagePosition['after']) => find({ after, limit: PAGE_LIMIT_MAX })
+  const pages = pagesOf(next, PAGE_LIMIT_MAX + 1, after)
+  return sendChunks(reply, jsonList('{"items":[', pages, '],"has_more":false,"next_cursor":""}'))
 }
 
 /**

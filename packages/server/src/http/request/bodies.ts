@@ -1,6 +1,6 @@
 import type { MessageFormat } from '@annals/messages'
 import { memberTexts } from '@annals/messages/json'
-import type { TSchema } from '#typebox'
+import type { Static, TSchema } from '#typebox'
 import { EmptyBody } from '../../contract/schema.js'
 import { invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
@@ -36,21 +36,25 @@ import { revived, TakenBody } from './taken_body.js'
  */
 export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number) => Taken
 
-/** What an operation takes from its body: computed here, or the work thread's result for a large one. */
+/**
+ * What an operation takes from its body: computed here, or the work thread's result for a large one. The body is dropped:
+ * each garbage collection copies what waits for its commit, and the tree of a large body would be most of that.
+ */
 export function takeBody<Body, Taken>(
-  request: { body: Body; bodyText: string; bodyBytes: number },
+  request: { body: unknown; bodyText: string; bodyBytes: number },
   take: TakeBody<Body, Taken>,
 ): Taken {
   const { body } = request
-  if (!(body instanceof TakenBody)) return take(body, request.bodyText, request.bodyBytes)
+  request.body = undefined
+  if (!(body instanceof TakenBody)) return take(body as Body, request.bodyText, request.bodyBytes)
   if (body.outcome.stage === 'taken') return body.outcome.taken as Taken
   throw revived(body.outcome.error)
 }
 
-export const takeEvent: TakeBody<AddEventBody, AppendedEntry> = (body, text, bytes) =>
+const takeEvent: TakeBody<AddEventBody, AppendedEntry> = (body, text, bytes) =>
   eventEntry(body, memberTexts(text), bytes)
 
-export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: string }> = (
+const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: string }> = (
   { format = 'openai', meta, key = null },
   text,
   bytes,
@@ -64,11 +68,11 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
   return { entry, parts: partsJson(message.parts, blob) }
 }
 
-export const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries
+const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries
 
-export const takeAppends: TakeBody<AppendToSessionsBody, SessionAppend[]> = atomicAppends
+const takeAppends: TakeBody<AppendToSessionsBody, SessionAppend[]> = atomicAppends
 
-export const takeRetraction: TakeBody<
+const takeRetraction: TakeBody<
   RetractEntriesBody,
   Omit<RetractEntriesBody, 'entries'> & { entries: AppendedEntry[] }
 > = ({ entries, ...which }, text, bytes) => {
@@ -86,12 +90,12 @@ interface GivenNames {
   use_uuid: string | null | undefined
 }
 
-export const takeSession: TakeBody<CreateSessionBody, GivenNames> = ({ user, use_uuid, configs }, text) => {
+const takeSession: TakeBody<CreateSessionBody, GivenNames> = ({ user, use_uuid, configs }, text) => {
   checkObjectBytes('/configs', configs, text)
   return { user, use_uuid }
 }
 
-export const takeCopy: TakeBody<CopySessionBody, GivenNames & { up_to_seq: number | undefined }> = (
+const takeCopy: TakeBody<CopySessionBody, GivenNames & { up_to_seq: number | undefined }> = (
   { up_to_seq, user, use_uuid, configs },
   text,
 ) => {
@@ -99,19 +103,15 @@ export const takeCopy: TakeBody<CopySessionBody, GivenNames & { up_to_seq: numbe
   return { user, use_uuid, up_to_seq: up_to_seq ?? undefined }
 }
 
-export const checkConfigs: TakeBody<ConfigsBody, void> = ({ configs }, text) =>
+const checkConfigs: TakeBody<ConfigsBody, void> = ({ configs }, text) =>
   checkObjectBytes('/configs', configs, text)
 
-export const takeSpace: TakeBody<CreateLearningSpaceBody, Omit<GivenNames, 'use_uuid'>> = (
-  { user, meta },
-  text,
-) => {
+const takeSpace: TakeBody<CreateLearningSpaceBody, Omit<GivenNames, 'use_uuid'>> = ({ user, meta }, text) => {
   checkObjectBytes('/meta', meta, text)
   return { user }
 }
 
-export const checkMeta: TakeBody<{ meta: object }, void> = ({ meta }, text) =>
-  checkObjectBytes('/meta', meta, text)
+const checkMeta: TakeBody<{ meta: object }, void> = ({ meta }, text) => checkObjectBytes('/meta', meta, text)
 
 /** Of the fields beside a skill's file, as JSON. */
 export const takeSkill: TakeBody<SkillFields, { user: string | undefined; meta: string }> = (
@@ -123,7 +123,7 @@ export const takeSkill: TakeBody<SkillFields, { user: string | undefined; meta: 
 }
 
 /** For a body whose schema limits all of its content. */
-export const takeWhole = <Body>(body: Body): Body => body
+const whole = <Schema extends TSchema>(schema: Schema) => [schema, (body: Static<Schema>) => body] as const
 
 /** By operation: how its body is checked, and what is taken from it. */
 export const BODIES = {
@@ -133,25 +133,25 @@ export const BODIES = {
   appendToSessions: [AppendToSessionsBody, takeAppends],
   retractEntries: [RetractEntriesBody, takeRetraction],
   createSession: [CreateSessionBody, takeSession],
-  flushSession: [EmptyBody, takeWhole],
+  flushSession: whole(EmptyBody),
   copySession: [CopySessionBody, takeCopy],
-  updateSession: [UpdateSessionBody, takeWhole],
+  updateSession: whole(UpdateSessionBody),
   replaceConfigs: [ConfigsBody, checkConfigs],
   mergeConfigs: [ConfigsBody, checkConfigs],
   mergeMessageMeta: [PatchMetaBody, checkMeta],
   createLearningSpace: [CreateLearningSpaceBody, takeSpace],
   mergeLearningSpaceMeta: [PatchLearningSpaceBody, checkMeta],
-  learnFromSession: [LearnBody, takeWhole],
-  setSpacePolicy: [SpacePolicy, takeWhole],
-  addStatement: [AddStatementBody, takeWhole],
-  changeStatement: [ChangeStatementBody, takeWhole],
-  addFeedback: [FeedbackBody, takeWhole],
+  learnFromSession: whole(LearnBody),
+  setSpacePolicy: whole(SpacePolicy),
+  addStatement: whole(AddStatementBody),
+  changeStatement: whole(ChangeStatementBody),
+  addFeedback: whole(FeedbackBody),
   createSkill: [SkillFields, takeSkill],
-  includeSkill: [IncludeSkillBody, takeWhole],
-  createWebhook: [CreateWebhookBody, takeWhole],
-  createProject: [CreateProjectBody, takeWhole],
-  changeProject: [ChangeProjectBody, takeWhole],
-  createToken: [CreateTokenBody, takeWhole],
+  includeSkill: whole(IncludeSkillBody),
+  createWebhook: whole(CreateWebhookBody),
+  createProject: whole(CreateProjectBody),
+  changeProject: whole(ChangeProjectBody),
+  createToken: whole(CreateTokenBody),
 } as const satisfies Record<string, readonly [TSchema, TakeBody<never, unknown>]>
 
 export type BodyOperation = keyof typeof BODIES

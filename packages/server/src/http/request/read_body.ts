@@ -144,11 +144,3 @@ function operationOf(request: FastifyRequest): BodyOperation | undefined {
   const { operationId = '' } = request.routeOptions.schema ?? {}
   return Object.hasOwn(BODIES, operationId) ? (operationId as BodyOperation) : undefined
 }
-
-/**
- * Drops the parsed body once everything needed was taken from it. Each garbage collection copies what waits for its
- * commit, and the tree of a large body would be most of that.
- */
-export function releaseBody(request: { body: unknown }): void {
-  request.body = undefined
-}

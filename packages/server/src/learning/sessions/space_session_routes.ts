@@ -2,8 +2,7 @@ import Type from '#typebox'
 import { refuseWithoutTokens } from '../../http/admission/quotas.js'
 import { answerChunks } from '../../http/answer/answer_chunks.js'
 import { allOf, operationsOf } from '../../http/operation.js'
-import { takeBody, takeWhole } from '../../http/request/bodies.js'
-import { LearnBody, SpacePolicy, SpaceUsage, SpaceUsageQuery } from './space_session_schema.js'
+import { SpaceUsage, SpaceUsageQuery } from './space_session_schema.js'
 import {
   attachSession,
   listSpaceSessions,
@@ -22,13 +21,11 @@ export const spaceSessionRoutes = allOf(
     summary: 'Learn from a session',
     description:
       'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.',
-    body: LearnBody,
     status: 201,
     returns: 'The session in the space.',
     data: Type.Ref('SpaceSession'),
     errors: ['session_not_found', 'session_in_space', 'user_mismatch', 'quota_exceeded'],
-    json: async (request, _reply, { changes, config }) => {
-      const body = takeBody(request, takeWhole<LearnBody>)
+    json: async (request, _reply, { changes, config }, body) => {
       const { project_id, params } = request
       if (body.now) await refuseWithoutTokens(request, config.model_tokens_per_day_max)
       const record = await attachSession(request, params.learning_space_id, body)
@@ -84,11 +81,9 @@ export const spaceSessionRoutes = allOf(
     id: 'setSpacePolicy',
     summary: 'Set how a learning space learns',
     description: 'Replaces the policy. Sessions of the space are read again under it as far as it matters.',
-    body: SpacePolicy,
     returns: 'The policy.',
     data: Type.Ref('SpacePolicy'),
     json: async (request) => {
-      takeBody(request, takeWhole<SpacePolicy>)
       const { params, bodyText } = request
       await setPolicy(request, params.learning_space_id, bodyText)
       return await readPolicy(request, params.learning_space_id)

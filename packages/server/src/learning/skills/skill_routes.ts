@@ -10,10 +10,9 @@ import { piecesStream } from '../../http/answer/answer_pieces.js'
 import { answerList, readListCursor } from '../../http/answer/page_answer.js'
 import { publicUrl } from '../../http/answer/public_urls.js'
 import { allOf, operationsOf } from '../../http/operation.js'
-import { takeBody, takeWhole } from '../../http/request/bodies.js'
 import { Cursors } from '../../http/request/cursor.js'
 import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
-import { IncludeSkillBody, ListSkillsQuery, SkillFileContent, SkillFileQuery } from './skill_schema.js'
+import { ListSkillsQuery, SkillFileContent, SkillFileQuery } from './skill_schema.js'
 import { writeZip } from './skill_zip.js'
 import {
   excludeSkill,
@@ -117,14 +116,12 @@ export const skillRoutes = allOf(
     summary: 'Include a skill in a learning space',
     description:
       'A skill that somebody wrote, in any number of spaces. The space of a user takes skills of that user and of the project.',
-    body: IncludeSkillBody,
     status: 201,
     returns: 'The skill in the space.',
     data: Type.Ref('SpaceSkill'),
     also: { 200: 'It was there already.' },
     errors: ['skill_not_found', 'skill_is_learnt', 'user_mismatch', 'quota_exceeded'],
-    handle: async (request, reply) => {
-      const { skill_id } = takeBody(request, takeWhole<IncludeSkillBody>)
+    handle: async (request, reply, _parts, { skill_id }) => {
       const { json, known } = await includeSkill(request, request.params.learning_space_id, skill_id)
       return answer(reply, json, known ? 200 : 201)
     },

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { STORE_BYTES } from '../../blobs/blob_store.js'
 import { AnnalsError, invalidRequest } from '../../errors.js'
@@ -10,13 +9,14 @@ import { type Operation, operationsOf } from '../../http/operation.js'
 import { takeBody, takeSkill } from '../../http/request/bodies.js'
 import { readForms } from '../../http/request/read_body.js'
 import type { WorkThread } from '../../http/work_thread/work_thread.js'
-import { SKILL_FIELD_BYTES_MAX, type SkillFields, ZIP_BYTES_MAX } from './skill_schema.js'
+import { SKILL_FIELD_BYTES_MAX, ZIP_BYTES_MAX } from './skill_schema.js'
 import { isSkillMd, readSkillZip, type SkillFile, wrongZip } from './skill_zip.js'
 import { createSkill } from './skills.js'
 
 const postSkill = operationsOf('Skills')({
   call: 'POST /agent_skills',
   id: 'createSkill',
+  takes_form: true,
   body_bytes_max: ZIP_BYTES_MAX + SKILL_FIELD_BYTES_MAX,
   summary: 'Upload a skill',
   description:
@@ -36,7 +36,7 @@ const postSkill = operationsOf('Skills')({
     const { database, project_id, memory } = request
     const [file] = request.attachments ?? []
     if (request.body === undefined) throw invalidRequest('The body must be a form.')
-    const { user, meta } = takeBody(request as FastifyRequest<{ Body: SkillFields }>, takeSkill)
+    const { user, meta } = takeBody(request, takeSkill)
     const { buffer, byteOffset, length } = file!.bytes
     const zip = Buffer.from(buffer, byteOffset, length)
     const files = await readSkillZip(zip, (bytes) => memory.hold(zip.length + 2 * bytes + STORE_BYTES))

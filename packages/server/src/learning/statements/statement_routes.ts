@@ -5,18 +5,9 @@ import { PageOf } from '../../contract/schema.js'
 import { mayRead, sentField, withFields } from '../../http/answer/only_sent.js'
 import { answerList, readListCursor } from '../../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../../http/operation.js'
-import { takeBody, takeWhole } from '../../http/request/bodies.js'
 import { Cursors } from '../../http/request/cursor.js'
 import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
-import {
-  AddStatementBody,
-  ChangeStatementBody,
-  FeedbackBody,
-  HistoryQuery,
-  ListStatementsQuery,
-  SpaceContext,
-  SpaceContextQuery,
-} from './statement_schema.js'
+import { HistoryQuery, ListStatementsQuery, SpaceContext, SpaceContextQuery } from './statement_schema.js'
 import {
   addFeedback,
   addStatement,
@@ -54,16 +45,12 @@ export const statementRoutes = allOf(
     summary: 'Add a statement of your own',
     description:
       'It is active at once and pinned. The same statement again is not stored twice. By default a `fact` of the skill `general`.',
-    body: AddStatementBody,
     status: 201,
     returns: 'The statement.',
     data: Type.Ref('Statement'),
     errors: ['quota_exceeded'],
-    json: async (request) => {
-      const body = takeBody(request, takeWhole<AddStatementBody>)
-      const statement = await addStatement(request, request.params.learning_space_id, body)
-      return shownTo(request, statement)
-    },
+    json: async (request, _reply, _parts, body) =>
+      shownTo(request, await addStatement(request, request.params.learning_space_id, body)),
   }),
 
   operation({
@@ -72,15 +59,11 @@ export const statementRoutes = allOf(
     summary: 'Approve, reject or edit a statement',
     description:
       'Whatever a person changes is pinned: rules and models no longer reword it. A key without the scope `read` gets back what it sent.',
-    body: ChangeStatementBody,
     returns: 'The statement.',
     data: Type.Ref('Statement'),
     errors: ['statement_revoked'],
-    json: async (request) => {
-      const body = takeBody(request, takeWhole<ChangeStatementBody>)
-      const statement = await changeStatement(request, request.params.statement_id, body)
-      return shownTo(request, statement)
-    },
+    json: async (request, _reply, _parts, body) =>
+      shownTo(request, await changeStatement(request, request.params.statement_id, body)),
   }),
 
   operation({
@@ -88,13 +71,10 @@ export const statementRoutes = allOf(
     id: 'addFeedback',
     summary: 'Say whether statements helped a session',
     description: 'A session says it once of each statement; what it says later replaces that.',
-    body: FeedbackBody,
     returns: 'It was stored, for those of the statements that the space has.',
     errors: ['session_not_found', 'statement_not_found'],
-    json: async (request) => {
-      const body = takeBody(request, takeWhole<FeedbackBody>)
-      await addFeedback(request, request.params.learning_space_id, body)
-    },
+    json: async (request, _reply, _parts, body) =>
+      addFeedback(request, request.params.learning_space_id, body),
   }),
 
   operation({
