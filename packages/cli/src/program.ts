@@ -108,7 +108,7 @@ export function commandsOf(command: Command): Command[] {
 /** Applies to every command: our own error messages, and meaningful exit codes. */
 function prepare(command: Command): void {
   command
-    .showHelpAfterError('(use --help to list them)')
+    .showHelpAfterError('(see --help)')
     .configureOutput({ outputError: (text, write) => write(visible(text.replace(/^error: /, 'annals: '))) })
     .exitOverride((error) => {
       if (error.exitCode !== 0) error.exitCode = EXIT_CODES.usage

@@ -162,13 +162,16 @@ export async function* findCandidates(
   }
 }
 
-/** Of entries that may match, those that do, with what is shown of them. */
+/**
+ * Of entries that may match, those that do, with what is shown of them; piece by piece, with the last entry that was read
+ * and the bytes of all.
+ */
 export async function* readFound(
   { database, search, matchesOf }: Finding,
   candidates: readonly Candidate[],
-): AsyncGenerator<FoundEntry> {
+): AsyncGenerator<{ found: FoundEntry[]; last: Candidate; bytes: number }> {
   const { project_id, terms } = search
-  for (const piece of piecesOf(candidates)) {
+  for (const { piece, bytes } of piecesOf(candidates)) {
     const rows = await database.query(READ_FOUND, [
       project_id,
       plainArray(piece.map(({ session_id }) => session_id)),
@@ -178,25 +181,26 @@ export async function* readFound(
     const texts = entries.map(({ type, format, data }) => ({ type, format, data }))
     const matches = await matchesOf(project_id, terms, texts)
     const places = new Map(piece.map((candidate) => [`${candidate.session_id} ${candidate.seq}`, candidate]))
-    for (const [index, { session_id, seq, kind, type, role }] of entries.entries()) {
+    const found = entries.flatMap(({ session_id, seq, kind, type, role }, index) => {
       const match = matches[index]
       const place = places.get(`${session_id} ${seq}`)
-      if (match && place) yield { ...place, ...match, kind, type, role }
-    }
+      return match && place ? [{ ...place, ...match, kind, type, role }] : []
+    })
+    yield { found, last: piece.at(-1)!, bytes }
   }
 }
 
-function* piecesOf(candidates: readonly Candidate[]): Generator<Candidate[]> {
+function* piecesOf(candidates: readonly Candidate[]): Generator<{ piece: Candidate[]; bytes: number }> {
   let piece: Candidate[] = []
   let bytes = 0
   for (const candidate of candidates) {
     if (piece.length > 0 && bytes + candidate.bytes > PIECE_BYTES) {
-      yield piece
+      yield { piece, bytes }
       piece = []
       bytes = 0
     }
     piece.push(candidate)
     bytes += candidate.bytes
   }
-  if (piece.length > 0) yield piece
+  if (piece.length > 0) yield { piece, bytes }
 }

@@ -3,7 +3,7 @@ import { type Finding, type FoundEntry, type FoundPlace, findCandidates, readFou
 
 /** After which time a page ends though it is not full. */
 const PAGE_MS_MAX = 1_000
-/** The newest entries that match, which are ordered by relevance. */
+/** The newest entries that match, which are ordered by relevance; and bytes of entries that are read to find them. */
 const RANKED = { entries: 200, bytes: 8 * 1024 * 1024 }
 /**
  * Entries that are looked at for words beside each other, at once and for a page, at most: the first few often fill it,
@@ -35,9 +35,13 @@ export async function findNewest(
     Math.min(2 * limit, most),
     most,
   ])) {
-    for await (const entry of readFound(finding, candidates)) {
-      if (items.length === limit) return { items, next: items.at(-1)! }
-      items.push(entry)
+    for await (const { found, last } of readFound(finding, candidates)) {
+      for (const entry of found) {
+        if (items.length === limit) return { items, next: items.at(-1)! }
+        items.push(entry)
+      }
+      // Two hundred entries of a megabyte take long to read.
+      if (last !== candidates.at(-1) && performance.now() > until) return { items, next: last }
     }
     looked_at += candidates.length
     const is_enough = !is_exact && looked_at >= INEXACT_ENTRIES.page
@@ -53,8 +57,8 @@ export interface RankedPlace {
 }
 
 /**
- * A page of the newest entries that match, in the order of how well they do. Where a second did not suffice to find as
- * many as are ranked, the pages of those that were found are followed by pages of the next ones.
+ * A page of the newest entries that match, in the order of how well they do. Where a second, or what is read at
+ * most, did not suffice to find as many as are ranked, their pages are followed by pages of the next ones.
  */
 export async function findRelevant(
   finding: Finding,
@@ -69,13 +73,14 @@ export async function findRelevant(
     const [first] = candidates
     // Behind the place right after the first one, which is so part of it again.
     newest ??= first && { ...first, seq: first.seq + 1 }
-    rest = undefined
-    for await (const entry of readFound(finding, candidates)) {
-      ranked.push(entry)
-      bytes += entry.bytes
-      if (ranked.length === RANKED.entries || bytes > RANKED.bytes) break search
-    }
     rest = next
+    for await (const { found, last, bytes: read } of readFound(finding, candidates)) {
+      ranked.push(...found.slice(0, RANKED.entries - ranked.length))
+      bytes += read
+      rest = last === candidates.at(-1) ? next : last
+      if (ranked.length === RANKED.entries) rest = undefined
+      if (!rest || bytes > RANKED.bytes) break search
+    }
     if (performance.now() > until) break
   }
   ranked.sort((a, b) => b.score - a.score)

@@ -7,7 +7,7 @@ import { findNewest, findRelevant } from '../../src/search/search.ts'
 
 const SESSION = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
 const AT = '2026-11-21T09:30:00.000000Z'
-const hit = (seq: number) => [SESSION, seq, AT, 100]
+const hit = (seq: number, bytes = 100) => [SESSION, seq, AT, bytes]
 
 /** A search whose index answers as given; entries match if their seq is one of `matching`. */
 function finding(
@@ -75,4 +75,25 @@ describe('a page of a search', () => {
     const second = await findRelevant(slow, first.next)
     expect(second).toMatchObject({ items: [{ seq: 5 }, { seq: 3 }], next: undefined })
   })
+
+  it('ends among entries of a megabyte that take long to read, and the next one goes on there', async () => {
+    let now = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 600))
+    const large = finding('refund', (_, seq) => ({ hits: largeBelow(seq ?? 21) }), [20, 18])
+    const first = await findNewest(large, undefined)
+    expect(first).toMatchObject({ items: [{ seq: 20 }], next: { seq: 19 } })
+    const second = await findNewest(large, first.next)
+    expect(second).toMatchObject({ items: [{ seq: 18 }], next: { seq: 17 } })
+  })
+
+  it('by relevance ranks what 8 MiB of entries have, and then what the next ones have', async () => {
+    const large = finding('"flight insurance"', (_, seq) => ({ hits: largeBelow(seq ?? 21) }), [20, 3, 5])
+    const first = await findRelevant(large, undefined)
+    expect(first).toMatchObject({ items: [{ seq: 20 }], next: { newest: { seq: 12 }, shown: 0 } })
+    const second = await findRelevant(large, first.next)
+    expect(second).toMatchObject({ items: [{ seq: 5 }, { seq: 3 }], next: { newest: { seq: 3 } } })
+    expect(await findRelevant(large, second.next)).toEqual({ items: [], next: undefined })
+  })
 })
+
+const largeBelow = (seq: number) => Array.from({ length: seq - 1 }, (_, n) => hit(seq - 1 - n, 1024 * 1024))

@@ -25,6 +25,23 @@ export interface SchemaView {
 
 const PLACE_LENGTH_MAX = 200
 
+/** What strings of a pattern are called. */
+const FORMS: Record<string, string> = {
+  '^"(0|[1-9][0-9]{0,15})"$': 'a seq in double quotes, such as "7"',
+  '^(0|[1-9][0-9]{0,15})(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z)?$':
+    'a seq such as 7, or <seq>@<created_at>',
+  '^(none|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$': 'a UUID, or none',
+  '^[0-9a-f]{64}$': 'a SHA-256 as 64 hexadecimal digits in lower case',
+  '^https?://': 'a URL that begins with http:// or https://',
+  '^https?://[^@]+$': 'a URL that begins with http:// or https://, without a user name',
+  '^(message|event|event\\.[\\s\\S]+)$': 'message, event or event.<type>',
+  '^whsec_[A-Za-z0-9+/]{32,88}={0,2}$': 'whsec_ and 24 to 64 bytes in base64',
+  '^(/[^/]{1,100}){1,7}$': 'a path such as /run/reward',
+  '^[a-z0-9]+(-[a-z0-9]+)*$': 'lower-case letters and digits, with single hyphens between them',
+  '^[\\x21-\\x7e]{1,1000}$': '1 to 1000 visible ASCII characters',
+  '\\S': 'a text that is not blank',
+}
+
 /** Where a value came from, and what a place in it is called in a message. */
 export type Part = 'body' | 'querystring' | 'params' | 'headers'
 
@@ -51,7 +68,8 @@ export function takes(schema: SchemaView): string {
     case 'string':
       if (schema.format === 'uuid') return 'a UUID such as 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
       if (schema.format === 'date-time') return 'a time such as 2026-11-21T09:30:00Z'
-      if (schema.pattern === '^"(0|[1-9][0-9]{0,15})"$') return 'a seq in double quotes, such as "7"'
+      if (schema.pattern !== undefined)
+        return `${FORMS[schema.pattern] ?? `a string like ${schema.pattern}`}${schema.maxLength === undefined ? '' : `, at most ${schema.maxLength} characters`}`
       return `a string${count(schema.minLength, schema.maxLength, 'characters')}${schema.not ? ` other than ${schema.not.enum.join(' and ')}` : ''}`
   }
   return 'a JSON value'

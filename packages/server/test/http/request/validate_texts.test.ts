@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import Type from 'typebox'
 import { describe, expect, it } from 'vitest'
 import { messageFor, strict, validatorOf } from './validators.ts'
@@ -122,5 +123,18 @@ describe('headers', () => {
       expect(messageFor(schema, { 'idempotency-key': value }, 'headers')).toBe(
         'Header idempotency-key must be a string of 1 to 255 characters.',
       )
+  })
+})
+
+describe('strings of a form', () => {
+  const openapi = readFileSync(new URL('../../../../../openapi.json', import.meta.url), 'utf8')
+  const patterns = new Set(
+    [...openapi.matchAll(/"pattern": ("(?:[^"\\]|\\.)*")/g)].map(([, text]) => JSON.parse(text!)),
+  )
+
+  it.each([...patterns])('are described in words where one is refused: %s', (pattern) => {
+    const message = messageFor(strict({ it: Type.String({ pattern, maxLength: 9 }) }), { it: ' ' }, 'body')
+    expect(message).toMatch(/^\/it must be .*, at most 9 characters\.$/)
+    expect(message).not.toContain(pattern)
   })
 })
