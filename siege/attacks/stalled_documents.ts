@@ -1,7 +1,7 @@
 import type { Attack } from '../attackers/attack.ts'
 import { head } from '../attackers/ground.ts'
 
-const PATHS = ['/docs', '/docs/js/scalar.js', '/openapi.json', '/console/demo.json', '/console', '/metrics']
+const PATHS = ['/docs', '/docs/reference.js', '/openapi.json', '/console/demo.json', '/console', '/metrics']
 
 export const stalledDocuments: Attack = {
   name: 'stalled-documents',

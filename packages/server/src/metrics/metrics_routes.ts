@@ -1,15 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError } from '../errors.js'
 import type { AppServer } from '../http/app_server.js'
 import type { AppParts } from '../http/service_context.js'
 import { AppendInDoubt } from '../log/append/append_request.js'
 import { DatabaseAway } from '../postgres/database.js'
 
+const PAUSE_TIMES = 10
+const PAUSE_MS_MAX = 250
+
 /** Counts errors, and serves /metrics. */
 export function metricsRoutes(app: AppServer, { metrics, worker }: AppParts): void {
   const { registry } = metrics
   app.addHook('onError', async (_request, _reply, error) => metrics.failed(nameOf(error)))
   worker?.shareMetrics(registry)
-  const render = oncePerTurn(() => (worker ? worker.metricsOfAll() : registry.metrics()))
+  const render = withPauses(() => (worker ? worker.metricsOfAll() : registry.metrics()))
   app.get('/metrics', async (_request, reply) => {
     const text = await render()
     reply.header('content-type', registry.contentType)
@@ -20,19 +24,28 @@ export function metricsRoutes(app: AppServer, { metrics, worker }: AppParts): vo
 }
 
 /**
- * Shares one result among all who ask within a turn of the event loop. The text takes milliseconds to render, and
- * requests for it are always admitted (http/admission/admit_requests.ts).
+ * Shares one result among all who ask while it waits for its turn: after each, so many times as long as it took pass
+ * before the next one is begun. The text takes milliseconds to render, and requests for it are always admitted
+ * (http/admission/admit_requests.ts).
  */
-function oncePerTurn<Result>(make: () => Promise<Result>): () => Promise<Result> {
-  let made: Promise<Result> | undefined
-  return () => {
-    if (!made) {
-      made = make()
-      setImmediate(() => {
-        made = undefined
-      })
-    }
+function withPauses<Result>(make: () => Promise<Result>): () => Promise<Result> {
+  let next: Promise<Result> | undefined
+  let rested: Promise<unknown> = Promise.resolve()
+  const begin = async () => {
+    await rested
+    next = undefined
+    const began = performance.now()
+    const made = make()
+    rested = made
+      .catch(() => {})
+      .then(() =>
+        sleep(Math.min(PAUSE_TIMES * (performance.now() - began), PAUSE_MS_MAX), undefined, { ref: false }),
+      )
     return made
+  }
+  return () => {
+    next ??= begin()
+    return next
   }
 }
 

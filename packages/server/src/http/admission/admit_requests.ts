@@ -39,21 +39,22 @@ interface Exchange {
  * process's capacity, for a fraction of a request's cost and without a log line each. This includes appends that
  * `http/admission/rate_limit.ts` would refuse.
  */
-export function admitRequests(
-  app: AppServer,
-  { config, logger, metrics, tokens, appender, memory }: AppParts,
-  addressOf: AddressOf,
-): void {
+export function admitRequests(app: AppServer, parts: AppParts, addressOf: AddressOf): void {
+  const { config, tokens, appender, memory } = parts
   const [framework] = app.server.listeners('request') as RequestListener[]
   /**
    * Answered when the turn ends. A caller answered at once would send its next request into the same turn, which
    * would then hardly end, and everything that waits for its end would wait on.
    */
   let refused: Exchange[] = []
-  let untold = 0
-  let told_at = Number.NEGATIVE_INFINITY
+  const tell = refusalTeller(parts)
   let isTurn = false
   let takenAtOnce = 0
+  /**
+   * A turn of the event loop accepts one connection, so a caller behind thousands that were opened at once waits for as
+   * many turns: these are short while connections come.
+   */
+  let hasConnected = false
 
   const callerOf = (exchange: Exchange) => projectOf(exchange, tokens)
   const intake = new Intake<Exchange>({
@@ -73,7 +74,8 @@ export function admitRequests(
 
   const endTurn = () => {
     takenAtOnce = 0
-    isTurn = intake.nextTurn()
+    isTurn = intake.nextTurn(hasConnected)
+    hasConnected = false
     const refusals = refused
     refused = []
     for (const exchange of refusals) refuse(exchange)
@@ -81,16 +83,9 @@ export function admitRequests(
     if (isTurn) setImmediate(endTurn)
   }
 
-  const tell = (count: number) => {
-    metrics.shed(count)
-    untold += count
-    const now = performance.now()
-    if (now - told_at < TOLD_MS) return
-    logger.warn({ requests: untold }, 'refused requests: the process is overloaded')
-    untold = 0
-    told_at = now
-  }
-
+  app.server.on('connection', () => {
+    hasConnected = true
+  })
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
     // The parser continues with what arrived on a connection that was closed meanwhile.
@@ -108,6 +103,21 @@ export function admitRequests(
       return closeConnection(request.socket)
     if (isLate(exchange) || !intake.offer(exchange)) refused.push(exchange)
   })
+}
+
+/** Counts refusals, and logs how many there were since the last line. */
+function refusalTeller({ logger, metrics }: AppParts): (count: number) => void {
+  let untold = 0
+  let told_at = Number.NEGATIVE_INFINITY
+  return (count) => {
+    metrics.shed(count)
+    untold += count
+    const now = performance.now()
+    if (now - told_at < TOLD_MS) return
+    logger.warn({ requests: untold }, 'refused requests: the process is overloaded')
+    untold = 0
+    told_at = now
+  }
 }
 
 function refuse({ request, response }: Exchange): void {

@@ -68,9 +68,9 @@ export class Intake<T> {
 
   /**
    * Ends a turn and accepts what the next one may of what waits. Returns whether more waits, so that there must be
-   * another.
+   * another. `isHurried`: what is outside waits for the turns to end, and they should be short.
    */
-  nextTurn(): boolean {
+  nextTurn(isHurried = false): boolean {
     this.taken = 0
     if (this.held.size === 0) {
       this.late_since = undefined
@@ -78,7 +78,7 @@ export class Intake<T> {
     }
     const now = this.options.now()
     let isLate = false
-    for (const most = this.quota.turn(now); this.taken < most; this.taken += 1) {
+    for (const most = this.quota.turn(now, isHurried); this.taken < most; this.taken += 1) {
       const next = this.held.next()
       const held = next === STRANGER ? this.strangers.next() : next
       if (!held) break

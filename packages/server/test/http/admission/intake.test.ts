@@ -38,6 +38,16 @@ describe('the intake of requests', () => {
     expect(taken.at(-1)).toBe('later 0')
   })
 
+  it('takes fewer in each turn in which connections arrive, however long the turns are', () => {
+    const { intake, taken, clock, offer } = anIntake()
+    offer('busy', CROWD)
+    for (let turn = 1; turn <= 3; turn += 1) {
+      clock.now += 50
+      expect(intake.nextTurn(true)).toBe(true)
+      expect(taken).toHaveLength(TAKEN_A_TURN + (turn * TAKEN_A_TURN) / 4)
+    }
+  })
+
   it('takes a quiet caller in with the next turn, whatever waits of another', () => {
     const { intake, taken, offer } = anIntake()
     offer('busy', CROWD)
