@@ -38,6 +38,7 @@ beforeAll(async () => {
 /** What the console and MCP clients ask for, beside what is described. */
 const HIDDEN = Object.entries({
   '/console/data/figures': ['ids'],
+  '/console/data/tree': ['id'],
   '/console/data/start': ['user', 'filter_by_configs', 'time_desc', 'at'],
   '/console/data/identifiers': ['ids'],
   '/console/data/users': ['ids', 'by'],

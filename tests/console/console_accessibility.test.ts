@@ -59,6 +59,9 @@ beforeAll(async () => {
   const failed = { filter_by_configs: '{"outcome":"failed"}', limit: 1 }
   ids.other = expectOk(await api.listSessions({ limit: 1 })).items[0]!.id
   ids.failed = expectOk(await api.listSessions(failed)).items[0]!.id
+  // Its tree has a sub-session and forks.
+  expectOk(await api.createSession({ parent: ids.failed, configs: { title: 'A helper' } }), 201)
+  for (const up_to_seq of [6, 7]) expectOk(await sessionLog(api, ids.failed).copy({ body: { up_to_seq } }))
 }, TEST_MS_MAX)
 
 /** A space that learnt from sessions of the demo, with a statement that waits and one that was approved. */

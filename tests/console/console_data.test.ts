@@ -148,7 +148,11 @@ describe('what the console reads beside the API', () => {
     expect(expectOk(await stranger.request('GET', '/console/data/identifiers', { query }))).toEqual({
       items: [],
     })
-    for (const path of ['figures', 'identifiers', 'over_time', 'start'])
+    expectOk(await api.createSession({ parent: id }), 201)
+    const tree = (client: ApiClient) => client.request('GET', '/console/data/tree', { query: { id } })
+    expect(expectOk(await tree(api)).items).toHaveLength(2)
+    expect(expectOk(await tree(stranger))).toEqual({ items: [], more: 0 })
+    for (const path of ['figures', 'identifiers', 'over_time', 'start', 'tree'])
       expectError(await service.rawClient().request('GET', `/console/data/${path}`), 401, 'unauthorized')
   })
 

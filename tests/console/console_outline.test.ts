@@ -100,21 +100,64 @@ describe.skipIf(!CHROMIUM)(
       }
     })
 
-    it('links a session with those below it and with its original, both ways', async () => {
+    it('shows a session in the tree of those that it comes from, and of sub-sessions and forks', async () => {
       const { page } = tab
-      const below = expectOk(await api.createSession({ parent: id, configs: { title: 'A helper' } }), 201)
-      const copied = await sessionLog(api, id).copy({ body: { up_to_seq: 7 } })
-      await page.goto(`${service.node.url}/console/sessions/${id}`)
-      const related = page.getByRole('navigation', { name: 'Related sessions' })
-      await related.getByRole('link', { name: 'A helper' }).click()
-      await expect.poll(() => page.url()).toContain(below.id)
-      await related.getByRole('link').click()
-      await expect.poll(() => page.url()).toContain(id)
-      await page.goto(`${service.node.url}/console/sessions/${expectOk(copied).new_session_id}`)
-      await related.getByText('up to entry 7').waitFor()
-      await related.getByRole('link').click()
+      const failed = { title: 'A helper', outcome: 'failed' }
+      const below = expectOk(await api.createSession({ parent: id, configs: failed }), 201)
+      const call = { name: 'look_up', arguments: {}, result: 'Error: away' }
+      expectOk(await api.appendEvent(below.id, { type: 'tool_call', data: call }))
+      const lowest = expectOk(
+        await api.createSession({ parent: below.id, configs: { title: 'Its own' } }),
+        201,
+      )
+      const copied = await sessionLog(api, id).copy({ body: { up_to_seq: 7, configs: { title: 'A fork' } } })
+      const fork = expectOk(copied).new_session_id
+      const tree = page.getByRole('navigation', { name: 'Related sessions' })
+      const shown = () =>
+        tree.locator('ul ul > li > .twig > a:first-child').evaluateAll((links) =>
+          links.map((link) => {
+            let level = 0
+            for (
+              let at = link.closest('ul')?.parentElement;
+              at?.matches('li');
+              at = at.closest('ul')!.parentElement
+            )
+              level += 1
+            const isHere = link.getAttribute('aria-current') === 'page' ? '*' : ''
+            return `${level}${isHere} ${link.textContent?.trim().replaceAll(/\s+/g, ' ')}`
+          }),
+        )
+      const helper = 'A helper 1 entry failed 1 failed call'
+      await page.goto(`${service.node.url}/console/sessions/${lowest.id}`)
+      await expect.poll(shown).toEqual([`1 ${helper}`, '2* Its own 0 entries', '1 A fork 7 entries'])
+      // From there, by the keyboard alone.
+      const link = tree.getByRole('link', { name: helper })
+      await link.focus()
+      await page.keyboard.press('Enter')
+      await expect.poll(shown).toEqual([`1* ${helper}`, '2 Its own 0 entries', '1 A fork 7 entries'])
+      expect(page.url()).toContain(below.id)
+      await page.goto(`${service.node.url}/console/sessions/${fork}`)
+      await expect.poll(shown).toEqual([`1 ${helper}`, '2 Its own 0 entries', '1* A fork 7 entries'])
+      await tree.getByRole('link', { name: 'fork up to entry 7' }).click()
       await expect.poll(() => page.url()).toContain(`${id}?seq=7`)
+      await expect.poll(() => tree.locator('[aria-current=page]').innerText()).toContain(`${CALLS} entries`)
       expect(tab.complaints).toEqual([])
+    })
+
+    it('shows the first fifty of many related sessions, its own ones before others, and counts the rest', async () => {
+      const { page } = tab
+      const root = expectOk(await api.createSession({ configs: { title: 'Root' } }), 201).id
+      for (let n = 1; n <= 60; n++)
+        expectOk(await api.createSession({ parent: root, configs: { title: `Child ${n}` } }), 201)
+      const last = expectOk(await api.listSessions({ parent: root, time_desc: true, limit: 1 })).items[0]!
+      expectOk(await api.createSession({ parent: last.id, configs: { title: 'Grandchild' } }), 201)
+      await page.goto(`${service.node.url}/console/sessions/${last.id}`)
+      const tree = page.getByRole('navigation', { name: 'Related sessions' })
+      await tree.getByText('62 related sessions').click()
+      for (const name of ['Root', 'Child 60', 'Grandchild', 'Child 1', 'Child 47'])
+        await tree.getByRole('link', { name: `${name} 0 entries`, exact: true }).waitFor()
+      expect(await tree.getByRole('link').count()).toBe(50)
+      await tree.getByText('and 12 that are not shown').waitFor()
     })
   },
 )

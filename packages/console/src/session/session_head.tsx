@@ -12,8 +12,8 @@ import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { conditionsOf, type Filter, pathText } from '../sessions/conditions.ts'
 import { useIdentifier } from '../sessions/facts_query.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
-import { Lineage } from './lineage.tsx'
 import type { Log } from './log_query.ts'
+import { SessionTree } from './session_tree.tsx'
 
 const VALUE_CHARACTERS_MAX = 60
 
@@ -93,7 +93,7 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
             </Fact>
           ))}
       </dl>
-      <Lineage session={session} />
+      <SessionTree id={id} />
       <ConfirmDialog
         title="Delete this session"
         is_open={erases}

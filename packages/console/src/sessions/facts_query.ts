@@ -32,16 +32,22 @@ export interface SessionFacts {
 }
 
 /** What a list has of a session. */
-type Listed = Pick<Session, 'id' | 'user_id' | 'updated_at'>
+type Listed = Pick<Session, 'id' | 'updated_at'>
+type WithUser = Pick<Session, 'user_id'>
 
 /** Sessions whose figures are read at once, when one of their rows is visible. */
 const FIGURES_AT_ONCE = 25
 
 /** What the API's list lacks of a session of a page. */
-export function useFacts(session: Listed, page: Listed[]): SessionFacts {
-  const { project_id } = useProject()
+export function useFacts(session: Listed & WithUser, page: Array<Listed & WithUser>): SessionFacts {
   const user = useIdentifier(session.user_id, page)
-  const part = partsOf(page).get(session.id)
+  return { user, figures: useFigures(session, page) }
+}
+
+/** A session's figures, read together with those of others on its page. */
+export function useFigures({ id }: Listed, page: Listed[]): SessionFigures | undefined {
+  const { project_id } = useProject()
+  const part = partsOf(page).get(id)
   const { data } = useQuery({
     queryKey: [project_id, 'figures', part?.key],
     enabled: part !== undefined,
@@ -49,14 +55,11 @@ export function useFacts(session: Listed, page: Listed[]): SessionFacts {
     staleTime: Number.POSITIVE_INFINITY,
     structuralSharing: false,
   })
-  return { user, figures: data?.get(session.id) }
+  return data?.get(id)
 }
 
 /** A user's identifier, looked up together with those of the whole page. */
-export function useIdentifier(
-  user_id: string | null,
-  page: Array<{ user_id: string | null }> = [{ user_id }],
-): string | undefined {
+export function useIdentifier(user_id: string | null, page: WithUser[] = [{ user_id }]): string | undefined {
   const { project_id } = useProject()
   const ids = idsKey(page)
   const { data } = useQuery({
@@ -87,7 +90,7 @@ const partsOf = once((page: Listed[]) => {
   return parts
 })
 
-const idsKey = once((page: Array<{ user_id: string | null }>) =>
+const idsKey = once((page: WithUser[]) =>
   [...new Set(page.map(({ user_id }) => user_id).filter((id) => id !== null))].sort().join(),
 )
 

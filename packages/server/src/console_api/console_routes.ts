@@ -21,6 +21,7 @@ import { packagedFile } from '../version.js'
 import { countOverTime, countSessionsOfUsers, readFigures, readIdentifiers } from './console_figures.js'
 import { FIGURE_BYTES_MAX } from './console_queries.js'
 import { sessionRoutes } from './session_routes.js'
+import { readSessionTree } from './session_tree.js'
 
 // Built by packages/console into this package.
 const FILES = packagedFile('dist/console/')
@@ -116,6 +117,8 @@ function protect(reply: FastifyReply): FastifyReply {
 
 const IdsQuery = Strict({ ids: Type.String({ minLength: 1 }) })
 
+const TreeQuery = Strict({ id: Type.String({ format: 'uuid' }) })
+
 const UsersQuery = Strict({ ids: Type.String({ minLength: 1 }), by: Type.Optional(Type.String()) })
 
 const Time = Type.String({ format: 'date-time' })
@@ -159,6 +162,10 @@ function consoleDataRoutes(app: AppServer, { database, thread }: AppParts): void
       workAtOnce(thread, request.project_id, 'logFigures', text.length, text)
     return answer(reply, JSON.stringify({ items: await readFigures(request, ids, figuresOf) }))
   })
+
+  app.get('/tree', { schema: { hide: true, querystring: TreeQuery } }, async (request, reply) =>
+    answer(reply, await readSessionTree(request, request.query.id.toLowerCase())),
+  )
 
   // Where the list of sessions goes on from a time, in its order.
   app.get('/start', { schema: { hide: true, querystring: StartQuery } }, async (request, reply) => {
