@@ -6,6 +6,11 @@ const PROJECTS_AWAY_MAX = 10_000
 const SETTLES_MS = 250
 /** Least weight of the newest flush, so that a slow moment is forgotten after some quick ones. */
 const NEWEST_COUNTS_MIN = 0.02
+/**
+ * The most that a flush on a cluster counts for, in ms. One that takes longer mostly waits for a machine that is slow, or
+ * for its project to move, while those of projects on other machines go on.
+ */
+const CLUSTER_FLUSH_MS_MAX = 100
 
 /** How long flushes take at present, over all projects. */
 class Pace {
@@ -84,7 +89,7 @@ export class FlushTurns {
         if (isCounted) this.slotsAway -= 1
         if (isAway) return
         this.away.delete(project_id)
-        this.pace.flushed(ms)
+        this.pace.flushed(this.distributed ? Math.min(ms, CLUSTER_FLUSH_MS_MAX) : ms)
       },
     }
   }
