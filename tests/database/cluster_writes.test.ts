@@ -23,6 +23,7 @@ import {
   REPLACE_CONFIGS,
 } from '../../packages/server/src/sessions/session_queries.ts'
 import { withConnection } from '../harness/sql.ts'
+import { ASKS_EVERY_PROJECT, VERIFIES_EVERY_PROJECT } from './asks_every_project.ts'
 import { everyStatement } from './every_statement.ts'
 import { eventRequest } from './log_fixture.ts'
 
@@ -202,8 +203,9 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
     expect(rows).toEqual([{ seqs: '{1,2,3,4,5,6,7,8,9}', last_seq: '9' }])
   })
 
-  it('takes each other statement, and copies what lies between its parts to other workers for none that a request of a project needs', async () => {
+  it('takes each other statement, asks one shard for all but those of every project, and copies what lies between its parts to other workers for none that a request of a project needs', async () => {
     const needs_all = new Set<string>()
+    const asks_many = new Set<string>()
     await withConnection(serverUrl, async (connection) => {
       for (const { name, text } of await everyStatement()) {
         await connection.query(`PREPARE examined AS ${text}`)
@@ -219,11 +221,16 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
         const explained = await connection.query(`EXPLAIN (COSTS OFF) ${given}`).catch((error: Error) => {
           throw new Error(`${name}: ${error.message}`)
         })
-        if (explained.rows.some((row) => row['QUERY PLAN'].includes('Distributed Subplan')))
-          needs_all.add(name)
+        const plan = explained.rows.map((row) => row['QUERY PLAN']).join('\n')
+        if (plan.includes('Distributed Subplan')) needs_all.add(name)
+        if (/Task Count: (?!1$)/m.test(plan)) asks_many.add(name)
+        if (name.startsWith('read_')) expect(plan, name).toContain('Task Count: 1')
         await connection.query('DEALLOCATE examined')
       }
     })
     expect([...needs_all].filter((name) => !name.startsWith('restore_')).sort()).toEqual(NEEDS_ALL_WORKERS)
+    const others = [...asks_many].filter((name) => !VERIFIES_EVERY_PROJECT.test(name))
+    // Given a project, as here, it asks for that one's.
+    expect([...others, 'find_due_spaces'].sort()).toEqual(ASKS_EVERY_PROJECT)
   }, 120_000)
 })

@@ -4,21 +4,8 @@ import { functionsOf, MODULES } from '../../packages/server/src/service/modules.
 import { runAnnals } from '../harness/annals_process.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
+import { ASKS_EVERY_PROJECT, VERIFIES_EVERY_PROJECT } from './asks_every_project.ts'
 import { everyStatement } from './every_statement.ts'
-
-/** What asks every project, because that is its task; docs/scale.md lists them. */
-const ASKS_EVERY_PROJECT = [
-  'find_due_sessions',
-  'find_due_spaces',
-  'find_due_webhooks',
-  'find_marks',
-  'find_projects_with_discarded_objects',
-  'find_projects_with_old_blobs',
-  'find_projects_with_remains',
-  'find_scans',
-]
-/** As verification does, a table at a time. */
-const VERIFIES_EVERY_PROJECT = /^verify_(?:measure|next_project)_/
 
 interface Plan {
   'Node Type': string

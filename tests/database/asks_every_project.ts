@@ -1,0 +1,13 @@
+/** What asks every project, because that is its task; docs/scale.md lists them. */
+export const ASKS_EVERY_PROJECT = [
+  'find_due_sessions',
+  'find_due_spaces',
+  'find_due_webhooks',
+  'find_marks',
+  'find_projects_with_discarded_objects',
+  'find_projects_with_old_blobs',
+  'find_projects_with_remains',
+  'find_scans',
+]
+/** As verification does, a table at a time. */
+export const VERIFIES_EVERY_PROJECT = /^verify_(?:measure|next_project)_/
