@@ -19,7 +19,7 @@ declare module 'fastify' {
     /** The token's grant, once it is known. */
     grant: Grant | null
     /** The database, with the project's share of the connections. */
-    database: Database
+    readonly database: Database
     /** Whether the token is still valid for what it allowed when the request came: long answers ask for it. */
     isStillAuthorized(): Promise<boolean>
   }
@@ -56,7 +56,11 @@ export function authenticate(
     route.config = { scope: isRead ? 'read' : 'write', ...route.config }
   })
   app.decorateRequest('grant', null)
-  app.decorateRequest('database', null as never)
+  app.decorateRequest('database', {
+    getter(this: FastifyRequest) {
+      return database.of(this.project_id)
+    },
+  })
   app.decorateRequest('isStillAuthorized', async function (this: FastifyRequest) {
     const grant = await tokens.find(bearerToken(this)!, this.raw.socket)
     return grant?.project_id === this.project_id && grant.scopes.has(this.routeOptions.config.scope!)
@@ -71,7 +75,7 @@ export function authenticate(
     const token = bearerToken(request)
     const found = token === undefined ? undefined : tokens.find(token, request.raw.socket, request)
     const proceed = (grant: Grant | undefined) => {
-      const refusal = admit(request, database, grant)
+      const refusal = admit(request, grant)
       if (refusal || !limit) done(refusal)
       else limit(request, reply, done)
     }
@@ -81,18 +85,13 @@ export function authenticate(
 }
 
 /** Stores the request's grant; returns the error if the grant does not allow the operation. */
-function admit(
-  request: FastifyRequest,
-  database: SharedDatabase,
-  grant: Grant | undefined,
-): AnnalsError | undefined {
+function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError | undefined {
   if (!grant) return new AnnalsError('unauthorized')
   // A planted cookie could hold the session of another project, in which the reader of the console would then write.
   const named = request.headers[OPENS]
   if (named !== undefined && named !== grant.project_id) return new AnnalsError('unauthorized')
   request.project_id = grant.project_id
   request.grant = grant
-  request.database = database.of(grant.project_id)
   const scope = request.routeOptions.config.scope!
   if (grant.scopes.has(scope)) return undefined
   return new AnnalsError(

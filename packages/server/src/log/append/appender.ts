@@ -73,9 +73,8 @@ export class Appender {
    */
   append(request: AppendRequest): Promise<AppendOutcome> {
     const bytes = request.entries.reduce((sum, { bytes }) => sum + bytes, 0)
-    if (this.isBehind(request.project_id) || !this.makeRoom(request.project_id, bytes)) {
+    if (this.isBehind(request.project_id) || !this.makeRoom(request.project_id, bytes))
       return Promise.reject(new AnnalsError('overloaded'))
-    }
     this.waitingRequests += 1
     this.waitingBytes += bytes
     const { project_id } = request
@@ -160,9 +159,10 @@ export class Appender {
     const began = performance.now()
     const turn = this.turns.begin(lane.project_id)
     const onCommitted = once(() => this.flushed(lane, taken, began, turn))
-    const run = () =>
-      flush(this.options.database.of(lane.project_id), taken, { ...this.options, onCommitted, turn })
-    await (this.options.aroundFlush ? this.options.aroundFlush(taken, run) : run())
+    const { database, wait_ms_max, commit_ms_max, onTrouble, aroundFlush } = this.options
+    const limits = { wait_ms_max, commit_ms_max, onTrouble, onCommitted, turn }
+    const run = () => flush(database.of(lane.project_id), taken, limits)
+    await (aroundFlush ? aroundFlush(taken, run) : run())
     onCommitted()
   }
 

@@ -27,8 +27,8 @@ export async function flush(
   batch: readonly PendingAppend[],
   limits: {
     wait_ms_max: number
-    commit_ms_max?: number
-    onTrouble?: OnTrouble
+    commit_ms_max?: number | undefined
+    onTrouble?: OnTrouble | undefined
     onCommitted?: () => void
     turn?: Turn
   },
@@ -37,8 +37,8 @@ export async function flush(
   // Time in the queue counts: a caller learns within one wait that the database is unavailable.
   const waitingSince = Math.min(...batch.map(({ enqueued_at }) => enqueued_at))
   const deadline = waitingSince + wait_ms_max
-  const outcomes = { sent: false, over: false, told: new Set<string>() }
-  const state: FlushState = { ...outcomes, deadline, onTrouble, onCommitted, turn }
+  const told = new Set<string>()
+  const state: FlushState = { sent: false, over: false, told, deadline, onTrouble, onCommitted, turn }
   const timer = setTimeout(() => {
     giveUp(batch, state)
     // Callers were told that nothing was stored, so nothing may be stored later.
