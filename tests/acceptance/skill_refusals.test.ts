@@ -57,6 +57,7 @@ const ZIPS: Record<string, [ZipEntry[], RegExp]> = {
     [md, { path: 'a', content: 'abc', declared_bytes: 10 }],
     /not enough bytes/,
   ],
+  'a file with another checksum': [[md, { path: 'a', content: 'abc', declared_crc: 1 }], /: "a" is damaged/],
   'SKILL.md that is no UTF-8': [[{ path: 'SKILL.md', content: Buffer.from([0xff, 0xfe]) }], /UTF-8/],
 }
 
@@ -96,8 +97,11 @@ describe('POST /agent_skills', () => {
 
   it('refuses what is no zip, a cut one, and one that is too large', async () => {
     const zip = skillZip('cut', { 'a.bin': randomBytes(1_000) })
-    for (const bytes of [Buffer.alloc(0), Buffer.from('no zip'), zip.subarray(0, 500), zip.subarray(10)])
-      expect(await errorOf(await upload(bytes))).toMatchObject({ status: 400, error: 'invalid_request' })
+    for (const bytes of [Buffer.alloc(0), Buffer.from('no zip'), zip.subarray(0, 500), zip.subarray(10)]) {
+      const refused = await errorOf(await upload(bytes))
+      expect(refused).toMatchObject({ status: 400, error: 'invalid_request' })
+      expect(refused.msg).toMatch(/[^.]\.$/)
+    }
     const large = await errorOf(await upload(Buffer.alloc(8 * 1024 * 1024 + 1)))
     expect(large).toMatchObject({ status: 413, error: 'payload_too_large' })
   })

@@ -1,4 +1,4 @@
-import { deflateRawSync } from 'node:zlib'
+import { crc32, deflateRawSync } from 'node:zlib'
 
 /** An entry of a zip as a test wants it, true or not. */
 export interface ZipEntry {
@@ -6,22 +6,11 @@ export interface ZipEntry {
   content: string | Buffer
   /** What the entry says of itself instead of the truth. */
   declared_bytes?: number
+  declared_crc?: number
   /** The mode of the file on a Unix, such as 0o120777 for a link. */
   mode?: number
   flags?: number
   method?: number
-}
-
-const CRC = Uint32Array.from({ length: 256 }, (_, n) => {
-  let c = n
-  for (let bit = 0; bit < 8; bit++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1
-  return c >>> 0
-})
-
-function crc32(bytes: Buffer): number {
-  let crc = 0xffffffff
-  for (const byte of bytes) crc = CRC[(crc ^ byte) & 255]! ^ (crc >>> 8)
-  return (crc ^ 0xffffffff) >>> 0
 }
 
 /** A zip written by hand, so that it can say what no library would write. */
@@ -29,7 +18,8 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   const locals: Buffer[] = []
   const central: Buffer[] = []
   let offset = 0
-  for (const { path, content, declared_bytes, mode = 0o100644, flags = 0x800, method = 8 } of entries) {
+  for (const entry of entries) {
+    const { path, content, declared_bytes, declared_crc, mode = 0o100644, flags = 0x800, method = 8 } = entry
     const bytes = Buffer.from(content)
     const data = method === 8 ? deflateRawSync(bytes) : bytes
     const name = Buffer.from(path)
@@ -37,7 +27,7 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
     common.writeUInt16LE(20, 0)
     common.writeUInt16LE(flags, 2)
     common.writeUInt16LE(method, 4)
-    common.writeUInt32LE(crc32(bytes), 10)
+    common.writeUInt32LE(declared_crc ?? crc32(bytes), 10)
     common.writeUInt32LE(data.length, 14)
     common.writeUInt32LE(declared_bytes ?? bytes.length, 18)
     common.writeUInt16LE(name.length, 22)

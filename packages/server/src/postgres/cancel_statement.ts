@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { type ConnectionTarget, onSingleConnection, singleConnection } from './single_connection.js'
@@ -28,6 +29,8 @@ export function orCancelled<T>(
       fail(signal.reason)
     }
     const onAbort = () => void end()
+    // As many listen as statements are under way or wait for a connection: Node would warn of a leak from 11 on.
+    setMaxListeners(0, signal)
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()
     work.then(resolve, fail).finally(() => signal.removeEventListener('abort', onAbort))

@@ -16,7 +16,10 @@ afterEach(async () => {
   for (const close of closings.splice(0).reverse()) await close()
 })
 
-async function openFake(onMessage?: OnMessage): Promise<{ server: FakePostgres; database: DatabasePool }> {
+async function openFake(
+  onMessage?: OnMessage,
+  signal?: AbortSignal,
+): Promise<{ server: FakePostgres; database: DatabasePool }> {
   const server = await startFakePostgres(onMessage)
   closings.push(() => server.close())
   const database = openDatabase({
@@ -24,6 +27,7 @@ async function openFake(onMessage?: OnMessage): Promise<{ server: FakePostgres; 
     connections_max: 2,
     wait_ms_max: WAIT_MS,
     statement_ms_max: 200,
+    ...(signal && { signal }),
   })
   closings.push(() => database.close())
   return { server, database }
@@ -116,5 +120,20 @@ describe('a database that is not there', () => {
     const { database, server } = await openFake()
     await server.close()
     expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: false })
+  })
+})
+
+describe('a database whose work can be cancelled', () => {
+  it('takes more than ten statements at once without a warning of a leak, and ends them all', async () => {
+    const warnings: Error[] = []
+    const onWarning = (warning: Error) => warnings.push(warning)
+    process.on('warning', onWarning)
+    closings.push(() => process.off('warning', onWarning))
+    const abort = new AbortController()
+    const { database } = await openFake(undefined, abort.signal)
+    const ended = Promise.allSettled(Array.from({ length: 20 }, () => database.query(READ, [])))
+    abort.abort(new Error('over'))
+    expect(new Set((await ended).map(({ status }) => status))).toEqual(new Set(['rejected']))
+    expect(warnings).toEqual([])
   })
 })

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { crc32 } from 'node:zlib'
 import { wrongSkillPath } from '@annals/learning'
 import mime from 'mime/lite'
 import yauzl, { type Entry, type ZipFile } from 'yauzl'
@@ -125,6 +126,8 @@ async function unpack(archive: ZipFile, entry: Entry, path: string): Promise<Ski
     chunks.push(chunk as Buffer)
   }
   const bytes = Buffer.concat(chunks)
+  // The library does not look.
+  if (crc32(bytes) !== entry.crc32) throw new Error(`${shown(path)} is damaged: its checksum is another`)
   const is_text = isUtf8(bytes) && !bytes.includes(0)
   return { path, mime: mimeOf(path, is_text), is_text, sha256: hash.digest('hex'), bytes }
 }
@@ -160,7 +163,7 @@ async function orRefuse<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work
   } catch (error) {
-    throw wrongZip((error as Error).message.slice(0, 300))
+    throw wrongZip((error as Error).message.slice(0, 300).replace(/\.$/, ''))
   }
 }
 
