@@ -39,6 +39,13 @@ describe('annals tools', () => {
       { session_id: sessions[1], seq: 4, said: { text: 'Sorry 1' } },
       { session_id: sessions[0], seq: 2, result: 'Error: the card has expired', said: { text: 'Sorry 0' } },
     ])
+    const failed = await annals(['tools', 'refund', '--no-json'])
+    expect(failed.stdout).toMatch(
+      new RegExp(
+        `^${sessions[1]} +seq 2\\n +returned +Error: the card has expired\\n +then said +Sorry 1\\n`,
+      ),
+    )
+    expect(failed.stderr).toContain(`show ${sessions[1]} --from-seq 2`)
     const { stdout, stderr } = await annals(['tools', '--no-json'])
     expect(stdout).toMatch(/refund\s+3\s+3\s+100 %\s+2\n.*find\s+1\s+3\s+33 %/s)
     expect(stderr).toContain('tools refund')

@@ -1,11 +1,12 @@
 import type { Annals, Session } from '@annals/client'
-import type { FailedCall, ToolFigures } from '@annals/messages/session'
+import type { ToolFigures } from '@annals/messages/session'
 import { Command, Option } from 'commander'
 import { commandLine } from '../terminal/command_name.js'
 import { tell } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { parseCount, parseObject } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
+import type { Failure } from './failed_calls.js'
 
 const SESSIONS_DEFAULT = 200
 const SESSIONS_AT_ONCE = 8
@@ -22,8 +23,6 @@ interface ToolsOptions extends ConnectionOptions {
 interface Tool extends Omit<ToolFigures, 'durations_ms'> {
   sessions: number
 }
-
-type Failure = FailedCall & { session_id: string }
 
 /** annals tools */
 export function toolsCommand(): Command {
@@ -52,13 +51,16 @@ Examples:
     .action(async (tool: string | undefined, options: ToolsOptions) => {
       const { annals, output } = await connect(options)
       const { tools, failures } = await figuresOf(annals, options)
+      const { failureLines } = await import('./failed_calls.js')
       const { tableLines } = await import('../terminal/table.js')
       const of = failures.filter(({ name }) => name === tool)
       if (output.json) return (tool === undefined ? tools : of).forEach(output.value)
       const { width, paint } = output
       if (tool !== undefined) {
         if (of.length === 0) return tell(`No call of ${tool} failed in these sessions.`)
-        return output.lines(tableLines(FAILURE_COLUMNS, of, width, paint))
+        const [{ session_id, seq }] = of as [Failure]
+        output.lines(of.flatMap((failure) => failureLines(failure, output)))
+        return tell(`To read on: ${commandLine(['show', session_id, '--from-seq', String(seq)])}`)
       }
       if (tools.length === 0) return tell('There are no tool calls in these sessions.')
       output.lines(tableLines(TOOL_COLUMNS, tools, width, paint))
@@ -109,15 +111,4 @@ const TOOL_COLUMNS: Column<Tool>[] = [
   { title: 'of calls', text: ({ calls }) => calls.toLocaleString('en') },
   { title: 'rate', text: ({ calls, failures }) => `${Math.round((100 * failures) / calls)} %` },
   { title: 'sessions', text: ({ sessions }) => sessions.toLocaleString('en') },
-]
-
-const FAILURE_COLUMNS: Column<Failure>[] = [
-  { title: 'session', text: ({ session_id }) => session_id, style: 'cyan' },
-  { title: 'seq', text: ({ seq }) => String(seq) },
-  { title: 'returned', text: ({ result }) => result.replaceAll(/\s+/g, ' '), shrinks: true },
-  {
-    title: 'then the agent said',
-    text: ({ said }) => said?.text.replaceAll(/\s+/g, ' ') ?? 'nothing',
-    shrinks: true,
-  },
 ]
