@@ -1,10 +1,9 @@
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { useSharedService } from '../harness/service.ts'
-import { readmeProgram, userProgram } from '../harness/user_program.ts'
+import { compile, readmeProgram, type UserProgram, userProgram } from '../harness/user_program.ts'
 
 const service = useSharedService()
-
-it.each([
+const READMES = [
   { path: 'packages/client/README.md', lines_min: 11 },
   { path: 'packages/adapters/adk/README.md', lines_min: 2 },
   { path: 'packages/adapters/ai-sdk/README.md', lines_min: 3 },
@@ -12,22 +11,29 @@ it.each([
   { path: 'packages/adapters/langgraph/README.md', lines_min: 3 },
   { path: 'packages/adapters/mcp/README.md', lines_min: 2 },
   { path: 'packages/adapters/openai-agents/README.md', lines_min: 2 },
-])(
+]
+const programs: Array<{ program: UserProgram; printed: string[]; said: string[] }> = []
+
+beforeAll(async () => {
+  const read = await Promise.all(READMES.map(({ path }) => readmeProgram(path)))
+  const made = await Promise.all(read.map(({ code }) => userProgram(code)))
+  const said = compile(made)
+  for (const [at, program] of made.entries())
+    programs.push({ program, printed: read[at]!.printed, said: said[at]! })
+})
+afterAll(() => Promise.all(programs.map(({ program }) => program.remove())))
+
+it.each(READMES.map((readme, at) => ({ ...readme, at })))(
   'the program of $path compiles, runs and prints what it says',
-  async ({ path, lines_min }) => {
-    const { code, printed } = await readmeProgram(path)
+  async ({ lines_min, at }) => {
+    const { program, printed, said } = programs[at]!
     expect(printed.length).toBeGreaterThanOrEqual(lines_min)
-    const program = await userProgram(code)
-    try {
-      expect(program.compile()).toEqual([])
-      const { token } = await service.newProject()
-      const finished = await program.run({ ANNALS_URL: service.node.url, ANNALS_API_KEY: token })
-      expect(finished.stderr).toBe('')
-      expect(finished.stdout.trimEnd().split('\n')).toEqual(printed)
-      expect(finished.code).toBe(0)
-    } finally {
-      await program.remove()
-    }
+    expect(said).toEqual([])
+    const { token } = await service.newProject()
+    const finished = await program.run({ ANNALS_URL: service.node.url, ANNALS_API_KEY: token })
+    expect(finished.stderr).toBe('')
+    expect(finished.stdout.trimEnd().split('\n')).toEqual(printed)
+    expect(finished.code).toBe(0)
   },
   120_000,
 )

@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { expectOrderlyEnds, runAnnals, startServer } from './annals_process.ts'
 import { socketUrl, withDatabaseName } from './database_url.ts'
@@ -38,14 +39,19 @@ declare module 'vitest' {
   }
 }
 
+const BUNDLE = fileURLToPath(new URL('../../packages/server/bundle.js', import.meta.url))
+
 export default async function prepareDatabases(project: TestProject): Promise<() => Promise<void>> {
   // What is tested is what was compiled last, though only `tsc -b` ran since the last build.
-  execFileSync(process.execPath, [fileURLToPath(new URL('../../packages/server/bundle.js', import.meta.url))])
+  const bundled = promisify(execFile)(process.execPath, [BUNDLE])
+  // The run waits for it below, beside the server's start.
+  bundled.catch(() => {})
   const given = process.env.TEST_DATABASE_URL
   const shown = await mkdtemp(join(tmpdir(), 'annals-shown-'))
   collectIn(shown)
   const server = given ? { url: given, stop: async () => {} } : await startEmbeddedServer()
   try {
+    await bundled
     const testServer = await prepareTemplate(server.url, !given)
     project.provide('testServer', testServer)
     const shared = await startSharedNodes(testServer)

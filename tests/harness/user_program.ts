@@ -17,8 +17,7 @@ export interface Finished {
 
 /** A program as a user would have it: TypeScript in a package of its own. */
 export interface UserProgram {
-  /** What the compiler has to say, strictly. */
-  compile(): string[]
+  readonly file: string
   /** Makes it run without a look at its types, which takes a second: of examples/, `npm run types` looks at them. */
   translate(): Promise<void>
   /** Runs what was compiled, with nothing else in its environment, by this Node or another. */
@@ -37,11 +36,12 @@ export async function readmeProgram(path: string): Promise<{ code: string; print
 /** Puts a program where it finds the packages of this repository. */
 export async function userProgram(code: string): Promise<UserProgram> {
   const directory = await mkdtemp(join(tmpdir(), 'annals-program-'))
+  const file = join(directory, 'program.ts')
   await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
   await writeFile(join(directory, 'package.json'), '{ "type": "module" }')
-  await writeFile(join(directory, 'program.ts'), code)
+  await writeFile(file, code)
   return {
-    compile: () => compile(join(directory, 'program.ts')),
+    file,
     translate: () =>
       writeFile(
         join(directory, 'program.js'),
@@ -65,22 +65,20 @@ const OPTIONS: ts.CompilerOptions = {
 /** Without a look at package.json, which says what kind of module it is. */
 const TRANSLATION = { target: OPTIONS.target!, module: ts.ModuleKind.ESNext }
 
-// The packages' declarations, 100,000 lines, are read once for all programs.
-const host = ts.createCompilerHost(OPTIONS)
-const readSource = host.getSourceFile
-const declarations = new Map<string, ts.SourceFile | undefined>()
-host.getSourceFile = (name, ...how) => {
-  if (!/\.d\.[cm]?ts$/.test(name)) return readSource(name, ...how)
-  if (!declarations.has(name)) declarations.set(name, readSource(name, ...how))
-  return declarations.get(name)
-}
-
-function compile(file: string): string[] {
-  const compiled = ts.createProgram([file], OPTIONS, host)
+/**
+ * What the compiler has to say of each program, strictly. All are compiled at once: the declarations of packages, 100,000
+ * lines, are read and checked once.
+ */
+export function compile(programs: readonly UserProgram[]): string[][] {
+  const files = programs.map(({ file }) => file)
+  const compiled = ts.createProgram(files, OPTIONS)
   const { diagnostics } = compiled.emit()
-  return [...ts.getPreEmitDiagnostics(compiled), ...diagnostics].map(({ messageText }) =>
-    ts.flattenDiagnosticMessageText(messageText, '\n'),
-  )
+  const said = [...ts.getPreEmitDiagnostics(compiled), ...diagnostics].map(({ file, messageText }) => ({
+    of: files.find((name) => name === file?.fileName),
+    text: ts.flattenDiagnosticMessageText(messageText, '\n'),
+  }))
+  // What is said of no program holds for all.
+  return files.map((name) => said.filter(({ of }) => of === undefined || of === name).map(({ text }) => text))
 }
 
 async function run(node: string, cwd: string, more: Record<string, string>): Promise<Finished> {
