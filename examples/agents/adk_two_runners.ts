@@ -1,6 +1,7 @@
 // Two runners, as two replicas of a server would be, work on one session at the same time. Neither loses what the other
 // stores, and the state that they share with every session of the app counts both.
 //
+//     npx tsc -p tsconfig.examples.json
 //     ANNALS_URL=http://127.0.0.1:8029 ANNALS_API_KEY=sk-… node examples/dist/agents/adk_two_runners.js
 //
 // The model is scripted; with GEMINI_API_KEY, Gemini answers.

@@ -1,6 +1,7 @@
 // A page that is reloaded in the middle of an answer, and a server that dies in the middle of one. Two servers are two
 // processes: the page asks the first one, and its reload finds the answer at the second one, which has never seen it.
 //
+//     npx tsc -p tsconfig.examples.json
 //     ANNALS_URL=http://127.0.0.1:8029 ANNALS_API_KEY=sk-… node examples/dist/agents/ai_sdk_resume.js
 //
 // The model is the SDK's mock. For a real one, give streamText any model of the SDK.

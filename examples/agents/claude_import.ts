@@ -1,6 +1,7 @@
 // A transcript of Claude Code, imported from where Claude Code keeps it, and looked at in Annals: which tools were
 // called, and what failed. Importing it again stores nothing.
 //
+//     npx tsc -p tsconfig.examples.json
 //     ANNALS_URL=http://127.0.0.1:8029 ANNALS_API_KEY=sk-… node examples/dist/agents/claude_import.js [session-id folder]
 //
 // Without arguments it writes a small transcript of its own first, and runs offline.

@@ -1,6 +1,7 @@
 // A graph whose process is killed in the middle goes on in another process: what was done is not done again. Then it
 // waits for a person, is resumed in a third process, travels back in time, and goes another way.
 //
+//     npx tsc -p tsconfig.examples.json
 //     ANNALS_URL=http://127.0.0.1:8029 ANNALS_API_KEY=sk-… node examples/dist/agents/langgraph_resume.js
 //
 // It runs offline; with ANTHROPIC_API_KEY, Claude writes the texts.

@@ -1,6 +1,7 @@
 // An agent's client that reads yesterday's failure through the Model Context Protocol: it finds the run that failed, the
 // tool call in it that did, and what the tool had returned.
 //
+//     npx tsc -p tsconfig.examples.json
 //     ANNALS_URL=http://127.0.0.1:8029 ANNALS_API_KEY=sk-… node examples/dist/agents/mcp_failure.js
 import { Annals } from '@annals/client'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'

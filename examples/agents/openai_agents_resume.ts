@@ -2,6 +2,7 @@
 // an argument this file is both: it starts itself as the first process, which ends in the middle, and then resumes.
 // Offline, with the SDK's scripted model; with OPENAI_API_KEY and @openai/agents installed, give the agent a real one.
 //
+//     npx tsc -p tsconfig.examples.json
 //     ANNALS_URL=http://127.0.0.1:8029 ANNALS_API_KEY=sk-… node examples/dist/agents/openai_agents_resume.js
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
