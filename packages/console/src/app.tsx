@@ -5,21 +5,28 @@ import { AccountsContext, type Project, ProjectContext } from './access/project_
 import { useRenewal } from './access/renewal.ts'
 import { clientFor, readAccess } from './access/service.ts'
 import { SignIn } from './access/sign_in.tsx'
-import { useAddress } from './address/address.ts'
+import { pathHere, useAddress } from './address/address.ts'
 import { FaultBoundary } from './parts/fault_boundary.tsx'
 import { Failure, Loading, NotFound } from './parts/states.tsx'
 import { SessionsPage } from './sessions/sessions_page.tsx'
 import { Shell } from './shell/shell.tsx'
 
-/** A view whose code is loaded when it is first opened. */
-const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) =>
-  lazy(async () => ({ default: await load() }))
+/** A view whose code is loaded when it is first opened, or at once if the page was opened at its address. */
+const later = <Props extends object>(load: () => Promise<ComponentType<Props>>, address?: RegExp) => {
+  const begun = address?.test(pathHere()) ? load() : undefined
+  // Whoever is shown the view is told.
+  begun?.catch(() => {})
+  return lazy(async () => ({ default: await (begun ?? load()) }))
+}
 
 const ActivityPage = later(async () => (await import('./activity/activity_page.tsx')).ActivityPage)
 const AdminPage = later(async () => (await import('./admin/admin_page.tsx')).AdminPage)
 const ComparePage = later(async () => (await import('./compare/compare_page.tsx')).ComparePage)
 const SearchPage = later(async () => (await import('./search/search_page.tsx')).SearchPage)
-const SessionPage = later(async () => (await import('./session/session_page.tsx')).SessionPage)
+const SessionPage = later(
+  async () => (await import('./session/session_page.tsx')).SessionPage,
+  /^\/sessions\/./,
+)
 const SpacePage = later(async () => (await import('./spaces/space_page.tsx')).SpacePage)
 const SpacesPage = later(async () => (await import('./spaces/spaces_page.tsx')).SpacesPage)
 const UserPage = later(async () => (await import('./users/user_page.tsx')).UserPage)

@@ -1,11 +1,12 @@
 import type { AnnalsError, TimelineItem } from '@annals/client'
-import { useQueries, useQuery } from '@tanstack/react-query'
+import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import { type Project, useProject } from '../access/project_context.tsx'
 
 export const LOG_PAGE = 200
 /** Pages that are read ahead, so that the outline has the calls of all but the longest logs. */
 const PAGES_AHEAD_MAX = 15
+const PAGES_AT_ONCE = 2
 const FLUSH_MS = 60
 
 /** A session's log: the loaded entries by seq, and those that arrive meanwhile. */
@@ -34,14 +35,25 @@ export function pageQuery(project: Project, session_id: string, page: number, la
   }
 }
 
-/** The end of the log when the view is opened. The tail continues from there. */
+/** The end of the log when the view is opened. The tail continues from there. The first page is read along with it. */
 export function useLastSeq(session_id: string) {
-  const { annals, project_id } = useProject()
+  const project = useProject()
+  const queries = useQueryClient()
   return useQuery({
-    queryKey: [project_id, 'last_seq', session_id],
-    queryFn: async ({ signal }) =>
-      (await annals.sessions.timeline(session_id, { time_desc: true, limit: 1 }, { signal }).page()).items[0]
-        ?.seq ?? 0,
+    queryKey: [project.project_id, 'last_seq', session_id],
+    queryFn: async ({ signal }) => {
+      const read = async (query: { time_desc?: boolean; limit: number }) =>
+        (await project.annals.sessions.timeline(session_id, query, { signal }).page()).items
+      const [first, [last]] = await Promise.all([
+        read({ limit: LOG_PAGE }),
+        read({ time_desc: true, limit: 1 }),
+      ])
+      const last_seq = last?.seq ?? 0
+      // It may lack what was stored between the two answers; then it is read again.
+      if (first.length >= Math.min(last_seq, LOG_PAGE))
+        queries.setQueryData(pageQuery(project, session_id, 0, last_seq).queryKey, first)
+      return last_seq
+    },
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   })
@@ -71,11 +83,13 @@ export function useLog(session_id: string, opened_at: number): Log {
       }),
     [pages_all],
   )
-  // Reads ahead one page at a time, unless the log is too long.
+  // Reads ahead a few pages at a time, unless the log is too long.
   useEffect(() => {
     if (results.is_reading || results.failure) return
-    const next = range(0, Math.min(pages_all, PAGES_AHEAD_MAX) - 1).find((page) => !wanted.includes(page))
-    if (next !== undefined) want(next * LOG_PAGE + 1, next * LOG_PAGE + 1)
+    const missing = range(0, Math.min(pages_all, PAGES_AHEAD_MAX) - 1).filter(
+      (page) => !wanted.includes(page),
+    )
+    for (const next of missing.slice(0, PAGES_AT_ONCE)) want(next * LOG_PAGE + 1, next * LOG_PAGE + 1)
   }, [results.is_reading, results.failure, wanted, pages_all, want])
 
   const stored = useMemo(() => {
