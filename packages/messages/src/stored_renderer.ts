@@ -13,9 +13,9 @@ export interface StoredText {
   format: MessageFormat
   blob: string
   /** What it is shown without. */
-  edit?: MessageEdit
+  edit?: MessageEdit | undefined
   /** The Message as JSON text, without its parts: what the item shows beside them, in the neutral form. */
-  whole?: string
+  whole?: string | undefined
 }
 
 /** Whether a message is shown in a format just as it is stored. */
@@ -42,10 +42,10 @@ export class StoredRenderer {
    * and all, but still goes through the conversation, which learns of its tool calls.
    */
   render(message: StoredText): string[] {
-    const { format, edit } = message
+    const { id, parent_id, format, edit } = message
     const stored = parseStored(format, message.blob)
     const blob = edit ? editBlob(format, stored, edit) : stored
-    const items = this.conversation.render({ ...message, blob })
+    const items = this.conversation.render({ id, parent_id, format, blob })
     if (message.whole !== undefined) return items.map((item) => wholeMessage(item, message.whole!))
     return isAsStored(message, this.format) ? [message.blob] : items.map(writeJson)
   }

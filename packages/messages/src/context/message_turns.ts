@@ -84,12 +84,14 @@ export interface TurnEdits {
   calls: ReadonlyMap<number, number>
 }
 
-/** The messages of a turn, oldest first, as the one message that the renderer takes, with what each is shown without. */
+/**
+ * The messages of a turn, oldest first, as the one message that the renderer takes, with what each is shown without. Every
+ * member is named: a spread would give each message a shape of its own, and all that reads it would be slow.
+ */
 export function storedTurn(turn: LoggedMessage[], edits?: TurnEdits): StoredText {
-  const [{ id, parent_id, format, whole }] = turn as [LoggedMessage]
-  const stored = { id: id!, parent_id: parent_id ?? null, format: format as MessageFormat }
+  const [{ id, parent_id = null, format, whole }] = turn as [LoggedMessage]
   const edit = edits && editOfTurn(turn, edits.edits, ({ seq }) => edits.calls.get(seq) ?? 0)
-  return { ...stored, blob: blobOf(turn), ...(whole !== undefined && { whole }), ...(edit && { edit }) }
+  return { id: id!, parent_id, format: format as MessageFormat, blob: blobOf(turn), whole, edit }
 }
 
 /** A message as a plan takes it. */

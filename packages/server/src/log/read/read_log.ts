@@ -54,13 +54,28 @@ export class LogReader {
    * @throws AnnalsError session_not_found, seq_ahead, log_diverged
    */
   async *read(view: EntryView, page: ReadPage): AsyncGenerator<ReadEntry[]> {
+    const { project_id, session_id } = this.session
     let rest = this.narrowed(page)
     // The first statement also tells whether there is such a session, and whether its log reaches so far.
     const isLeft = () => rest.limit > 0 && rest.above_seq + 1 < rest.below_seq
     while ((this.end_seq === undefined || isLeft()) && this.isWanted()) {
       const limit = Math.min(rest.limit, PIECE_ENTRIES_MAX)
       const seen = this.is_same ? { seq: 0 } : this.seen
-      const asked = { ...this.session, ...rest, limit, as_of_seq: this.end_seq, seen }
+      const { kind, type, above_seq, below_seq, time_desc } = rest
+      const as_of_seq = this.end_seq
+      // Every member is named: see storedTurn.
+      const asked = {
+        project_id,
+        session_id,
+        kind,
+        type,
+        above_seq,
+        below_seq,
+        time_desc,
+        limit,
+        as_of_seq,
+        seen,
+      }
       const { statement, parameters, scanned_max } = readEntries(asked, view, PIECE_BYTES_MAX)
       const [row] = await this.database.query(statement, parameters)
       if (!row) throw notFound('session')
