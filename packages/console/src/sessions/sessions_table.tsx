@@ -190,7 +190,9 @@ function FigureCell({ column, figures }: { column: FigureColumn; figures: Sessio
   return (
     <div role="cell" className={`cell-number mono is-${column} ${is_bad ? 'is-bad' : ''}`}>
       {figures === undefined ? <span className="faint">…</span> : figureText(column, figures)}
-      {column === 'entries' && <span className="only-narrow"> entries</span>}
+      {column === 'entries' && (
+        <span className="only-narrow"> {figures?.last_seq === 1 ? 'entry' : 'entries'}</span>
+      )}
     </div>
   )
 }

@@ -45,10 +45,11 @@ export function UserPage({ identifier }: { identifier: string }) {
       </div>
       <div className="tiles">
         <Link className="tile" to={pathOf({ user: identifier })}>
-          <b className="mono">{countText(sessions_count)}</b> sessions
+          <b className="mono">{countText(sessions_count)}</b> {sessions_count === 1 ? 'session' : 'sessions'}
         </Link>
         <Link className="tile" to={withQuery('/spaces', { user: identifier })}>
-          <b className="mono">{countText(learning_spaces_count)}</b> learning spaces
+          <b className="mono">{countText(learning_spaces_count)}</b>{' '}
+          {learning_spaces_count === 1 ? 'learning space' : 'learning spaces'}
         </Link>
       </div>
       {sessions_count > 0 && <NewestSessions user={identifier} sessions_count={sessions_count} />}
@@ -74,10 +75,12 @@ export function UserPage({ identifier }: { identifier: string }) {
         <p>This permanently deletes:</p>
         <ul>
           <li>
-            <b>{countText(sessions_count)}</b> sessions with all their entries
+            <b>{countText(sessions_count)}</b> {sessions_count === 1 ? 'session' : 'sessions'} with all
+            entries
           </li>
           <li>
-            <b>{countText(learning_spaces_count)}</b> learning spaces
+            <b>{countText(learning_spaces_count)}</b>{' '}
+            {learning_spaces_count === 1 ? 'learning space' : 'learning spaces'}
           </li>
           <li>the user’s identifier itself</li>
         </ul>

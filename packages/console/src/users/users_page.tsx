@@ -116,7 +116,7 @@ function Figures({ rows, index, path }: { rows: User[]; index: number; path: str
           <Link to={pathOf({ user: identifier })}>
             {is_cut && '≥ '}
             {countText(figures.sessions)}
-            <span className="only-narrow"> sessions</span>
+            <span className="only-narrow"> {figures.sessions === 1 ? 'session' : 'sessions'}</span>
           </Link>
         ) : (
           <span className="faint">…</span>
