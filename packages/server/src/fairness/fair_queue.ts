@@ -44,9 +44,6 @@ export class FairQueue<T> {
   }
 }
 
-/** A hurried turn handles one item of so many. */
-const HURRIED = 4
-
 /**
  * How much of the queue one turn of the event loop handles. A long turn, caused by work that cannot wait, is made up
  * for: each further ms that it took allows that many more, or next to nothing else would be done.
@@ -56,11 +53,11 @@ export class Quota {
 
   constructor(private readonly a_turn: number) {}
 
-  /** Begins a turn at a time in ms; returns how many items it may handle. A hurried turn makes up for nothing. */
-  turn(now: number, isHurried = false): number {
+  /** Begins a turn at a time in ms; returns how many items it may handle. */
+  turn(now: number): number {
     const took_ms = now - this.turned_at
     this.turned_at = now
-    return isHurried ? this.a_turn / HURRIED : this.a_turn * Math.max(1, Math.floor(took_ms))
+    return this.a_turn * Math.max(1, Math.floor(took_ms))
   }
 
   /** No turn follows for now, so the time until the next one does not count. */

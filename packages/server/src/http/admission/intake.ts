@@ -6,6 +6,8 @@ import { FairQueue, Quota } from '../../fairness/fair_queue.js'
  * it is more, because refusing thousands takes long and would leave hardly any to be accepted.
  */
 export const TAKEN_A_TURN = 16
+/** So few in a turn that must be short, as long as none of them is late. */
+const TAKEN_A_SHORT_TURN = 4
 /** A request that waited longer than this, in ms, is late. */
 export const LATE_MS = 100
 /** So many may wait in any case: the requests of a few callers are no overload, however slow. */
@@ -68,9 +70,9 @@ export class Intake<T> {
 
   /**
    * Ends a turn and accepts what the next one may of what waits. Returns whether more waits, so that there must be
-   * another. `isHurried`: what is outside waits for the turns to end, and they should be short.
+   * another. `isShort`: what is outside waits for the turns to end, so they do not make up for long ones.
    */
-  nextTurn(isHurried = false): boolean {
+  nextTurn(isShort = false): boolean {
     this.taken = 0
     if (this.held.size === 0) {
       this.late_since = undefined
@@ -78,7 +80,9 @@ export class Intake<T> {
     }
     const now = this.options.now()
     let isLate = false
-    for (const most = this.quota.turn(now, isHurried); this.taken < most; this.taken += 1) {
+    const allowed = this.quota.turn(now)
+    const short = this.late_since === undefined ? TAKEN_A_SHORT_TURN : TAKEN_A_TURN
+    for (const most = isShort ? short : allowed; this.taken < most; this.taken += 1) {
       const next = this.held.next()
       const held = next === STRANGER ? this.strangers.next() : next
       if (!held) break

@@ -38,7 +38,7 @@ describe('the intake of requests', () => {
     expect(taken.at(-1)).toBe('later 0')
   })
 
-  it('takes fewer in each turn in which connections arrive, however long the turns are', () => {
+  it('takes fewer in a turn in which connections arrive, however long it is, until requests are late', () => {
     const { intake, taken, clock, offer } = anIntake()
     offer('busy', CROWD)
     for (let turn = 1; turn <= 3; turn += 1) {
@@ -46,6 +46,9 @@ describe('the intake of requests', () => {
       expect(intake.nextTurn(true)).toBe(true)
       expect(taken).toHaveLength(TAKEN_A_TURN + (turn * TAKEN_A_TURN) / 4)
     }
+    const before = taken.length
+    intake.nextTurn(true)
+    expect(taken).toHaveLength(before + TAKEN_A_TURN)
   })
 
   it('takes a quiet caller in with the next turn, whatever waits of another', () => {
