@@ -85,7 +85,8 @@ export function atomicAppends(body: AppendToSessionsBody, text: string, all_byte
   const lengthOf = bytesOf(text, all_bytes, entries_all)
   const slices = elementSlices(text, memberSlice(text, 'appends')!.from)
   const seen = new Set<string>()
-  return body.appends.map(({ entries, if_match, configs_patch, ...append }, index) => {
+  return body.appends.map((append, index) => {
+    const { entries, if_match, configs_patch } = append
     const place = `/appends/${index}`
     const session_id = append.session_id.toLowerCase()
     if (seen.has(session_id))
