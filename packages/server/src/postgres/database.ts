@@ -4,15 +4,13 @@ import { orCancelled } from './cancel_statement.js'
 import { DatabaseAway, DatabaseSilent, isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
 import type { WithObjects } from './object_store.js'
 import { startupOptions, statementBounds } from './pool_settings.js'
+import { type Row, runPrepared } from './prepared_query.js'
 import type { ConnectionTarget } from './single_connection.js'
 import { isRead, type Statement } from './statement.js'
 import { brokeConnection, outcomeOf, outcomeOfCommit } from './transaction_outcome.js'
 
-export type { ConnectionTarget }
+export type { ConnectionTarget, Row }
 export { DatabaseAway }
-
-/** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
-export type Row = Record<string, string | null>
 
 export type Parameter = string | number | boolean | null | Buffer | ReadonlyArray<string | number | null>
 
@@ -170,14 +168,13 @@ async function run(
 ): Promise<Row[]> {
   signal?.throwIfAborted()
   try {
-    const answer = client.query<Row>({
-      text: statement.text,
-      values: parameters as unknown[],
-      ...(statement.prepared && !pooled && { name: statement.name }),
-    })
+    const answer =
+      statement.prepared && !pooled
+        ? runPrepared(client, statement, parameters)
+        : client.query<Row>(statement.text, parameters as unknown[]).then(({ rows }) => rows)
     // A commit in flight is waited for.
-    if (signal && statement !== COMMIT) return (await orCancelled(answer, signal, target, client)).rows
-    return (await (probe?.orSilence(answer) ?? answer)).rows
+    if (signal && statement !== COMMIT) return await orCancelled(answer, signal, target, client)
+    return await (probe?.orSilence(answer) ?? answer)
   } catch (error) {
     if (signal?.aborted && error === signal.reason) throw error
     const outcome = statement === COMMIT ? outcomeOfCommit(error, distributed) : outcomeOf(error, distributed)

@@ -1,0 +1,108 @@
+import pg from 'pg'
+
+/** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
+export type Row = Record<string, string | null>
+
+/** What is used of the driver's connection. */
+interface Connection {
+  stream: { writable: boolean; write(bytes: Buffer): void }
+  /** The texts of the statements that the server has prepared, by name. */
+  parsedStatements: Record<string, string>
+  parse(statement: { name: string; text: string }): void
+  describe(statement: { type: 'S'; name: string }): void
+}
+
+type Value = string | Buffer | null
+const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): Value } }).utils
+
+/** Execute, for all rows, and Sync. */
+const EXECUTE = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1')
+
+/** By connection and by name of a statement: a row with its columns, and nothing in them. */
+const known = new WeakMap<Connection, Map<string, Row>>()
+
+/**
+ * One execution of a prepared statement. The driver's own asks for a description of the columns each time, and sends four
+ * messages by themselves.
+ */
+class PreparedQuery {
+  private readonly rows: Row[] = []
+  private emptyRows!: Map<string, Row>
+  private emptyRow: Row | undefined
+
+  constructor(
+    readonly name: string,
+    readonly text: string,
+    private readonly values: readonly unknown[],
+    /** The driver puts another one in its place. */
+    public callback: (error: unknown, rows?: Row[]) => void,
+  ) {}
+
+  submit(connection: Connection): Error | undefined {
+    const parsed = connection.parsedStatements[this.name]
+    if (parsed !== undefined && parsed !== this.text)
+      return new Error(`two statements are named ${this.name}`)
+    this.emptyRows = known.get(connection) ?? new Map<string, Row>()
+    this.emptyRow = this.emptyRows.get(this.name)
+    if (parsed === undefined) connection.parse(this)
+    if (!this.emptyRow) {
+      known.set(connection, this.emptyRows)
+      connection.describe({ type: 'S', name: this.name })
+    }
+    if (connection.stream.writable) connection.stream.write(bindAndExecute(this.name, this.values))
+    return undefined
+  }
+
+  handleRowDescription({ fields }: { fields: Array<{ name: string }> }): void {
+    this.emptyRow = Object.fromEntries(fields.map(({ name }) => [name, null]))
+    this.emptyRows.set(this.name, this.emptyRow)
+  }
+
+  handleDataRow({ fields }: { fields: Array<string | null> }): void {
+    const row = { ...this.emptyRow }
+    let at = 0
+    for (const name in this.emptyRow) row[name] = fields[at++]!
+    this.rows.push(row)
+  }
+
+  handleCommandComplete(): void {}
+
+  handleReadyForQuery(): void {
+    this.callback(null, this.rows)
+  }
+
+  handleError(error: unknown): void {
+    this.callback(error)
+  }
+}
+
+/** Binds the values to the statement, all of whose columns come as text, and executes it: as one piece of bytes. */
+function bindAndExecute(name: string, given: readonly unknown[]): Buffer {
+  const values = given.map(prepareValue)
+  const sizes = values.map((value) => (value === null ? 0 : Buffer.byteLength(value)))
+  const length = sizes.reduce((sum, size) => sum + 6 + size, 12 + Buffer.byteLength(name))
+  const bytes = Buffer.allocUnsafe(1 + length + EXECUTE.length)
+  let at = bytes.writeInt32BE(length, bytes.write('B'))
+  at += bytes.write(`\0${name}\0`, at)
+  at = bytes.writeInt16BE(values.length, at)
+  for (const value of values) at = bytes.writeInt16BE(Buffer.isBuffer(value) ? 1 : 0, at)
+  at = bytes.writeInt16BE(values.length, at)
+  for (const [index, value] of values.entries()) {
+    at = bytes.writeInt32BE(value === null ? -1 : sizes[index]!, at)
+    if (value !== null) at += typeof value === 'string' ? bytes.write(value, at) : value.copy(bytes, at)
+  }
+  EXECUTE.copy(bytes, bytes.writeInt16BE(0, at))
+  return bytes
+}
+
+/** Runs a prepared statement, which is prepared where the connection does not have it yet. */
+export function runPrepared(
+  client: pg.ClientBase,
+  { name, text }: { name: string; text: string },
+  values: readonly unknown[],
+): Promise<Row[]> {
+  return new Promise((resolve, reject) => {
+    const callback = (error: unknown, rows: Row[] = []) => (error ? reject(error) : resolve(rows))
+    client.query(new PreparedQuery(name, text, values, callback) as unknown as pg.Submittable)
+  })
+}
