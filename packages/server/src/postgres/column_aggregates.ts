@@ -50,14 +50,20 @@ export function splitText(
   return [ahead, row, values.at(-1)!]
 }
 
+/**
+ * A time in UTC, whatever TimeZone the connection has. PostgreSQL would look up the name of a zone each time.
+ */
+export function inUtc(sql: string): string {
+  return `(${sql}) AT TIME ZONE INTERVAL '0'`
+}
+
 function aggregate({ sql, as, is_bounded }: Column): string {
   const texts = `string_agg((${sql})::text, E'\\x01')`
   // PostgreSQL carries out the same aggregate once.
   if (is_bounded) return `CASE WHEN octet_length(${texts}) <= ${TEXT_BYTES_MAX} THEN ${texts} END`
   if (as === 'token') return texts
   if (as === 'optional') return `string_agg(coalesce((${sql})::text, ''), E'\\x01')`
-  // Whatever DateStyle and TimeZone the connection has.
-  return as === 'time' ? `json_agg((${sql}) AT TIME ZONE 'UTC')` : `json_agg(${sql})`
+  return as === 'time' ? `json_agg(${inUtc(sql)})` : `json_agg(${sql})`
 }
 
 /** The values of each column in the order of the rows, null as null; times in RFC 3339 in UTC with microseconds. */
@@ -81,6 +87,5 @@ function valuesOf({ as }: Column, joined: string | null): Array<string | null> {
 /** A time in JSON of PostgreSQL's, which leaves out zeros at the end, in full. */
 export function wholeTime(time: string): string {
   if (time.length === TIME_LENGTH) return `${time}Z`
-  const [seconds = '', fraction = ''] = time.split('.')
-  return `${seconds}.${fraction.padEnd(6, '0')}Z`
+  return `${(time.includes('.') ? time : `${time}.`).padEnd(TIME_LENGTH, '0')}Z`
 }

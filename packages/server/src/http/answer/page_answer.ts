@@ -133,8 +133,8 @@ export async function answerWholeList(
 }
 
 /**
- * A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows. `cursorOf`
- * gives the cursor behind an entry.
+ * A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows, in texts that
+ * are not much longer than a piece of an answer. `cursorOf` gives the cursor behind an entry.
  */
 export async function* entriesPage(
   pieces: AsyncGenerator<ReadEntry[]>,
@@ -144,31 +144,26 @@ export async function* entriesPage(
   let shown = 0
   let last: ReadEntry | undefined
   let has_more = false
-  yield '{"items":['
+  let begin = '{"items":['
+  let texts: string[] = []
+  let length = 0
   for await (const entries of pieces) {
     const fitting = entries.slice(0, limit - shown)
     has_more = fitting.length < entries.length
     if (fitting.length === 0) break
-    yield* joined(fitting, shown > 0 ? ',' : '')
+    for (const { json } of fitting) {
+      if (length > 0 && length + json.length > JOINED_ENTRIES_LENGTH_MAX) {
+        yield `${begin}${texts.join(',')},`
+        begin = ''
+        texts = []
+        length = 0
+      }
+      texts.push(json)
+      length += json.length
+    }
     shown += fitting.length
     last = fitting.at(-1)
   }
-  yield `],"has_more":${has_more},"next_cursor":"${has_more ? cursorOf(last!) : ''}"}`
-}
-
-/** Entries as JSON with commas between, behind `start`, in texts that are not much longer than a piece of an answer. */
-function* joined(entries: ReadEntry[], start: string): Generator<string> {
-  let texts: string[] = []
-  let length = 0
-  for (const { json } of entries) {
-    if (length > 0 && length + json.length > JOINED_ENTRIES_LENGTH_MAX) {
-      yield `${start}${texts.join(',')},`
-      start = ''
-      texts = []
-      length = 0
-    }
-    texts.push(json)
-    length += json.length
-  }
-  yield start + texts.join(',')
+  const next_cursor = has_more ? cursorOf(last!) : ''
+  yield `${begin}${texts.join(',')}],"has_more":${has_more},"next_cursor":"${next_cursor}"}`
 }

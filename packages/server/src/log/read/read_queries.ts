@@ -1,5 +1,5 @@
 import { timestampText } from '../../lists/resource_json.js'
-import { aggregated, type Column } from '../../postgres/column_aggregates.js'
+import { aggregated, type Column, inUtc } from '../../postgres/column_aggregates.js'
 import type { Parameter } from '../../postgres/database.js'
 import { composedOnce, prepared, type Statement } from '../../postgres/statement.js'
 import { type LogPosition, seqToCheck } from './log_position.js'
@@ -51,7 +51,7 @@ const created_at: Column = { sql: 'e.created_at', as: 'time' }
 /** What few entries have: a key, the seq of what retracted it, and when it was changed after it was stored. */
 const marks: Column = {
   sql: `CASE WHEN e.key IS NOT NULL OR e.retracted_by IS NOT NULL OR e.updated_at <> e.created_at THEN
-    json_build_array(e.key, e.retracted_by, nullif(e.updated_at, e.created_at) AT TIME ZONE 'UTC') END`,
+    json_build_array(e.key, e.retracted_by, ${inUtc('nullif(e.updated_at, e.created_at)')}) END`,
   as: 'optional',
 }
 /** What only messages have, with spaces between: each aggregate costs, also for the entries that have nothing. */
