@@ -50,7 +50,7 @@ function sessionLines({ hours_ago, session, at_ms, entries }: DemoSession, now: 
       continue
     }
     const { format = 'openai', meta = {}, blob } = entry
-    const { role, tokens } = messageEntry(format, JSON.stringify(blob), entry.id, `/entries/${index}`)
+    const { role, tokens } = messageEntry(format, JSON.stringify(blob), blob, entry.id, `/entries/${index}`)
     const said = { parent_id, tokens, type: null, role, format, meta, patched_meta: null, data: blob }
     lines.push({ kind: 'message', ...place, ...said })
     parent_id = entry.id

@@ -6,6 +6,9 @@ import { JSON_DEPTH_MAX, nestsTooDeep } from './nesting.js'
  * double: read with `JSON.parse`, 1234567890123456789 comes back as 1234567890123456800.
  */
 
+/** Whether `JSON.stringify` has written the nearest double in place of a number. */
+let isRounded = false
+
 /**
  * A number that no double represents exactly, by its digits, which `writeJson` writes. `JSON.stringify` does too
  * where it can write raw number text (Node 22, browsers since 2024); elsewhere it writes the nearest double.
@@ -15,7 +18,9 @@ export class ExactNumber {
 
   toJSON(): unknown {
     const { rawJSON } = JSON as { rawJSON?: (text: string) => unknown }
-    return rawJSON ? rawJSON(this.digits) : Number(this.digits)
+    if (rawJSON) return rawJSON(this.digits)
+    isRounded = true
+    return Number(this.digits)
   }
 }
 
@@ -42,18 +47,29 @@ export function parseAnswer(text: string): unknown {
 
 function parseWithin(depth_max: number, text: string): unknown {
   if (nestsTooDeep(text, depth_max)) throw new RangeError(`nested deeper than ${depth_max}`)
-  const value: unknown = JSON.parse(text)
-  return SUSPECT_NUMBER.test(text) ? new ExactReader(text).read() : value
+  return exactly(JSON.parse(text), text)
+}
+
+/** What `JSON.parse` made of a text, or what `parseJson` makes of it where that is something else. */
+export function exactly(parsed: unknown, text: string): unknown {
+  return SUSPECT_NUMBER.test(text) ? new ExactReader(text).read() : parsed
 }
 
 /** Writes JSON as `JSON.stringify` does, but with the digits of each `ExactNumber`. */
 export function writeJson(value: unknown): string {
+  isRounded = false
+  const text = JSON.stringify(value) ?? 'null'
+  return isRounded ? writeExactly(value) : text
+}
+
+/** The same, for a tenth of the speed. */
+function writeExactly(value: unknown): string {
   if (value instanceof ExactNumber) return value.digits
-  if (Array.isArray(value)) return `[${value.map((item) => writeJson(item ?? null)).join(',')}]`
+  if (Array.isArray(value)) return `[${value.map((item) => writeExactly(item ?? null)).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   const members: string[] = []
   for (const [key, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(key)}:${writeJson(member)}`)
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${writeExactly(member)}`)
   }
   return `{${members.join(',')}}`
 }

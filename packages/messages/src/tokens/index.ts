@@ -21,6 +21,7 @@ const ranks = new Int32Array(PIECE_BYTES_MAX + 1)
 
 /** How many tokens a text has. Runs of more than 128 characters without a break are counted in pieces. */
 export function countTokens(table: TokenTable, text: string): number {
+  if (text.length < 128) return countUnbroken(table, text)
   let tokens = 0
   let from = 0
   for (const { index } of text.matchAll(UNBROKEN)) {
@@ -55,10 +56,20 @@ function countUnbroken(table: TokenTable, text: string): number {
   // Every character is in a piece.
   while (pattern.test(text)) {
     const to = pattern.lastIndex
-    tokens += countPiece(table, encoder.encodeInto(text.slice(from, to), piece).written)
+    tokens += countPiece(table, encodePiece(text, from, to))
     from = to
   }
   return tokens
+}
+
+/** Writes a part of a text to `piece`, and gives its length in bytes. */
+function encodePiece(text: string, from: number, to: number): number {
+  for (let at = from; at < to; at++) {
+    const code = text.charCodeAt(at)
+    if (code > 0x7f) return encoder.encodeInto(text.slice(from, to), piece).written
+    piece[at - from] = code
+  }
+  return to - from
 }
 
 /** Merges neighbours, those first that become the token of lowest rank, until no two become one. */

@@ -51,7 +51,7 @@ const addMessage = operation({
       entries: [entry],
     })
     markReplayed(reply, outcome.replayed)
-    return await withParts(outcome.entries[0]!, parts, request.project_id, thread)
+    return withParts(outcome.entries[0]!, parts, request.project_id, thread)
   },
 })
 
@@ -140,16 +140,15 @@ export const messageRoutes = allOf(
 )
 
 /** The message as answered, with the parts of its blob. A message that was read back brings its own blob. */
-async function withParts(
-  entry: AppendAnswer,
+function withParts(
+  { blob, format, json, id }: AppendAnswer,
   parts: string,
   project_id: string,
   thread: WorkThread,
-): Promise<string> {
-  const { blob, format, json, id } = entry
-  const own =
-    blob === undefined ? parts : await messageParts(thread, project_id, format as MessageFormat, blob, id!)
-  return `{"parts":${own},${json.slice(1)}`
+): string | Promise<string> {
+  const whole = (own: string) => `{"parts":${own},${json.slice(1)}`
+  if (blob === undefined) return whole(parts)
+  return messageParts(thread, project_id, format as MessageFormat, blob, id!).then(whole)
 }
 
 /** @throws AnnalsError invalid_request, session_not_found, message_not_found */

@@ -139,7 +139,7 @@ function entriesAt(
     const id = given ?? newId()
     checkObjectBytes(`${place}/meta`, entry.meta)
     const { format = 'openai', key = null } = entry
-    const message = messageEntry(format, members.get('blob')!, id, `${place}/blob`)
+    const message = messageEntry(format, members.get('blob')!, entry.blob, id, `${place}/blob`)
     return messageToStore(message, members, { id, id_given: given !== undefined, format, key, bytes })
   })
 }

@@ -55,7 +55,7 @@ const takeEvent: TakeBody<AddEventBody, AppendedEntry> = (body, text, bytes) =>
   eventEntry(body, memberTexts(text), bytes)
 
 const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: string }> = (
-  { format = 'openai', meta, key = null },
+  { blob: parsed, format = 'openai', meta, key = null },
   text,
   bytes,
 ) => {
@@ -63,9 +63,9 @@ const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: strin
   const id = newId()
   const members = memberTexts(text)
   const blob = members.get('blob')!
-  const message = messageEntry(format as MessageFormat, blob, id, '/blob')
+  const message = messageEntry(format as MessageFormat, blob, parsed, id, '/blob')
   const entry = messageToStore(message, members, { id, id_given: false, format, key, bytes })
-  return { entry, parts: partsJson(message.parts, blob) }
+  return { entry, parts: partsJson(message.parts, blob, message.references !== undefined) }
 }
 
 const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries

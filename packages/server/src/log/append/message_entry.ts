@@ -8,7 +8,7 @@ import {
   readMessage,
   showReferences,
 } from '@annals/messages'
-import { parseJson, writeJson } from '@annals/messages/json'
+import { exactly, parseJson, writeJson } from '@annals/messages/json'
 import { invalidRequest } from '../../errors.js'
 import type { BlobPlace } from './append_request.js'
 import { referencesIn } from './blob_places.js'
@@ -23,14 +23,22 @@ export interface MessageEntry {
 }
 
 /**
- * Checks a message, as JSON text, against its provider's format and derives what is stored with it. `id` is the message's;
- * `pointer` is the blob's place in the request. Where it refers to blobs, the parts have marks of them.
+ * Checks a message, as JSON text and as `JSON.parse` reads it, against its provider's format and derives what is stored
+ * with it. `id` is the message's; `pointer` is the blob's place in the request. Where it refers to blobs, the parts have
+ * marks of them.
  * @throws AnnalsError invalid_request, naming the field
  */
-export function messageEntry(format: MessageFormat, text: string, id: string, pointer: string): MessageEntry {
+export function messageEntry(
+  format: MessageFormat,
+  text: string,
+  parsed: unknown,
+  id: string,
+  pointer: string,
+): MessageEntry {
   try {
-    const references = referencesIn(text, () => parseJson(text), pointer)
-    const { role, parts } = readMessage(format, parseStored(format, text), { id })
+    const references = referencesIn(text, () => parsed, pointer)
+    const blob = references ? parseStored(format, text) : exactly(parsed, text)
+    const { role, parts } = readMessage(format, blob, { id })
     return { role, parts, tokens: countTokens(parts), references }
   } catch (error) {
     if (!(error instanceof InvalidMessage)) throw error
@@ -41,8 +49,8 @@ export function messageEntry(format: MessageFormat, text: string, id: string, po
 }
 
 /** The parts of a message, whose blob is `text`, as JSON: with references to blobs in place of the marks. */
-export function partsJson(parts: Part[], text: string): string {
-  if (!mayReferToBlobs(text)) return writeJson(parts)
+export function partsJson(parts: Part[], text: string, mayRefer = mayReferToBlobs(text)): string {
+  if (!mayRefer) return writeJson(parts)
   const references = blobReferences(parseJson(text)).map(({ reference }) => reference)
   return writeJson(showReferences(parts, references))
 }
