@@ -6,7 +6,7 @@
 /** For values that need no quotes: uuids, numbers, booleans. */
 export function plainArray(values: ReadonlyArray<string | number | boolean | null>): string {
   // join writes null as an empty string, which an array literal does not accept.
-  return `{${values.map((value) => value ?? 'NULL').join(',')}}`
+  return `{${(values.includes(null) ? values.map((value) => value ?? 'NULL') : values).join(',')}}`
 }
 
 const PLAIN_TEXT = /^[\w.:/-]+$/
@@ -18,6 +18,6 @@ export function textArray(values: ReadonlyArray<string | null>): string {
 
 function textElement(value: string | null): string {
   if (value === null) return 'NULL'
-  if (PLAIN_TEXT.test(value) && value.toUpperCase() !== 'NULL') return value
+  if (PLAIN_TEXT.test(value) && (value.length !== 4 || value.toUpperCase() !== 'NULL')) return value
   return `"${value.replaceAll(/["\\]/g, '\\$&')}"`
 }
