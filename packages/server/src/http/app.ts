@@ -36,7 +36,8 @@ export async function buildApp(
   const { config, logger } = parts
   const app: AppServer = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    logController: new LogController({ disableRequestLogging: true }),
+    childLoggerFactory: (log) => log,
     bodyLimit: config.body_bytes_max,
     ...connectionLimits(config),
     clientErrorHandler: refuseConnections(logger),

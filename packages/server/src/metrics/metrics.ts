@@ -15,13 +15,10 @@ import { sqlStateOf } from '../postgres/database_errors.js'
 import type { SharedPool } from '../postgres/shared_pool.js'
 import { planned } from '../postgres/statement.js'
 import { VERSION } from '../version.js'
+import { RequestSeconds } from './request_seconds.js'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const ENTRIES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
-
-interface Series {
-  observe(seconds: number): void
-}
 
 export interface MetricSources {
   appender: Pick<Appender, 'load'>
@@ -44,14 +41,7 @@ const PING = planned('metrics_ping', 'SELECT 1 AS one')
  */
 export class Metrics {
   readonly registry = new Registry()
-  private readonly requests = this.histogram(
-    'annals_http_request_duration_seconds',
-    'Requests by route, method and status.',
-    SECONDS,
-    ['route', 'method', 'status'],
-  )
-  /** By route, method and status, because looking labels up, or joining them, costs more than counting. */
-  private readonly series = new Map<string, Map<string, Map<number, Series>>>()
+  private readonly requests = new RequestSeconds(this.registry, SECONDS)
   private readonly errors = this.counter('annals_errors_total', 'Failed requests, by name of the error.', [
     'error',
   ])
@@ -156,16 +146,7 @@ export class Metrics {
 
   /** Counts an answered request. `route` is a pattern, never a path: each id would become a series. */
   answered(route: string, method: string, status: number, ms: number): void {
-    const known = this.series.get(route)?.get(method)?.get(status) ?? this.newSeries(route, method, status)
-    known.observe(ms / 1000)
-  }
-
-  private newSeries(route: string, method: string, status: number): Series {
-    const ofRoute = this.series.get(route) ?? new Map<string, Map<number, Series>>()
-    const ofMethod = ofRoute.get(method) ?? new Map<number, Series>()
-    const series = this.requests.labels(route, method, String(status))
-    this.series.set(route, ofRoute.set(method, ofMethod.set(status, series)))
-    return series
+    this.requests.of(route, method, status).observe(ms / 1000)
   }
 
   failed(error: string): void {
@@ -195,8 +176,8 @@ export class Metrics {
     this.lostLines.inc(lines)
   }
 
-  private histogram<L extends string>(name: string, help: string, buckets: number[], labelNames: L[] = []) {
-    return new Histogram({ name, help, buckets, labelNames, registers: [this.registry] })
+  private histogram(name: string, help: string, buckets: number[]) {
+    return new Histogram({ name, help, buckets, registers: [this.registry] })
   }
 
   private counter<L extends string>(name: string, help: string, labelNames: L[] = []) {

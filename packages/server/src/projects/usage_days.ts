@@ -28,11 +28,23 @@ export class UsageDays {
 
   constructor(private readonly database: SharedDatabase) {}
 
-  add(project_id: string, stored: Stored, day = Math.floor(Date.now() / DAY_MS)): void {
-    const projects = this.days.get(day) ?? new Map<string, Required<Stored>>()
-    const counts = projects.get(project_id) ?? { ...NOTHING }
-    for (const kind of KINDS) counts[kind] += stored[kind] ?? 0
-    this.days.set(day, projects.set(project_id, counts))
+  add(
+    project_id: string,
+    { sessions = 0, entries = 0, bytes = 0, blobs = 0, blob_bytes = 0 }: Stored,
+    day = Math.floor(Date.now() / DAY_MS),
+  ): void {
+    const counts = this.days.get(day)?.get(project_id) ?? this.begin(project_id, day)
+    counts.sessions += sessions
+    counts.entries += entries
+    counts.bytes += bytes
+    counts.blobs += blobs
+    counts.blob_bytes += blob_bytes
+  }
+
+  private begin(project_id: string, day: number): Required<Stored> {
+    const counts = { ...NOTHING }
+    this.days.set(day, (this.days.get(day) ?? new Map()).set(project_id, counts))
+    return counts
   }
 
   /** Counts what an import stored, by the names of tables. */

@@ -4,6 +4,7 @@ import { AppendInDoubt } from '../../log/append/append_request.js'
 import { DatabaseAway } from '../../postgres/database.js'
 import { describeError, isUnstorable } from '../../postgres/database_errors.js'
 import type { AppServer } from '../app_server.js'
+import { logOf } from '../request/log_of.js'
 import { answerError } from './answer.js'
 
 /** Refusals of the framework itself for which we have no sentence below. */
@@ -26,11 +27,11 @@ export function answerErrors(app: AppServer): void {
     // A path that is refused gets the same answer as any unknown path.
     if (known.error === 'route_not_found') return answerNotFound(request, reply)
     if (request.raw.socket.destroyed)
-      request.log.debug({ err: describeError(error) }, 'the caller has disconnected')
+      logOf(request).debug({ err: describeError(error) }, 'the caller has disconnected')
     else if (known.error === 'internal_error')
-      request.log.error({ err: describeError(error) }, 'request failed')
+      logOf(request).error({ err: describeError(error) }, 'request failed')
     else if (known.error === 'unavailable')
-      request.log.warn({ err: describeError(known.cause ?? known) }, 'database away')
+      logOf(request).warn({ err: describeError(known.cause ?? known) }, 'database away')
     // The framework would close the connection of a body that found no memory. Who still sends it could not read why and
     // when to retry; so the rest is discarded, for as long as a request may take.
     if (known.error === 'overloaded' && app.server.listening) reply.removeHeader('connection')
@@ -52,7 +53,10 @@ function isInDoubt(error: Error): boolean {
  * Nobody knows whether the write took effect, so no status would be true: the connection is closed without an answer.
  */
 function hangUp(request: FastifyRequest, reply: FastifyReply, error: Error): void {
-  request.log.error({ err: describeError(error) }, 'write in doubt: closed the connection without an answer')
+  logOf(request).error(
+    { err: describeError(error) },
+    'write in doubt: closed the connection without an answer',
+  )
   reply.hijack()
   reply.raw.destroy()
 }

@@ -11,6 +11,7 @@ import type { EntryPage } from '../../log/read/read_queries.js'
 import type { Queryable } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
 import { logReadBytes } from '../admission/request_memory.js'
+import { logOf } from '../request/log_of.js'
 import { answerPieces, PIECE_LENGTH_MAX } from './answer_pieces.js'
 import { lacksBytes, withBlobBytes } from './blob_bytes.js'
 import type { Heartbeat } from './heartbeat.js'
@@ -61,7 +62,7 @@ export async function streamTail(
   try {
     await follow(reply, parts.database, subscription, tail)
   } catch (error) {
-    request.log.warn({ err: describeError(error) }, 'a tail ended with an error')
+    logOf(request).warn({ err: describeError(error) }, 'a tail ended with an error')
   } finally {
     stop()
     subscription.close()

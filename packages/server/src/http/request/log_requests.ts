@@ -7,6 +7,7 @@ import type { answersUnrouted } from '../admission/method_not_allowed.js'
 import { releaseMemory } from '../admission/request_memory.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
+import { logOf } from './log_of.js'
 
 /**
  * What every request passes first and last: headers that each answer has, and what counts requests and gives back what
@@ -27,7 +28,7 @@ export function logRequests(
   })
   // Nobody is left to answer: a caller who gave up, or a client who closed a tail.
   app.addHook('onRequestAbort', async (request) => {
-    request.log.info(
+    logOf(request).info(
       {
         project_id: request.project_id || undefined,
         method: request.method,
@@ -37,13 +38,14 @@ export function logRequests(
     )
   })
   app.addHook('onResponse', (request, reply, done) => {
-    const { method, project_id } = request
+    const { id: request_id, method } = request
     const { elapsedTime: ms, statusCode: status } = reply
+    const project_id = request.project_id || undefined
     const route = request.routeOptions.url ?? 'unknown'
     metrics.answered(route, method, status, ms)
     releaseMemory(request)
     const duration_ms = Math.round(ms * 1000) / 1000
-    request.log.info({ project_id: project_id || undefined, method, route, status, duration_ms }, 'request')
+    request.log.info({ request_id, project_id, method, route, status, duration_ms }, 'request')
     done()
   })
 }
@@ -68,6 +70,8 @@ const SENT_ONCE = new Map(
 function refuseHeaders({ headers, httpVersion, rawHeaders }: IncomingMessage): AnnalsError | undefined {
   if (headers.host === undefined && httpVersion === '1.1')
     return invalidRequest('Header host is required in HTTP/1.1.')
+  // No name is there twice, as nearly always: the names need not be looked at.
+  if (rawHeaders.length === 2 * Object.keys(headers).length) return undefined
   let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()

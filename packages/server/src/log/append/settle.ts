@@ -146,9 +146,9 @@ export function settle(
     const stored = { seq, time, parent_id: parentOf(place, head), disable_task_tracking }
     const text = rewritten.size > 0 ? rewritten.get(place.entry) : undefined
     if (!text) return { seq, json: appendAnswer(request, place.session_id, place.entry, stored) }
-    const { items, ...written } = text
-    const entry = { ...place.entry, ...written }
-    return { seq, json: appendAnswer(request, place.session_id, entry, stored), items }
+    const { id, kind, type, format, role, key } = place.entry
+    const entry = { id, kind, type, format, role, key, data: text.data, meta: text.meta }
+    return { seq, json: appendAnswer(request, place.session_id, entry, stored), items: text.items }
   })
   succeed(pending, { entries, replayed: false })
   return
