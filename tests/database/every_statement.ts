@@ -65,6 +65,11 @@ const CALLS: Record<string, unknown[][]> = {
     [true, false],
     [
       ...[{}, { kind: 'message' }, { kind: 'message', as_of_seq: 40 }, { kind: 'event' }, { type: 'a' }],
+      ...[{ is_short: true }, { kind: 'message', is_short: true }],
+      ...[
+        { kind: 'message', as_of_seq: 40, is_short: true },
+        { seen: { seq: 1, created_at: TIME }, is_short: true },
+      ],
       { seen: { seq: 1, created_at: TIME } },
     ],
   ).map(([view, time_desc, more]) => [

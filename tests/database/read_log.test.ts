@@ -2,13 +2,17 @@ import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LogReader, UNLIMITED } from '../../packages/server/src/log/read/read_log.ts'
+import type { Queryable } from '../../packages/server/src/postgres/database.ts'
 import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
 import { type EntryRun, insertLongSession } from '../harness/long_session.ts'
-import { useLog } from './log_fixture.ts'
+import { eventRequest, useLog } from './log_fixture.ts'
 import { NO_PLANS, watched } from './watched_reads.ts'
 
 /** Entries that a statement may look at, whatever its filter leaves out. */
 const SCANNED_MAX = 10_000
+
+/** As the service reads: every value as text. */
+const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig
 
 const log = useLog()
 let connection: pg.Client
@@ -85,4 +89,37 @@ describe.skipIf(NO_PLANS)('reading a log', () => {
       }
     }
   })
+})
+
+it('gives the same entries of a log that fits into a piece and of one that has outgrown it since, in pieces', async () => {
+  const project_id = await log.newProject()
+  const session_id = await log.newSession(project_id)
+  const node = log.newNode()
+  const query: Queryable['query'] = async ({ text }, values) =>
+    (await connection.query({ text, values: values as unknown[], types: AS_TEXT })).rows
+  const database = { query, objects: undefined }
+  const append = (characters: number) =>
+    node.append(
+      eventRequest(project_id, session_id, { data: JSON.stringify({ text: 'x'.repeat(characters) }) }),
+    )
+  const read = async (time_desc: boolean) => {
+    const reader = new LogReader(database, { project_id, session_id })
+    const pieces: number[][] = []
+    for await (const piece of reader.read('item', {
+      above_seq: 0,
+      below_seq: UNLIMITED,
+      limit: 51,
+      time_desc,
+    }))
+      pieces.push(piece.map(({ seq }) => seq))
+    return pieces
+  }
+  for (const characters of [10, 20, 600_000]) await append(characters)
+  expect([await read(false), await read(true)]).toEqual([[[1, 2, 3]], [[3, 2, 1]]])
+  for (const characters of [600_000, 600_000, 5]) await append(characters)
+  for (let round = 0; round < 2; round += 1)
+    expect([await read(false), await read(true)]).toEqual([
+      [[1, 2, 3], [4], [5, 6]],
+      [[6, 5], [4], [3, 2, 1]],
+    ])
 })

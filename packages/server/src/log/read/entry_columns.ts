@@ -59,6 +59,21 @@ export function entriesOf(row: Row, view: EntryView, log: ShownLog): ReadEntry[]
   })
 }
 
+type Instruction = [seq: number, id: string, parent_id: string, format: string, tokens: number, json: string]
+
+/** The instructions that a context's row has. */
+export function instructionsOf({ instructions }: Row): ReadEntry[] {
+  const read = JSON.parse(instructions ?? '[]') as Instruction[]
+  return read.map(([seq, id, parent_id, format, tokens, json]) => ({
+    seq,
+    id,
+    parent_id,
+    format,
+    tokens,
+    json,
+  }))
+}
+
 type Columns = Record<string, Array<string | null>>
 const NONE: Array<string | null> = []
 type Marks = [key: string | null, retracted_by: number | null, changed_at: string | null]

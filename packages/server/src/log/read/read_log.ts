@@ -1,9 +1,10 @@
+import { LRUCache } from 'lru-cache'
 import { AnnalsError, notFound } from '../../errors.js'
 import { plainArray } from '../../postgres/array_literal.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import type { ShownLog } from '../entry_json.js'
 import { READ_INSTRUCTIONS, READ_NEWEST_MESSAGES } from './context_queries.js'
-import { entriesOf, type ReadEntry } from './entry_columns.js'
+import { entriesOf, instructionsOf, type ReadEntry } from './entry_columns.js'
 import { type LogPosition, seqToCheck } from './log_position.js'
 import { READ_LATEST, READ_LATEST_OF_KEY, READ_SEQS } from './place_queries.js'
 import { type EntryPage, type EntryView, NTH_NEWEST_MESSAGE, READ_HEAD, readEntries } from './read_queries.js'
@@ -15,8 +16,11 @@ const PIECE_ENTRIES_MAX = 1_001
 /** As many entries as there are, and a seq behind all. */
 export const UNLIMITED = Number.MAX_SAFE_INTEGER
 
+/** Sessions whose logs are too long for one piece, as far as is known: the statement for others costs a tenth less. */
+const LONG = new LRUCache<string, true>({ max: 10_000 })
+
 /** What a reader wants of a log, from where on. */
-export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq' | 'seen'>
+export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq' | 'seen' | 'is_short'>
 
 /** Which keys are asked for: one, or those with a prefix behind the last one of the page before. */
 export interface LatestPage {
@@ -63,6 +67,8 @@ export class LogReader {
       const seen = this.is_same ? { seq: 0 } : this.seen
       const { kind, type, above_seq, below_seq, time_desc } = rest
       const as_of_seq = this.end_seq
+      // What is scanned for a filter comes in parts anyway.
+      const is_short = kind !== 'event' && type === undefined && !LONG.has(session_id)
       // Every member is named: see storedTurn.
       const asked = {
         project_id,
@@ -75,10 +81,15 @@ export class LogReader {
         limit,
         as_of_seq,
         seen,
+        is_short,
       }
       const { statement, parameters, scanned_max } = readEntries(asked, view, PIECE_BYTES_MAX)
       const [row] = await this.database.query(statement, parameters)
       if (!row) throw notFound('session')
+      if (is_short && row.fits !== 't') {
+        LONG.set(session_id, true)
+        continue
+      }
       const last_seq = reachingSeq(row, seen)
       this.is_same = true
       this.end_seq ??= last_seq
@@ -118,12 +129,10 @@ export class LogReader {
   async *readLatest({ key, key_prefix, after_key, limit }: LatestPage): AsyncGenerator<ReadEntry[]> {
     const { project_id, session_id } = this.session
     for (let after = after_key, left = limit; left > 0 && this.isWanted(); ) {
+      const page = [project_id, session_id, after, key_prefix, left, PIECE_BYTES_MAX]
       const [row] =
         key === undefined
-          ? await this.database.query(READ_LATEST, [
-              ...[project_id, session_id, after, key_prefix],
-              ...[left, PIECE_BYTES_MAX],
-            ])
+          ? await this.database.query(READ_LATEST, page)
           : await this.database.query(READ_LATEST_OF_KEY, [project_id, session_id, key])
       if (!row) throw notFound('session')
       const entries = entriesOf(row, 'latest', shownLog(this.session, row))
@@ -180,20 +189,6 @@ export class LogReader {
     const { end_seq = UNLIMITED - 1 } = this
     return { ...page, below_seq: Math.min(page.below_seq, end_seq + 1) }
   }
-}
-
-type Instruction = [seq: number, id: string, parent_id: string, format: string, tokens: number, json: string]
-
-function instructionsOf({ instructions }: Row): ReadEntry[] {
-  const read = JSON.parse(instructions ?? '[]') as Instruction[]
-  return read.map(([seq, id, parent_id, format, tokens, json]) => ({
-    seq,
-    id,
-    parent_id,
-    format,
-    tokens,
-    json,
-  }))
 }
 
 /** What is left of a page behind the last entry of it, or where there was none, behind all that its statement looked at. */

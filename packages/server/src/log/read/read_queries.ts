@@ -21,6 +21,8 @@ export interface EntryPage {
   seen?: LogPosition
   /** For messages as a conversation: those that were retracted after this seq are still in it. */
   as_of_seq?: number | undefined
+  /** The log is believed to be below `bytes_max`: if it is not, nothing is read. Without a filter that is scanned for. */
+  is_short?: boolean
 }
 
 /**
@@ -139,7 +141,7 @@ export function readEntries(
   if (type !== undefined) parameters.push(type)
   const is_as_of = kind === 'message' && view.includes('message') && page.as_of_seq !== undefined
   if (is_as_of) parameters.push(page.as_of_seq!)
-  const name = `read_entries_${view}_${time_desc ? 'desc' : 'asc'}${kind ? `_${kind}` : ''}${type === undefined ? '' : '_type'}${is_as_of ? '_as_of' : ''}${range[2] === null ? '' : '_seen'}`
+  const name = `read_entries_${view}_${time_desc ? 'desc' : 'asc'}${kind ? `_${kind}` : ''}${type === undefined ? '' : '_type'}${is_as_of ? '_as_of' : ''}${range[2] === null ? '' : '_seen'}${page.is_short ? '_short' : ''}`
   const as_of = is_as_of ? `$${parameters.length}` : undefined
   const statement = composedOnce(name, () => readEntriesText(page, view, as_of))
   const scanned_max = isScan(page) ? SCANNED_ENTRIES_MAX : Number.MAX_SAFE_INTEGER
@@ -169,10 +171,11 @@ function readEntriesText(page: EntryPage, view: EntryView, as_of: string | undef
       FROM ${found(entries, '$3')} e
     ) e WHERE e.bytes_before = 0 OR e.bytes_before + e.bytes <= $4::bigint`
   const fits = 'h.counted >= h.last_seq AND h.bytes <= $4::bigint'
+  // A subquery costs even where it is not carried out.
+  const otherwise = page.is_short ? '0' : `(SELECT count(*) FROM ${fitting})`
   const shown = isScan(page)
     ? fitting
-    : `${found(entries, `CASE WHEN ${fits} THEN $3::bigint ELSE (SELECT count(*) FROM ${fitting}) END`)} e`
-  // A subquery costs even where it is not carried out.
+    : `${found(entries, `CASE WHEN ${fits} THEN $3::bigint ELSE ${otherwise} END`)} e`
   const seen_at = seqToCheck(page.seen) === null ? '$7::text AS seen_at' : seenAt('$7')
   return `
 SELECT h.last_seq, ${seen_at}, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
