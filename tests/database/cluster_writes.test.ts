@@ -13,7 +13,6 @@ import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
 import { MERGE_MESSAGE_META } from '../../packages/server/src/log/read/message_queries.ts'
 import { END_COPIES } from '../../packages/server/src/log/unfinished_copy_queries.ts'
 import type { Parameter } from '../../packages/server/src/postgres/database.ts'
-import { requestSettings } from '../../packages/server/src/postgres/pool_settings.ts'
 import type { StoredFunction } from '../../packages/server/src/postgres/stored_function.ts'
 import { COPY_SHORT_SESSION } from '../../packages/server/src/sessions/copy_queries.ts'
 import { ERASE_SLICE_OF_ENTRIES } from '../../packages/server/src/sessions/erase/erasure_queries.ts'
@@ -24,12 +23,12 @@ import {
 } from '../../packages/server/src/sessions/session_queries.ts'
 import { withConnection } from '../harness/sql.ts'
 import { ASKS_EVERY_PROJECT, VERIFIES_EVERY_PROJECT } from './asks_every_project.ts'
+import { remoteCommands, SHA256 } from './cluster_fixture.ts'
 import { everyStatement } from './every_statement.ts'
 import { eventRequest } from './log_fixture.ts'
 
 const { mode, serverUrl } = inject('testServer')
 const BYTES_MAX = 65_536
-const SHA256 = 'a'.repeat(64)
 /** Operators' and background work, beside imports; docs/scale.md tells of them. */
 const NEEDS_ALL_WORKERS = [
   'add_activity',
@@ -55,43 +54,6 @@ const VALUES: Record<string, string> = {
   jsonb: "'{}'",
   'timestamp with time zone': "'2026-01-02'",
   'double precision': '1',
-}
-
-/** Creates a project whose changes are consumed, and returns the commands that the coordinator sends to workers for each call. */
-async function remoteCommands(
-  calls: (project: string, session: string) => Array<[string, StoredFunction, readonly Parameter[]]>,
-): Promise<Array<[string, number]>> {
-  return withConnection(serverUrl, async (connection) => {
-    const project = randomUUID()
-    await connection.query(
-      "INSERT INTO projects (id, name, created_at, consumers) VALUES ($1, $2, now(), '{last_activity,learning,search}')",
-      [project, `cluster-${project}`],
-    )
-    await connection.query(
-      'INSERT INTO blobs (project_id, id, sha256, bytes, created_at) VALUES ($1, $2, $3, 0, now())',
-      [project, randomUUID(), SHA256],
-    )
-    for (const [name, value] of Object.entries(requestSettings({ connectionString: '', distributed: true })))
-      await connection.query(`SET ${name} = ${value}`)
-    await connection.query('SET citus.log_remote_commands = on')
-    let sent = 0
-    connection.on('notice', ({ message }) => {
-      if (message?.startsWith('issuing ')) sent += 1
-    })
-    const counted: Array<[string, number]> = []
-    for (const [name, { statement }, parameters] of calls(project, randomUUID())) {
-      sent = 0
-      await connection.query(statement.text, [...parameters])
-      counted.push([name, sent])
-    }
-    const { rows } = await connection.query(
-      'SELECT (SELECT count(*) FROM change_marks WHERE project_id = $1) AS marks, (SELECT count(*) FROM blob_references WHERE project_id = $1) AS refs',
-      [project],
-    )
-    // Two sessions and the copy, for each consumer; and the references of the original and of the copy.
-    expect(rows).toEqual([{ marks: '9', refs: '2' }])
-    return counted
-  })
 }
 
 type Flush = [StoredFunction, readonly Parameter[]]
@@ -139,8 +101,11 @@ function entriesWith(change: Partial<AppendedEntry>): Pick<AppendRequest, 'entri
 }
 
 describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names', () => {
-  it('each write of a request is one command to one worker', async () => {
-    const counted = await remoteCommands((project, session) => {
+  it.each([
+    ['coordinator', 'is one command to one worker', 1],
+    ['worker', 'needs no other machine', 0],
+  ] as const)('through the %s, each write of a request %s', async (machine, _needs, commands) => {
+    const counted = await remoteCommands(machine, (project, session) => {
       const owned = [project, session]
       const made = [project, session, 'ada', randomUUID(), '{"configs":{"a":1}}', randomUUID(), 'h']
       const [other, space] = [randomUUID(), randomUUID()]
@@ -164,7 +129,7 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
         ['meta of a space', MERGE_META, [project, space, '{"meta":{"a":1}}', BYTES_MAX]],
       ]
     })
-    expect(counted.filter(([, sent]) => sent !== 1)).toEqual([])
+    expect(counted.filter(([, sent]) => sent !== commands)).toEqual([])
     expect(counted).toHaveLength(19)
   })
 

@@ -39,7 +39,7 @@ export const WORKER_FAULTS: Fault<ClusterWorld>[] = [
       const cut = await random
         .pick(world.postgres.workers)
         .ask(
-          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'citus_internal%'",
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'citus_internal%' OR application_name = 'annals'",
         )
       return { ...back(world, performance.now()), missed: cut.length === 0 }
     },

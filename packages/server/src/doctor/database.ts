@@ -1,6 +1,7 @@
 import type { Config } from '../configuration/config.js'
 import { connectionsOf } from '../postgres/connection_target.js'
 import type { Database } from '../postgres/database.js'
+import { findUnreached } from '../postgres/workers.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
 import { PING, READ_CLOCK, READ_CONNECTIONS, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
 import { checkHolders, checkVacuum } from './maintenance.js'
@@ -29,7 +30,7 @@ export async function checkDatabase(
     ...(await attempt('vacuum', () => checkVacuum(database))),
     ...(await attempt('transactions', () => checkHolders(database))),
     ...(await checkObjectStore(database)),
-    ...(await attempt('cluster', () => checkCluster(database))),
+    ...(await attempt('cluster', () => checkCluster(database, config))),
   ]
 }
 
@@ -151,20 +152,33 @@ async function checkClock(database: Database): Promise<Diagnosis> {
 
 const RECOVERY_MS_HIGH = 5_000
 
-/** How long a Citus cluster leaves a transaction over several machines in between. Nothing on a single server. */
-async function checkCluster(database: Database): Promise<Diagnosis[]> {
+/**
+ * How long a Citus cluster leaves a transaction over several machines in between, and whether its workers can be reached.
+ * Nothing on a single server.
+ */
+async function checkCluster(database: Database, { database_url }: Config): Promise<Diagnosis[]> {
   const [setting] = await database.query(READ_SETTINGS, [['citus.recover_2pc_interval']])
-  if (!setting) return []
+  if (!setting || !database_url) return []
   const interval_ms = Number(setting.setting)
   const found = `citus.recover_2pc_interval is ${interval_ms / 1_000} s`
-  if (interval_ms > 0 && interval_ms <= RECOVERY_MS_HIGH) return [well('cluster', found)]
+  const unreached = await findUnreached(database, database_url)
   return [
-    wrong(
-      'cluster',
-      'warning',
-      found,
-      "If a machine fails between the two phases of a commit, what was written to projects and keys stays invisible, and its locks held, for that long: ALTER SYSTEM SET citus.recover_2pc_interval = '2s', and SELECT pg_reload_conf(), on the coordinator and on each worker.",
-    ),
+    interval_ms > 0 && interval_ms <= RECOVERY_MS_HIGH
+      ? well('cluster', found)
+      : wrong(
+          'cluster',
+          'warning',
+          found,
+          "If a machine fails between the two phases of a commit, what was written to projects and keys stays invisible, and its locks held, for that long: ALTER SYSTEM SET citus.recover_2pc_interval = '2s', and SELECT pg_reload_conf(), on the coordinator and on each worker.",
+        ),
+    unreached.length === 0
+      ? well('cluster', 'each worker can be reached directly')
+      : wrong(
+          'cluster',
+          'warning',
+          `not reached directly: ${unreached.join(', ')}`,
+          'Appends of their projects go through the coordinator, which costs more. Let this machine reach them by these names, and the database user log in there.',
+        ),
   ]
 }
 

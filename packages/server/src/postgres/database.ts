@@ -9,8 +9,7 @@ import type { ConnectionTarget } from './single_connection.js'
 import { isRead, type Statement } from './statement.js'
 import { brokeConnection, outcomeOf, outcomeOfCommit } from './transaction_outcome.js'
 
-export type { ConnectionTarget, Row }
-export { DatabaseAway }
+export { type ConnectionTarget, DatabaseAway, type Row }
 
 export type Parameter = string | number | boolean | null | Buffer | ReadonlyArray<string | number | null>
 
@@ -54,7 +53,9 @@ export interface DatabaseOptions extends WithObjects {
   /** Settings of PostgreSQL for these connections, such as plan_cache_mode. */
   settings?: Record<string, string>
   /** Ends statements when the database becomes silent; without it they wait as long as a statement may run. */
-  probe?: AvailabilityProbe
+  probe?: AvailabilityProbe | undefined
+  /** Called with each new connection, which is closed if this fails. */
+  onConnect?: (client: pg.ClientBase) => Promise<void>
   /** When it aborts, statements in flight are cancelled, and these and all others fail with its reason. */
   signal?: AbortSignal
   /** Called for idle connections that fail. */
@@ -86,6 +87,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     application_name: 'annals',
     ...(options.settings && !pooled && { options: startupOptions(options.settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
+    ...(options.onConnect && { onConnect: options.onConnect }),
     ...statementBounds(options.statement_ms_max, pooled),
   })
   // A connection in use reports its end to its statement; without a listener, an error that comes twice, or between

@@ -23,6 +23,7 @@ import { describeError } from '../postgres/database_errors.js'
 import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS, requestSettings } from '../postgres/pool_settings.js'
 import { PostgresBell, SILENT_BELL } from '../postgres/postgres_bell.js'
 import { SharedPool } from '../postgres/shared_pool.js'
+import { straightToWorkers } from '../postgres/worker_pools.js'
 import { UNMARKED_MS } from '../projects/tokens/key_look_ups.js'
 import { UsageDirectory } from '../projects/usage.js'
 import { applyRetention } from '../sessions/erase/retention.js'
@@ -44,6 +45,8 @@ const FLUSH_MARGIN_MS = 1_000
 
 const TOO_MUCH_UNDER_WAY =
   'This project has too many requests in flight that need the database. Nothing was done; retry shortly.'
+
+const DETOUR = 'a worker cannot be reached directly: appends of its projects go through the coordinator'
 
 /**
  * Long requests at once. A single project may use two of these slots: while it copies a long session, which may take
@@ -103,6 +106,14 @@ export function openPools(
     undo.push(() => pool.close())
     return pool
   }
+  const flushes = { ...shared, connections_max: flushes_max, statement_ms_max: flush_ms_max }
+  const appends = straightToWorkers(
+    openDatabase(flushes),
+    target,
+    (worker) => openDatabase({ ...flushes, ...worker }),
+    (worker, error) => logger.warn({ worker, err: describeError(error) }, DETOUR),
+  )
+  undo.push(() => appends.close())
   return {
     requests: new SharedPool(open(database_connections_max), {
       places_max: database_connections_max,
@@ -111,7 +122,7 @@ export function openPools(
     }),
     // A project's flushes fit into its share; reading stored entries back for retries may have to wait for it. Who waits
     // for a flush is told after `commit_ms_max`, so one that goes on would only keep others from their turn.
-    appends: new SharedPool(open(flushes_max, { statement_ms_max: flush_ms_max }), {
+    appends: new SharedPool(appends, {
       places_max: flushes_max,
       wait_ms_max,
       refusal: () => new DatabaseAway(false, new Error('no connection for appends became free')),

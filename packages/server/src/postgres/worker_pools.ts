@@ -1,0 +1,195 @@
+import { LRUCache } from 'lru-cache'
+import type { ClientBase } from 'pg'
+import {
+  DatabaseAway,
+  type DatabaseOptions,
+  type DatabasePool,
+  type Parameter,
+  type Queryable,
+  type Row,
+} from './database.js'
+import { requestSettings } from './pool_settings.js'
+import type { ConnectionTarget } from './single_connection.js'
+import { planned, type Statement } from './statement.js'
+import { CONNECT_MS_MAX, recognize, urlOfWorker } from './workers.js'
+
+/** Row: host and port of the worker that has a project, if it knows where all projects are. Parameters: $1 project. */
+const FIND_WORKER = planned(
+  'find_worker',
+  `
+SELECT n.nodename AS host, n.nodeport AS port
+FROM pg_dist_placement p JOIN pg_dist_node n ON n.groupid = p.groupid
+WHERE p.shardid = get_shard_id_for_distribution_column('session_heads', $1::uuid) AND p.shardstate = 1
+  AND n.groupid <> 0 AND n.noderole = 'primary' AND n.isactive AND n.metadatasynced`,
+)
+
+const REACHED = planned('worker_reached', 'SELECT 1')
+
+const PROJECTS_MAX = 10_000
+/** How long it is believed where a project is. One that has moved meanwhile costs a hop more. */
+const BELIEVED_MS = 30_000
+/** Between two attempts to reach a worker. */
+const PAUSE_MS = 5_000
+
+type WorkerOptions = Pick<DatabaseOptions, 'target' | 'settings' | 'wait_ms_max' | 'probe' | 'onConnect'>
+
+interface Worker {
+  readonly address: string
+  readonly pool: DatabasePool
+  isReached: boolean
+  next_attempt_at: number
+  /** It was said that it cannot be reached. */
+  isTold: boolean
+}
+
+/**
+ * The pool for appends, of which each names its project first. On a cluster they go straight to the worker that has the
+ * project: the way through the coordinator costs as much again as one PostgreSQL takes for the whole flush. Each worker
+ * knows where all projects are, and passes on what is another one's, so an old choice is slow, never wrong.
+ *
+ * @param open opens a pool with these options
+ * @param onDetour called once when a worker cannot be reached, whose projects then go through the coordinator
+ */
+export function straightToWorkers(
+  coordinator: DatabasePool,
+  target: ConnectionTarget,
+  open: (options: WorkerOptions) => DatabasePool,
+  onDetour: (worker: string, error: unknown) => void,
+): DatabasePool {
+  // A pooler is there to limit connections, and leads to one machine.
+  if (!('connectionString' in target) || !target.distributed || target.pooled) return coordinator
+  const { connectionString } = target
+  if (!URL.canParse(connectionString)) return coordinator
+  const openWorker: OpenWorker = (host, port, onConnect) =>
+    open({
+      target: { ...target, connectionString: urlOfWorker(connectionString, host, port) },
+      // Within a function on its worker, what need not know its shard is planned once.
+      settings: { ...requestSettings(target), plan_cache_mode: 'auto' },
+      wait_ms_max: CONNECT_MS_MAX,
+      // It would ask the coordinator.
+      probe: undefined,
+      onConnect,
+    })
+  return new WorkerPools(coordinator, openWorker, onDetour)
+}
+
+type OpenWorker = (
+  host: string,
+  port: string,
+  onConnect: (client: ClientBase) => Promise<void>,
+) => DatabasePool
+
+class WorkerPools implements DatabasePool {
+  readonly distributed = true
+  private readonly workers = new Map<string, Worker>()
+  /** The workers that have projects; none while one is looked for, or if there is none to be reached. */
+  private readonly places = new LRUCache<string, { worker: Worker | undefined }>({
+    max: PROJECTS_MAX,
+    ttl: BELIEVED_MS,
+  })
+
+  constructor(
+    private readonly coordinator: DatabasePool,
+    private readonly openWorker: OpenWorker,
+    private readonly onDetour: (worker: string, error: unknown) => void,
+  ) {}
+
+  get objects() {
+    return this.coordinator.objects
+  }
+
+  async query(
+    statement: Statement,
+    parameters: readonly Parameter[],
+    onSending?: () => void,
+  ): Promise<Row[]> {
+    const project_id = parameters[0] as string
+    const worker = this.workerOf(project_id)
+    if (!worker?.isReached) return this.coordinator.query(statement, parameters, onSending)
+    let isSent = false
+    const sending = () => {
+      onSending?.()
+      isSent = true
+    }
+    try {
+      return await worker.pool.query(statement, parameters, sending)
+    } catch (error) {
+      this.places.delete(project_id)
+      if (!(error instanceof DatabaseAway)) throw error
+      // One that hangs must not hold further flushes.
+      worker.isReached = false
+      if (isSent) throw error
+      this.detour(worker, error)
+      return this.coordinator.query(statement, parameters, onSending)
+    }
+  }
+
+  transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T> {
+    return this.coordinator.transaction(work)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.pools().map((pool) => pool.close()))
+  }
+
+  usage() {
+    const sum = { total: 0, idle: 0, waiting: 0 }
+    for (const pool of this.pools()) {
+      const { total, idle, waiting } = pool.usage()
+      sum.total += total
+      sum.idle += idle
+      sum.waiting += waiting
+    }
+    return sum
+  }
+
+  private pools(): DatabasePool[] {
+    return [this.coordinator, ...Array.from(this.workers.values(), ({ pool }) => pool)]
+  }
+
+  /** The worker that has a project, as far as is known. Nobody waits for it to be found or reached. */
+  private workerOf(project_id: string): Worker | undefined {
+    const place = this.places.get(project_id)
+    if (!place) void this.find(project_id)
+    else if (place.worker && !place.worker.isReached) void this.reach(place.worker)
+    return place?.worker
+  }
+
+  private async find(project_id: string): Promise<void> {
+    const place: { worker: Worker | undefined } = { worker: undefined }
+    this.places.set(project_id, place)
+    // Without an answer it goes through the coordinator until it is looked for again.
+    const [row] = await this.coordinator.query(FIND_WORKER, [project_id]).catch(() => [])
+    if (row) place.worker = this.workerAt(row.host!, row.port!)
+  }
+
+  private workerAt(host: string, port: string): Worker {
+    const address = `${host}:${port}`
+    const known = this.workers.get(address)
+    if (known) return known
+    const pool = this.openWorker(host, port, recognize(this.coordinator, host, port))
+    const worker = { address, pool, isReached: false, next_attempt_at: 0, isTold: false }
+    this.workers.set(address, worker)
+    return worker
+  }
+
+  private async reach(worker: Worker): Promise<void> {
+    const now = performance.now()
+    if (now < worker.next_attempt_at) return
+    worker.next_attempt_at = now + PAUSE_MS
+    try {
+      await worker.pool.query(REACHED, [])
+      worker.isReached = true
+      worker.next_attempt_at = 0
+      worker.isTold = false
+    } catch (error) {
+      this.detour(worker, error)
+    }
+  }
+
+  private detour(worker: Worker, error: unknown): void {
+    worker.next_attempt_at = performance.now() + PAUSE_MS
+    if (!worker.isTold) this.onDetour(worker.address, error)
+    worker.isTold = true
+  }
+}

@@ -1,0 +1,72 @@
+import type { ClientBase } from 'pg'
+import type { Queryable, Row } from './database.js'
+import { onSingleConnection, singleConnection } from './single_connection.js'
+import { planned } from './statement.js'
+
+/** The workers of a Citus cluster, as the service reaches them: by the names that the coordinator has for them. */
+
+const LIST_WORKERS = planned(
+  'list_workers',
+  "SELECT n.nodename AS host, n.nodeport AS port FROM pg_dist_node n WHERE n.groupid <> 0 AND n.noderole = 'primary' ORDER BY 1, 2",
+)
+
+/** What a server tells that no other one does, nor itself after a restart. */
+const SIGNATURE = 'SELECT extract(epoch FROM pg_postmaster_start_time())::text AS signature'
+
+/** The same of a worker, as the coordinator reaches it. Parameters: $1 host, $2 port. */
+const SIGNATURE_OF_WORKER = planned(
+  'signature_of_worker',
+  `SELECT w.result AS signature
+FROM master_run_on_worker(ARRAY[$1::text], ARRAY[$2::int], ARRAY['${SIGNATURE}'], false) w WHERE w.success`,
+)
+
+/** Nobody need wait longer for a worker: there is the coordinator. */
+export const CONNECT_MS_MAX = 1_000
+
+const ASK_SIGNATURE = { text: SIGNATURE, query_timeout: CONNECT_MS_MAX }
+
+/** The URL of a worker, which takes the same user, password, database and encryption as the coordinator. */
+export function urlOfWorker(coordinator: string, host: string, port: string): string {
+  const url = new URL(coordinator)
+  for (const overriding of ['host', 'port']) url.searchParams.delete(overriding)
+  return Object.assign(url, { hostname: host.includes(':') ? `[${host}]` : host, port }).href
+}
+
+/**
+ * Checks that a new connection leads to the server that the coordinator has at this address: a name may mean another
+ * machine here than there, which may even have such a database.
+ */
+export function recognize(
+  coordinator: Queryable,
+  host: string,
+  port: string,
+): (client: ClientBase) => Promise<void> {
+  let expected: string | null | undefined
+  return async (client) => {
+    const { rows } = await client.query<Row>(ASK_SIGNATURE)
+    if (rows[0]!.signature === expected) return
+    // It was never asked for, or the worker has started since.
+    const [seen] = await coordinator.query(SIGNATURE_OF_WORKER, [host, port])
+    expected = seen?.signature
+    if (rows[0]!.signature !== expected)
+      throw new Error('another server than the coordinator has at this address')
+  }
+}
+
+/** The workers that cannot be reached directly, each with the reason. */
+export async function findUnreached(coordinator: Queryable, connectionString: string): Promise<string[]> {
+  const rows = await coordinator.query(LIST_WORKERS, [])
+  const found = rows.map(async (row) => {
+    const [host, port] = [row.host!, row.port!]
+    const client = singleConnection(
+      { connectionString: urlOfWorker(connectionString, host, port) },
+      'annals doctor',
+      { connectionTimeoutMillis: CONNECT_MS_MAX },
+    )
+    return onSingleConnection(client, recognize(coordinator, host, port)).then(
+      () => [],
+      (error: Error) => [`${host}:${port} (${error.message})`],
+    )
+  })
+  return (await Promise.all(found)).flat()
+}

@@ -1,0 +1,145 @@
+import type { ClientBase } from 'pg'
+import { describe, expect, it, vi } from 'vitest'
+import { DatabaseAway, type DatabasePool, type Parameter, type Row } from '../../src/postgres/database.ts'
+import { prepared, type Statement } from '../../src/postgres/statement.ts'
+import { straightToWorkers } from '../../src/postgres/worker_pools.ts'
+
+const FLUSH = prepared('flush', 'SELECT append($1)')
+const HERE = { host: 'worker-1', port: '5432' }
+
+/** A cluster of one worker, which may be switched off, and what was sent to it and to the coordinator. */
+function clusterOf(target: object = { distributed: true }) {
+  const state = {
+    isUp: true,
+    signature: 'a',
+    seen: 'a',
+    sent: [] as string[],
+    detours: [] as unknown[],
+    urls: [] as string[],
+    fails: undefined as Error | undefined,
+  }
+  const poolOf = (answer: (statement: Statement) => Promise<Row[]>): DatabasePool => ({
+    query: (statement: Statement, _parameters: readonly Parameter[]) => answer(statement),
+    transaction: () => Promise.reject(new Error('not here')),
+    close: async () => {},
+    usage: () => ({ total: 1, idle: 1, waiting: 0 }),
+    distributed: true,
+    objects: undefined,
+  })
+  const coordinator = poolOf(async ({ name }) => {
+    if (name === 'find_worker') return [HERE]
+    if (name === 'signature_of_worker') return [{ signature: state.seen }]
+    state.sent.push('coordinator')
+    return []
+  })
+  const pool = straightToWorkers(
+    coordinator,
+    {
+      connectionString: 'postgresql://annals:secret@coordinator/annals?host=other&sslmode=require',
+      ...target,
+    },
+    ({ target, onConnect }) => {
+      state.urls.push((target as { connectionString: string }).connectionString)
+      const client = { query: async () => ({ rows: [{ signature: state.signature }] }) }
+      const connect = async () => {
+        if (!state.isUp) throw new Error('refused')
+        await onConnect!(client as unknown as ClientBase)
+      }
+      return {
+        ...poolOf(async () => []),
+        query: async ({ name }, _parameters, onSending) => {
+          await connect().catch((error) => {
+            throw new DatabaseAway(false, error)
+          })
+          onSending?.()
+          if (name !== 'flush') return []
+          if (state.fails) throw state.fails
+          state.sent.push('worker')
+          return []
+        },
+      }
+    },
+    (worker, error) => state.detours.push([worker, ((error as DatabaseAway).cause as Error).message]),
+  )
+  const flush = (project = 'a project') => pool.query(FLUSH, [project])
+  const flushUntilDirect = () =>
+    vi.waitFor(async () => {
+      await flush()
+      expect(state.sent.at(-1)).toBe('worker')
+    })
+  return { state, coordinator, pool, flush, flushUntilDirect }
+}
+
+describe('the appends of a cluster', () => {
+  it('go straight to the worker that has their project, and through the coordinator until it is found', async () => {
+    const { state, flush, flushUntilDirect, pool } = clusterOf()
+    await flush()
+    expect(state.sent).toEqual(['coordinator'])
+    await flushUntilDirect()
+    expect(state.urls).toEqual(['postgresql://annals:secret@worker-1:5432/annals?sslmode=require'])
+    expect(state.detours).toEqual([])
+    expect(pool.usage()).toEqual({ total: 2, idle: 2, waiting: 0 })
+  })
+
+  it('go through the coordinator while their worker cannot be reached, which is said once', async () => {
+    const { state, flush, flushUntilDirect } = clusterOf()
+    await flushUntilDirect()
+    state.isUp = false
+    for (let times = 0; times < 3; times++) {
+      await flush()
+      expect(state.sent.at(-1)).toBe('coordinator')
+    }
+    expect(state.detours).toEqual([['worker-1:5432', 'refused']])
+  })
+
+  it('never go to another server that answers at the address of a worker', async () => {
+    const { state, flush } = clusterOf()
+    state.signature = 'b'
+    await vi.waitFor(async () => {
+      await flush()
+      expect(state.detours).toEqual([
+        ['worker-1:5432', 'another server than the coordinator has at this address'],
+      ])
+    })
+    expect(state.sent).not.toContain('worker')
+  })
+
+  it('go straight to a worker that has started again', async () => {
+    const { state, flushUntilDirect } = clusterOf()
+    await flushUntilDirect()
+    state.signature = state.seen = 'b'
+    await flushUntilDirect()
+    expect(state.detours).toEqual([])
+  })
+
+  it('are not sent a second time if they were sent, and ask again where their project is', async () => {
+    const { state, flush, flushUntilDirect } = clusterOf()
+    await flushUntilDirect()
+    state.sent.length = 0
+    state.fails = new DatabaseAway(true, new Error('broken off'))
+    await expect(flush()).rejects.toBe(state.fails)
+    expect(state.sent).toEqual([])
+    state.fails = undefined
+    await flush()
+    expect(state.sent).toEqual(['coordinator'])
+    await flushUntilDirect()
+    expect(state.detours).toEqual([])
+  })
+
+  it('are not sent at all if they may no longer be', async () => {
+    const { state, pool, flushUntilDirect } = clusterOf()
+    await flushUntilDirect()
+    state.sent.length = 0
+    const late = new Error('too late')
+    const sending = () => {
+      throw late
+    }
+    await expect(pool.query(FLUSH, ['a project'], sending)).rejects.toBe(late)
+    expect(state.sent).toEqual([])
+  })
+
+  it.each([{}, { distributed: true, pooled: true }])('have one pool on a server like %j', (target) => {
+    const { pool, coordinator } = clusterOf(target)
+    expect(pool).toBe(coordinator)
+  })
+})
