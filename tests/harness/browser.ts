@@ -5,8 +5,10 @@ import { afterAll, beforeAll } from 'vitest'
 
 /** The directory for pictures of each view, for whoever wants to look. They take a quarter of these tests' time. */
 const { SCREENSHOTS } = process.env
+// The shell is Chromium without windows of its own, and takes little more than half the CPU time.
 const PLACES = [
   process.env.CHROMIUM,
+  '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
@@ -17,7 +19,7 @@ export const CHROMIUM = PLACES.find((path) => path && existsSync(path))
 
 /** Why tests that need a browser are skipped here. */
 export const NO_BROWSER =
-  'no Chromium is here: install it (apt-get install chromium), or name one in CHROMIUM, to run the tests of the console'
+  'no Chromium is here: install it (apt-get install chromium-headless-shell), or name one in CHROMIUM, to run the tests of the console'
 
 export interface TabOptions {
   width?: number
