@@ -3,8 +3,8 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
 const BUILT = new URL('../../../dist/http/work_thread/work_thread.js', import.meta.url)
-/** Takes about 80 MB to read, which a thread for bodies of no bytes may not have. */
-const COSTLY_BODY = `{"blob":{"role":"user","content":"x","y":[{}${',{}'.repeat(333_000)}]}}`
+/** Takes much more memory to read than a thread for bodies of no bytes may have. */
+const COSTLY_BODY = `{"blob":{"role":"user","content":"x","y":[{}${',{}'.repeat(1_000_000)}]}}`
 const SCRIPT = `
   // The thread alone keeps no process going.
   const alive = setInterval(() => {}, 1_000)
