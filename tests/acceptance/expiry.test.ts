@@ -87,37 +87,24 @@ describe('a session that expires', () => {
 
   it('stays when it is touched at the last moment, while it is about to be deleted', async () => {
     const log = await newSessionLog(api, { expires_in_s: 60 })
-    const head = 'project_id = $1 AND session_id = $2'
     const given = [project.id, log.id]
-    const lock = `SELECT FROM session_heads WHERE ${head} FOR UPDATE`
-    const waiting = () =>
-      vi.waitFor(
+    const touchAt = (time: string) =>
+      `UPDATE session_heads SET updated_at = ${time} WHERE project_id = $1 AND session_id = $2`
+    await execute(service.databaseUrl, touchAt("now() - interval '1 hour'"), given)
+    await withConnection(service.databaseUrl, async (toucher) => {
+      await toucher.query('BEGIN')
+      const lock = 'SELECT FROM session_heads WHERE project_id = $1 AND session_id = $2 FOR UPDATE'
+      await toucher.query(lock, given)
+      // Housekeeping finds it only now, so that it has to wait for the head.
+      await letBeDue([log.id])
+      await vi.waitFor(
         async () =>
           expect(await lockWaits(service.databaseUrl, '%session_heads%FOR UPDATE%')).toBeGreaterThan(0),
         { timeout: 20_000, interval: 20 },
       )
-    await withConnection(service.databaseUrl, (toucher) =>
-      withConnection(service.databaseUrl, async (expirer) => {
-        await expirer.query('BEGIN')
-        await expirer.query(
-          `UPDATE session_heads SET updated_at = now() - interval '1 hour' WHERE ${head}`,
-          given,
-        )
-        await expirer.query(
-          'UPDATE sessions SET expiry_due_at = now() WHERE project_id = $1 AND id = $2',
-          given,
-        )
-        await toucher.query('BEGIN')
-        // Next in line for the head, so that housekeeping has to wait as soon as it finds the session.
-        const locked = toucher.query(lock, given)
-        await waiting()
-        await expirer.query('COMMIT')
-        await locked
-        await waiting()
-        await toucher.query(`UPDATE session_heads SET updated_at = now() WHERE ${head}`, given)
-        await toucher.query('COMMIT')
-      }),
-    )
+      await toucher.query(touchAt('now()'), given)
+      await toucher.query('COMMIT')
+    })
     await vi.waitFor(async () => expect(await dueRow(log.id)).toEqual({ is_later: true }), 20_000)
     expectOk(await api.getSession(log.id))
   })
