@@ -120,22 +120,21 @@ interface ReadSessions extends ChangedSessions {
 
 async function readChanged(job: Job, session_ids: string[]): Promise<ReadSessions> {
   const { database, consumer, project_id, signal } = job
-  const heads = await database.query(READ_CHANGED_HEADS, [project_id, consumer.name, session_ids])
-  const sessions: ChangedSession[] = heads.map((row) => ({
-    session_id: row.session_id!,
-    after_seq: Number(row.after_seq),
-    last_seq: Number(row.last_seq),
-    updated_at: row.updated_at!,
-    entries: [],
-  }))
+  const rows = await database.query(READ_CHANGED_HEADS, [project_id, consumer.name, session_ids])
+  const heads = new Map(rows.map((row) => [row.session_id, row]))
+  const sessions = session_ids.flatMap((session_id): ChangedSession[] => {
+    const row = heads.get(session_id)
+    if (!row) return []
+    const [after_seq, last_seq] = [Number(row.after_seq), Number(row.last_seq)]
+    return [{ session_id, after_seq, last_seq, updated_at: row.updated_at!, entries: [] }]
+  })
   const is_cut = consumer.readsEntries && (await readEntries(database, project_id, sessions))
-  const found = new Set(sessions.map(({ session_id }) => session_id))
   return {
     project_id,
     session_ids,
     sessions,
     is_cut,
-    gone: session_ids.filter((id) => !found.has(id)),
+    gone: session_ids.filter((id) => !heads.has(id)),
     signal,
   }
 }

@@ -7,21 +7,23 @@ import type { Consumer } from './consumer.js'
 /**
  * Takes up sessions that are due, so many at most as the consumer is given at once, until a lease ends. None while it
  * is being taken apart: a cursor that was written meanwhile would stand for rows that are gone.
- * Parameters: $1 project, $2 consumer, $3 lease, $4 its seconds. Rows: session_id, failures.
+ * Parameters: $1 project, $2 consumer, $3 lease, $4 its seconds. Rows: session_id, failures; what was due first comes first.
  */
 export function leaseMarks({ name, sessions_max }: Pick<Consumer, 'name' | 'sessions_max'>): Statement {
   return prepared(
     `lease_marks_for_${name}`,
     `
 WITH due AS MATERIALIZED (
-  SELECT c.session_id FROM change_marks c WHERE c.project_id = $1 AND c.consumer = $2 AND c.due_at <= now()
+  SELECT c.session_id, c.due_at FROM change_marks c WHERE c.project_id = $1 AND c.consumer = $2 AND c.due_at <= now()
     AND NOT EXISTS (SELECT FROM project_consumers p WHERE p.project_id = $1 AND p.consumer = $2 AND p.retired_at IS NOT NULL)
   ORDER BY c.due_at LIMIT ${sessions_max} FOR UPDATE SKIP LOCKED
+), leased AS (
+  UPDATE change_marks AS c SET lease = $3, due_at = now() + make_interval(secs => $4)
+  FROM due d
+  WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = d.session_id
+  RETURNING c.session_id, c.failures, d.due_at
 )
-UPDATE change_marks AS c SET lease = $3, due_at = now() + make_interval(secs => $4)
-FROM due d
-WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = d.session_id
-RETURNING c.session_id, c.failures`,
+SELECT l.session_id, l.failures FROM leased l ORDER BY l.due_at`,
   )
 }
 
@@ -94,14 +96,19 @@ FOR UPDATE OF h SKIP LOCKED`,
     'DELETE FROM change_marks AS c WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[])',
   ),
   /**
-   * Those that have more are due again. $3 sessions, $4 up to when each was read, null where nothing was: what is left
-   * to read was stored no earlier.
+   * Those that have more are due again, behind all others; those of which nothing was read, where they were: or else what
+   * waits would be read in any order. $3 sessions, $4 up to when each was read, null where nothing was: what is left to
+   * read was stored no earlier.
    */
   release: prepared(
     'release_marks',
     `
-UPDATE change_marks AS c SET lease = NULL, due_at = now(), marked_at = greatest(c.marked_at, r.read_to), failures = 0
-FROM unnest($3::uuid[], $4::timestamptz[]) AS r (session_id, read_to)
+UPDATE change_marks AS c SET lease = NULL, due_at = least(now(), greatest(c.marked_at, r.behind)),
+  marked_at = greatest(c.marked_at, r.read_to), failures = 0
+FROM (
+  SELECT x.*, CASE WHEN x.read_to IS NOT NULL THEN timestamptz 'infinity' END AS behind
+  FROM unnest($3::uuid[], $4::timestamptz[]) AS x (session_id, read_to)
+) r
 WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = r.session_id`,
   ),
 } as const

@@ -14,8 +14,13 @@ WHERE c.project_id = $1 AND ${SCOPES} && $2 AND ${SCOPES} @> $3 AND ${SCOPES} &&
   AND c.last_at >= $6 AND c.first_at <= $7
 ORDER BY c.last_at DESC, c.session_id DESC, c.seq DESC`
 
-/** Segments that are searched at once, at most: where nothing was found yet, the more the further it goes. */
+/**
+ * Segments that are searched at once, at most: where the page is not full yet, the more the further it goes. Those that
+ * have few runs to look at cost little more together than each by itself.
+ */
 const SEGMENTS_MAX = 8
+const SPARSE_SEGMENTS_MAX = 64
+const SPARSE_RUNS = 64
 
 /** Runs that are looked at whatever the time. */
 const RUNS_MIN = 8
@@ -67,6 +72,7 @@ export const FIND_ENTRIES: StoredFunction = storedFunction(
   last_segment int := 2147483647;
   begins timestamptz;
   runs int := 0;
+  seen int;
   touched timestamptz;
   run_words text;
   c record;
@@ -85,6 +91,7 @@ BEGIN
       begins := c.begins_at;
     END LOOP;
     EXIT WHEN segments = '{}';
+    seen := 0;
     FOR c IN EXECUTE $query$${FIND_RUNS}$query$
       USING p_project, segments, p_scopes, coalesce(p_sessions, segments), p_together, p_from, p_at
     LOOP
@@ -92,6 +99,7 @@ BEGIN
       -- Not without any progress: all runs that reach beyond the position were looked at, and as many as a frequent word
       -- is found in, since looking the runs up can take all the time where the machine is busy.
       runs := runs + 1;
+      seen := seen + 1;
       IF c.last_at < p_at AND runs > ${RUNS_MIN} AND clock_timestamp() > until THEN
         rest_at := c.last_at;
         rest_session := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -133,7 +141,8 @@ BEGIN
       rest_at := begins;
       ${ANSWER}
     END IF;
-    segments_max := least(segments_max * 2, ${SEGMENTS_MAX});
+    segments_max := CASE WHEN seen < ${SPARSE_RUNS} THEN least(segments_max * 8, ${SPARSE_SEGMENTS_MAX})
+      ELSE least(segments_max * 2, ${SEGMENTS_MAX}) END;
   END LOOP;
   ${ANSWER}
 END`,
