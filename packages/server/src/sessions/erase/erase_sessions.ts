@@ -2,12 +2,12 @@ import { addCounts, ROWS_AT_ONCE_MAX } from '../../lifecycle/erase/dependents.js
 import type { Counts, Dependents, ErasedStep, EraseOptions } from '../../lifecycle/table.js'
 import { within } from '../../lists/tenant_resource.js'
 import { END_COPIES } from '../../log/unfinished_copy_queries.js'
-import type { Database, Queryable, Row, Tenant } from '../../postgres/database.js'
+import type { Database, Queryable, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import {
   ERASE_REMAINS,
   ERASE_SESSIONS,
-  FIND_CHILDREN,
+  FIND_BELOW_ERASED,
   FIND_PROJECTS_WITH_REMAINS,
   FIND_REMAINS,
 } from './erasure_queries.js'
@@ -31,7 +31,10 @@ export async function eraseSomeSessions(
   const { database, project_id } = tenant
   const condition = [untouched_since ?? null, only_expired]
   const locked = await database.query(ERASE_SESSIONS.lock, [project_id, ids, ...condition])
-  const parents = await findParents(tenant, locked)
+  const parents = await findParents(
+    tenant,
+    locked.map((row) => row.id!),
+  )
   const heads = locked
     .map((row) => ({ id: row.id!, last_seq: Number(row.last_seq) }))
     // What is not touched is deleted for its own sake alone: a parent stays as long as it has children.
@@ -62,15 +65,17 @@ export async function eraseSomeSessions(
     addCounts(counts, others.counts)
     const forks = await database.query(ERASE_SESSIONS.forks, [project_id, gone, ROWS_AT_ONCE_MAX])
     const hasMore = !others.has_all || forks.length === ROWS_AT_ONCE_MAX
+    await database.query(ERASE_SESSIONS.terms, [project_id, gone])
+    await database.query(ERASE_SESSIONS.sessions, [project_id, gone])
+    // Those whose children have not all gone with them.
+    const above = parents.size === 0 ? parents : await findParents(tenant, gone)
     remaining.push(
-      ...short.filter(({ id }) => hasMore || parents.has(id)).map(({ id }) => ({ id, last_seq: 0 })),
+      ...short.filter(({ id }) => hasMore || above.has(id)).map(({ id }) => ({ id, last_seq: 0 })),
     )
     if (remaining.length > 0) {
       const last_seqs = remaining.map(({ last_seq }) => last_seq)
       await database.query(ERASE_SESSIONS.remains, [project_id, remaining.map(({ id }) => id), last_seqs])
     }
-    await database.query(ERASE_SESSIONS.terms, [project_id, gone])
-    await database.query(ERASE_SESSIONS.sessions, [project_id, gone])
     // Deleted data must not survive in a copy that is being made of it.
     const ended = await call(database, END_COPIES.of_sources, project_id, gone)
     copies.push(...(ended?.split(',') ?? []))
@@ -82,9 +87,8 @@ export async function eraseSomeSessions(
   return { counts, remains: [...remaining.map(({ id }) => id), ...copies], left }
 }
 
-async function findParents({ database, project_id }: Tenant, locked: Row[]): Promise<ReadonlySet<string>> {
-  if (locked.length === 0) return new Set()
-  const ids = locked.map((row) => row.id!)
+async function findParents({ database, project_id }: Tenant, ids: string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
   const rows = await database.query(ERASE_SESSIONS.parents, [project_id, ids])
   return new Set(rows.map((row) => row.id!))
 }
@@ -102,18 +106,18 @@ export async function eraseRemains(
 ): Promise<Counts> {
   const { database, project_id } = tenant
   const counts: Counts = {}
-  // A session stands below what it remains of: its children are pushed until there are none.
+  // A session stands below what remains of those below it, which is pushed until there is nothing.
   for (const stack = [session_id]; stack.length > 0; onSlice()) {
     const id = stack.at(-1)!
     const own = await eraseOwnRemains(tenant, id, dependents, onSlice)
-    const children = own ? await database.query(FIND_CHILDREN, [project_id, id, SESSIONS_AT_ONCE_MAX]) : []
+    const below = own ? await database.query(FIND_BELOW_ERASED, [project_id, id, SESSIONS_AT_ONCE_MAX]) : []
     addCounts(counts, own ?? {})
-    if (children.length === 0) {
+    if (below.length === 0) {
       if (own) await database.query(ERASE_REMAINS.done, [project_id, id])
       stack.pop()
       continue
     }
-    const ids = children.map((row) => row.id!)
+    const ids = below.map((row) => row.id!)
     const step = await within(tenant, (inside) => eraseSomeSessions(inside, ids, dependents, {}))
     addCounts(counts, step.counts)
     stack.push(...step.remains)

@@ -121,13 +121,19 @@ WHERE x.project_id = $1 AND x.session_id = $2 AND x.last_seq = 0 AND x.leased_un
   ),
 } as const
 
-/** Sessions below one that is gone. Parameters: $1 project, $2 its id, $3 how many. Rows: id. */
-export const FIND_CHILDREN = prepared(
-  'find_children',
+/** Sessions below one that is gone, the nearest first. Parameters: $1 project, $2 its id, $3 how many. Rows: id. */
+export const FIND_BELOW_ERASED = prepared(
+  'find_sessions_below_erased',
   `
-SELECT c.id FROM sessions c
-WHERE c.project_id = $1 AND c.parent_id = $2
-  AND EXISTS (SELECT FROM session_heads h WHERE h.project_id = $1 AND h.session_id = c.id OFFSET 0)
+WITH RECURSIVE below AS (
+  SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = $2
+  UNION ALL
+  SELECT c.id FROM below b CROSS JOIN LATERAL (
+    SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = b.id OFFSET 0
+  ) c
+)
+SELECT b.id FROM below b
+WHERE EXISTS (SELECT FROM session_heads h WHERE h.project_id = $1 AND h.session_id = b.id OFFSET 0)
 LIMIT $3`,
 )
 
