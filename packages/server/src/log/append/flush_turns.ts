@@ -7,10 +7,12 @@ const SETTLES_MS = 250
 /** Least weight of the newest flush, so that a slow moment is forgotten after some quick ones. */
 const NEWEST_COUNTS_MIN = 0.02
 /**
- * The most that a flush on a cluster counts for, in ms. One that takes longer mostly waits for a machine that is slow, or
- * for its project to move, while those of projects on other machines go on.
+ * The most that a flush counts for, in ms. One that takes longer mostly waits for a lock on one of its sessions, or on a
+ * cluster for a machine that is slow or for its project to move, while those of other projects go on.
  */
-const CLUSTER_FLUSH_MS_MAX = 100
+const FLUSH_MS_MAX = 100
+/** On a single server, so many times what flushes take at present: where all become slow, that is soon known. */
+const GROWTH_MAX = 4
 
 /** How long flushes take at present, over all projects. */
 class Pace {
@@ -89,7 +91,8 @@ export class FlushTurns {
         if (isCounted) this.slotsAway -= 1
         if (isAway) return
         this.away.delete(project_id)
-        this.pace.flushed(this.distributed ? Math.min(ms, CLUSTER_FLUSH_MS_MAX) : ms)
+        const grown_ms = this.distributed ? 0 : GROWTH_MAX * this.pace.flush_ms
+        this.pace.flushed(Math.min(ms, Math.max(FLUSH_MS_MAX, grown_ms)))
       },
     }
   }

@@ -147,24 +147,31 @@ describe('more projects than have their turn in time', () => {
     expect(new Set(hows(again))).toEqual(new Set(['waits']))
   })
 
-  it('are not refused on a cluster because one machine stood still, but if all flushes are slow', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] })
-    const { appender, answerAll } = heldAppender({ queue_wait_ms_max: 250, distributed: true })
-    const sendAll = (count: number) => Array.from({ length: count }, (_, n) => send(appender, `project ${n}`))
-    const storeIn = async (ms: number, sent: Array<{ how?: string }>) => {
-      while (hows(sent).includes('waits')) {
-        vi.advanceTimersByTime(ms)
-        answerAll()
-        await settled()
+  it.each([
+    ['a single server', false],
+    ['a cluster', true],
+  ])(
+    'are not refused on %s because a few flushes took seconds, but if all are slow',
+    async (_where, distributed) => {
+      vi.useFakeTimers({ toFake: ['performance'] })
+      const { appender, answerAll } = heldAppender({ queue_wait_ms_max: 250, distributed })
+      const sendAll = (count: number) =>
+        Array.from({ length: count }, (_, n) => send(appender, `project ${n}`))
+      const storeIn = async (ms: number, sent: Array<{ how?: string }>) => {
+        while (hows(sent).includes('waits')) {
+          vi.advanceTimersByTime(ms)
+          answerAll()
+          await settled()
+        }
       }
-    }
-    await storeIn(5_000, sendAll(4))
-    const quick = sendAll(28)
-    await settled()
-    expect(new Set(hows(quick))).toEqual(new Set(['waits']))
-    await storeIn(500, quick)
-    const slow = sendAll(28)
-    await settled()
-    expect(hows(slow)).toContain('overloaded')
-  })
+      await storeIn(5_000, sendAll(4))
+      const quick = sendAll(28)
+      await settled()
+      expect(new Set(hows(quick))).toEqual(new Set(['waits']))
+      await storeIn(500, quick)
+      const slow = sendAll(28)
+      await settled()
+      expect(hows(slow)).toContain('overloaded')
+    },
+  )
 })
