@@ -36,6 +36,7 @@ describe('the operations on webhooks', () => {
     [{ url: 'https://', events: ['event'] }, 'url'],
     [{ url: 'https://example.com/#x', events: ['event'] }, 'url'],
     [{ url: 'http://127.0.0.1:8029/hook', events: ['event'] }, 'private'],
+    [{ url: 'http://localhost:8029/hook', events: ['event'] }, 'ANNALS_WEBHOOKS_TO_PRIVATE'],
     [{ url: 'http://[::ffff:169.254.169.254]/', events: ['event'] }, 'private'],
     [{ url: 'https://example.com', events: [] }, 'events'],
     [{ url: 'https://example.com', events: ['session'] }, 'events'],

@@ -5,6 +5,9 @@ import ipaddr from 'ipaddr.js'
 /** The first bits of the IPv6 addresses that are routed: 2000::/3. */
 const ROUTED = { mask: 0xe0, value: 0x20 }
 
+/** The names that stand for loopback addresses, whatever a name server says (RFC 6761). */
+const LOCALHOST = /(?:^|\.)localhost\.?$/
+
 /** A host without any address that deliveries may go to. */
 export class PrivateAddress extends Error {
   override readonly name = 'PrivateAddress'
@@ -21,8 +24,9 @@ export function isPublic(address: string): boolean {
   return parsed.kind() === 'ipv4' || (parsed.toByteArray()[0]! & ROUTED.mask) === ROUTED.value
 }
 
-/** Whether a URL's host is an address, for which no name is looked up, and not a public one. */
+/** Whether a URL's host is localhost, or an address that is not public: no name is looked up for either. */
 export function namesPrivateAddress({ hostname }: URL): boolean {
+  if (LOCALHOST.test(hostname)) return true
   const host = hostname.replace(/^\[|\]$/g, '')
   return isIP(host) !== 0 && !isPublic(host)
 }

@@ -76,7 +76,9 @@ function checkUrl(text: string, to_private: boolean): string {
   if (url?.username !== '' || url.password !== '' || url.hash !== '')
     throw invalidRequest('/url must be a URL without a user name and without a fragment.')
   if (!to_private && namesPrivateAddress(url))
-    throw invalidRequest('/url must not name a loopback, link-local or private address.')
+    throw invalidRequest(
+      '/url must not name localhost, or a loopback, link-local or private address, unless the operator has set ANNALS_WEBHOOKS_TO_PRIVATE=true.',
+    )
   return url.href
 }
 

@@ -42,9 +42,17 @@ describe('an address', () => {
     'http://[::ffff:7f00:1]/',
     'http://127.1:80/',
     'http://0/',
+    'http://localhost:3000/',
+    'http://LocalHost./',
+    'https://hooks.localhost/',
   ])('is found in %s, however it is written', (url) => {
     expect(namesPrivateAddress(new URL(url))).toBe(true)
   })
+
+  it.each(['https://notlocalhost/', 'https://localhost.example.com/', 'https://93.184.216.34/'])(
+    'is not found in %s',
+    (url) => expect(namesPrivateAddress(new URL(url))).toBe(false),
+  )
 })
 
 describe('a delivery', () => {
