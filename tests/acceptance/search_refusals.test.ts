@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Cursors } from '../../packages/server/src/http/request/cursor.ts'
 import type { ApiClient } from '../harness/api_client.ts'
-import { expectError, expectOk } from '../harness/expectations.ts'
+import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
 import { search, switchSearch } from '../harness/search.ts'
 import { useSharedService } from '../harness/service.ts'
@@ -62,12 +62,20 @@ describe('search', () => {
       await switchSearch(service.adminClient(), project.id, true)
       const client = await service.newClient({ token: project.token })
       const cursors = new Cursors('search', order, 'x', JSON.stringify({ project_id: project.id }))
-      const made_up = ['', 'x', '{', '\0', '{"created_at":"x"}', '{"newest":{"created_at":"x"},"shown":0}']
-      for (const position of made_up) {
+      const searched = (position: string) => {
         const cursor = cursors.write(position)
-        const answer = await client.request('GET', '/api/v1/search', { query: { q: 'x', order, cursor } })
-        expect([200, 400], `${position}: ${answer.text}`).toContain(answer.status)
+        return client.request('GET', '/api/v1/search', { query: { q: 'x', order, cursor } })
       }
+      const place = { created_at: '2026-11-21T09:30:00.123456Z', session_id: null, seq: null }
+      const of = (change: object, shown: unknown = 0) => {
+        const changed = { ...place, ...change }
+        return JSON.stringify(order === 'newest' ? changed : { newest: changed, shown })
+      }
+      const wrong = ['x', '0000-01-01T00:00:00Z'].map((created_at) => of({ created_at }))
+      const made_up = ['', 'x', '{', 'null', '\0', '{}', of({ session_id: 'x' }), of({ seq: 1e30 }), ...wrong]
+      if (order === 'relevance') made_up.push(of({}, -1), of({}, '1'))
+      for (const position of made_up) expectError(await searched(position), 400, 'invalid_cursor', 'cursor')
+      expectOk(await searched(of({ session_id: NOBODYS_ID, seq: 1 })))
     },
   )
 })

@@ -5,6 +5,7 @@ import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseFilter, timeInUtc } from '../http/request/json_parameters.js'
 import { matchesOnThread } from '../http/work_thread/work_in_orders.js'
+import { parseId } from '../ids.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import type { Finding, FoundEntry, FoundPlace, Search } from './find_entries.js'
 import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } from './search.js'
@@ -30,7 +31,7 @@ export const searchRoutes = allOf(
       const { order = 'newest', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
       const { terms: _read, ...filters } = search
       const cursors = new Cursors('search', order, request.query.q, JSON.stringify(filters))
-      const place = cursor === undefined ? undefined : readPlace(cursors.read(cursor))
+      const position = cursor === undefined ? undefined : cursors.read(cursor)
       const { database, project_id } = request
       const state = await readSearchState(database, project_id, search.user)
       // It may have been switched on a moment ago, through another process.
@@ -38,7 +39,9 @@ export const searchRoutes = allOf(
       await request.memory.hold(logReadBytes(request))
       const finding: Finding = { database, search, state, limit, matchesOf: matchesOnThread(thread) }
       const page: Page<FoundPlace | RankedPlace> =
-        order === 'newest' ? await findNewest(finding, place) : await findRelevant(finding, place)
+        order === 'newest'
+          ? await findNewest(finding, readPlace(position, foundPlace))
+          : await findRelevant(finding, readPlace(position, rankedPlace))
       const { indexed_through, indexing } = state
       const next_cursor = page.next ? cursors.write(JSON.stringify(placeOf(page.next))) : ''
       const has_more = next_cursor !== ''
@@ -74,12 +77,26 @@ function termsOf(q: string): SearchTerm[] {
 }
 
 /** A place in a cursor, which a caller may have made up. @throws AnnalsError invalid_cursor */
-function readPlace(text: string) {
+function readPlace<Place>(text: string | undefined, check: (place: Place) => Place): Place | undefined {
+  if (text === undefined) return undefined
   try {
-    return JSON.parse(text)
+    return check(JSON.parse(text))
   } catch {
     throw new AnnalsError('invalid_cursor')
   }
+}
+
+/** @throws Error if the database could not compare with it */
+function foundPlace({ created_at, session_id, seq }: FoundPlace): FoundPlace {
+  const id = session_id === null ? null : parseId(session_id)
+  if (id === undefined || (seq !== null && !Number.isSafeInteger(seq)))
+    throw new AnnalsError('invalid_cursor')
+  return { created_at: timeInUtc('/created_at', created_at), session_id: id, seq }
+}
+
+function rankedPlace({ newest, shown }: RankedPlace): RankedPlace {
+  if (!Number.isSafeInteger(shown) || shown < 0) throw new AnnalsError('invalid_cursor')
+  return { newest: foundPlace(newest), shown }
 }
 
 /** A place without what else an entry has. */
