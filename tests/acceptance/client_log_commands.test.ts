@@ -93,6 +93,15 @@ describe('annals show', () => {
       expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining(sentence) })
     }
   })
+
+  it('says where a session ends that has no entry of the seq asked for', async () => {
+    const id = await newSession()
+    const beyond = async () => (await annals(['show', id, '--from-seq', '9'])).stderr
+    expect(await beyond()).toContain('has no entries')
+    for (const n of [1, 2]) await commands.api.appendEvent(id, { type: 'tick', data: { n } })
+    expect(await beyond()).toContain('ends at entry 2')
+    expect(await values('show', id, '--from-seq', '3')).toEqual([])
+  })
 })
 
 describe('annals tail', () => {

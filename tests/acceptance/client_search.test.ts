@@ -31,8 +31,16 @@ describe('annals search', () => {
       hit,
     ])
     expect((await values('search', 'refund', '--show', '1')).map(({ seq }) => seq)).toEqual([2, 3])
-    expect(await annals(['search', '--', '-paid'])).toMatchObject({
-      stderr: expect.stringContaining('at least one word'),
+    expect(await values('search', '-paid refund', '--kind', 'event')).toMatchObject([hit])
+    expect(await values('search', '-where refund')).toEqual([])
+    for (const query of [['-paid'], ['--', '-paid']])
+      expect(await annals(['search', ...query])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('at least one word'),
+      })
+    expect(await annals(['search', 'refund', '--usr', 'omar'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("unknown option '--usr'"),
     })
 
     await untilIndexed(api)

@@ -24,7 +24,7 @@ interface SearchOptions extends ListOptions, ConnectionOptions, WebOption {
 
 /** annals search */
 export function searchCommand(): Command {
-  const command = new Command('search')
+  const command = takingHyphens(new Command('search'))
     .description('Find entries of all sessions by what is said in them, newest first.')
     .argument('<query>', 'words, "words in this order", -without, begin*')
     .option('--user <identifier>', "only this user's sessions")
@@ -66,6 +66,16 @@ Examples:
       if (first)
         tell(`To read on: ${commandLine(['show', first.session_id, '--from-seq', String(first.seq)])}`)
     })
+}
+
+/** A query may begin with a word to leave out, such as -paid: what is no option with two hyphens belongs to the query. */
+function takingHyphens(command: Command): Command {
+  const checked = command as unknown as { unknownOption(flag: string): void }
+  const refuse = checked.unknownOption.bind(command)
+  checked.unknownOption = (flag) => {
+    if (flag.startsWith('--')) refuse(flag)
+  }
+  return command
 }
 
 function queryOf(options: SearchOptions) {

@@ -55,7 +55,7 @@ export async function showSession(session_id: string | undefined, options: Optio
   const session = await pickSession(annals, session_id, options)
   if (options.web)
     return openConsole(connection, `/sessions/${session.id}`, { seq: options.fromSeq?.toString() })
-  const { printCalls, printEntries } = await import('../timeline/print_timeline.js')
+  const { lastItems, printCalls, printEntries } = await import('../timeline/print_timeline.js')
   if (options.tools || options.tool !== undefined) {
     if (!output.json) await printHead(annals, session, options.user, output)
     const { shown, all } = await printCalls(annals, session.id, options, output)
@@ -67,7 +67,19 @@ export async function showSession(session_id: string | undefined, options: Optio
     return
   }
   if (!output.json) await printHead(annals, session, options.user, output)
-  await printEntries(annals, session.id, options, output)
+  const { fromSeq } = options
+  try {
+    await printEntries(annals, session.id, options, output)
+  } catch (error) {
+    if ((error as { error?: string }).error !== 'seq_ahead') throw error
+    // The service takes the seq for one that was read, and so for a log that has lost its end since.
+    const [last] = await lastItems(annals, session.id, 1, {})
+    const what = last ? `ends at entry ${last.seq}` : 'has no entries'
+    throw new AnnalsError(
+      'entry_not_found',
+      `Session ${session.id} ${what}; there is no entry ${fromSeq} yet.`,
+    )
+  }
 }
 
 async function printHead(
