@@ -156,6 +156,7 @@ describe('the plan of a context', () => {
         expect(plan).toMatchObject({
           from_seq: whole.from_seq,
           asked_seq: whole.asked_seq,
+          cleared_through_seq: whole.cleared_through_seq,
           tokens: whole.tokens,
         })
         for (const { seq } of shownOf(log, whole)) expect(plan.edits.get(seq)).toEqual(whole.edits.get(seq))

@@ -137,10 +137,13 @@ class Costs {
 
   plan(from: number, asked: number, cleared_through_seq: number): ContextPlan {
     const { messages } = this.window
+    const from_seq = messages[from]?.seq ?? 0
+    const asked_seq = messages[asked]?.seq ?? 0
     return {
-      from_seq: messages[from]?.seq ?? 0,
-      asked_seq: messages[asked]?.seq ?? 0,
-      cleared_through_seq,
+      from_seq,
+      asked_seq,
+      // What is cleared ahead of the context depends on how much was read, and shows nowhere.
+      cleared_through_seq: cleared_through_seq < (asked_seq || from_seq) ? 0 : cleared_through_seq,
       tokens: this.of(from, asked),
       edits: this.cleared.edits,
     }
