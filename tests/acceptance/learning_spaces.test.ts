@@ -28,7 +28,9 @@ describe('creating a learning space', () => {
 
   it('keeps its user and its meta', async () => {
     const meta = { topic: 'flights', nested: { a: [1, null, '😀'] } }
-    const space = expectOk(await api.createLearningSpace({ user: 'ada', meta }), 201)
+    const created = await api.createLearningSpace({ user: 'ada', meta })
+    const space = expectOk(created, 201)
+    expect(created.text).toContain(`"data":{"id":"${space.id}","user_id":"${space.user_id}","meta":{`)
     expect(space.meta).toEqual(meta)
     const session = expectOk(await api.createSession({ user: 'ada' }), 201)
     expect(space.user_id).toBe(session.user_id)

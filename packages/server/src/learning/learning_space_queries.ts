@@ -1,6 +1,6 @@
 import type { FilteredList } from '../lists/filtered_list_queries.js'
 import { idText, PLACE } from '../lists/listed.js'
-import { mergedJson, timestamps } from '../lists/resource_json.js'
+import { mergedJson, timestampText } from '../lists/resource_json.js'
 import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../lists/term_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
@@ -10,7 +10,8 @@ import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
 export const SPACE_LIST: TermedList = { table: 'learning_spaces', document: 'meta' }
 
 function learningSpaceJson(space: string): string {
-  return `json_build_object('id', ${space}.id, 'user_id', ${space}.user_id, 'meta', ${space}.meta, ${timestamps(space)})::text`
+  return `concat('{"id":"', ${space}.id, '",', coalesce('"user_id":"' || ${space}.user_id || '"', '"user_id":null'), ',"meta":', ${space}.meta,
+    ',"created_at":"', ${timestampText(`${space}.created_at`)}, '","updated_at":"', ${timestampText(`${space}.updated_at`)}, '"}')`
 }
 
 /**
