@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from annals import Annals
+
 from .service import Service
 
 ROOT = Path(__file__).parents[2]
@@ -54,3 +56,16 @@ def test_the_programs_of_the_pages_pass_a_type_check(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert [each["message"] for each in report["generalDiagnostics"]] == []
     assert report["summary"]["filesAnalyzed"] == len(PAGES)
+
+
+def test_the_page_names_every_method_of_the_client() -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    with Annals(url="http://127.0.0.1:1", token="none") as annals:
+        places = {"annals": annals} | {
+            f"annals.{name}": part for name, part in vars(annals).items() if not name.startswith("_")
+        }
+    assert len(places) > 5
+    for place, part in places.items():
+        line = next(line for line in page.splitlines() if line.startswith(f"| `{place}` |"))
+        methods = [name for name in vars(type(part)) if not name.startswith("_")]
+        assert [name for name in methods if f"`{name}`" not in line] == []
