@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 
 /**
  * Builds what a release uploads into release/dist: a tarball of each package that is not private, and the Python
- * wheel. It builds from nothing, because a build that stays keeps files whose sources are gone.
+ * wheel. It builds from nothing, because a build that stays keeps files whose sources are gone. `--built` takes the build
+ * that is there: `npm ci` has just made it in a new clone.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const OUTPUT = join(ROOT, 'release/dist')
@@ -27,13 +28,17 @@ if (faults.length > 0) {
   process.stderr.write(`${faults.join('\n')}\n`)
   process.exit(1)
 }
-for (const { folder } of packages) rmSync(join(folder, 'dist'), { recursive: true, force: true })
+if (!process.argv.includes('--built')) buildFromNothing()
 rmSync(OUTPUT, { recursive: true, force: true })
 mkdirSync(OUTPUT)
-// What the compiler says of an error, it says on its standard output.
-execFileSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: ['ignore', 2, 'inherit'] })
 for (const { folder } of packages) pack(folder)
 wheel()
+
+function buildFromNothing() {
+  for (const { folder } of packages) rmSync(join(folder, 'dist'), { recursive: true, force: true })
+  // What the compiler says of an error, it says on its standard output.
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: ['ignore', 2, 'inherit'] })
+}
 
 /** What is missing for a registry, each as a sentence. */
 function faultsOf({ folder, manifest }) {
