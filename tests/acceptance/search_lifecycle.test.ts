@@ -19,7 +19,7 @@ let session: string
 const searching: Project[] = []
 
 beforeAll(async () => {
-  searching.push(...(await newSearchingProjects(service, 7)))
+  searching.push(...(await newSearchingProjects(service, 8)))
 })
 
 /** A project that searches, with a session of three indexed entries. */
@@ -73,6 +73,28 @@ describe('the index of words', () => {
     await untilIndexed(api)
     expect(await placesOf(api, 'n')).toHaveLength(5)
     expect(await found()).toEqual([])
+  })
+
+  it('finds the same in sessions that are too long to be searched at once', async () => {
+    const chosen = expectOk(await api.createSession({ configs: { a: 1 } }), 201).id
+    for (const id of [chosen, chosen, session])
+      expectOk(await api.appendEvent(id, { type: 'n', data: { text: 'another refund' } }))
+    await untilIndexed(api)
+    const narrowed = () =>
+      Promise.all(
+        [{ session_id: session }, { filter_by_configs: '{"a":1}' }, { session_id: chosen, limit: 1 }].map(
+          (query) => placesOf(api, 'refund', query),
+        ),
+      )
+    const places = await narrowed()
+    expect(places).toEqual([
+      [`${session} 4`, `${session} 1`],
+      [`${chosen} 2`, `${chosen} 1`],
+      [`${chosen} 2`],
+    ])
+    const lengthen = 'UPDATE session_heads SET last_seq = last_seq + 1000000 WHERE project_id = $1'
+    await execute(service.databaseUrl, lengthen, [project.id])
+    expect(await narrowed()).toEqual(places)
   })
 
   it.each([

@@ -81,11 +81,9 @@ async function scopesOf(
   { user_id }: SearchState,
 ): Promise<{ scopes: string; sessions: string | null; configs: string | null } | undefined> {
   if (user !== undefined && user_id === null) return undefined
-  const scopes = [
-    ...(session_id === undefined ? [] : [`s${session_id.toLowerCase()}`]),
-    ...(user_id === null ? [] : [`u${user_id}`]),
-  ]
-  const narrowed = { scopes: textArray(scopes), sessions: null, configs: configs ?? null }
+  const sessions = session_id === undefined ? null : plainArray([session_id])
+  const scopes = textArray(user_id === null ? [] : [`u${user_id}`])
+  const narrowed = { scopes, sessions, configs: configs ?? null }
   if (configs === undefined || session_id !== undefined) return narrowed
   const position = { time_desc: true, limit: NARROWING_SESSIONS, after: undefined }
   const parameters = [...listParameters(project_id, position), configs, user ?? null]
@@ -95,7 +93,7 @@ async function scopesOf(
   )
   if (found.length === 0) return undefined
   if (found.length > NARROWING_SESSIONS) return narrowed
-  return { ...narrowed, sessions: textArray(found.map(({ id }) => `s${id}`)) }
+  return { ...narrowed, sessions: plainArray(found.map(({ id }) => id)) }
 }
 
 const IDS: Listing = { columns: PLACE, json: () => '' }

@@ -1,6 +1,7 @@
 import { timestampText } from '../lists/resource_json.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { storedFunction } from '../postgres/stored_function.js'
+import { SEGMENT_ENTRIES } from './search_queries.js'
 
 /** What narrows a search inside the index: must be what the index is made of, to the letter. */
 const SCOPES = `ARRAY[c.project_id::text || ' ' || c.segment::text, 's' || c.session_id::text, 'u' || c.user_id::text]`
@@ -21,6 +22,9 @@ ORDER BY c.last_at DESC, c.session_id DESC, c.seq DESC`
 const SEGMENTS_MAX = 8
 const SPARSE_SEGMENTS_MAX = 64
 const SPARSE_RUNS = 64
+
+/** Sessions with no more entries than these are searched without going through segments. */
+const ENTRIES_AT_ONCE_MAX = SEGMENTS_MAX * SEGMENT_ENTRIES
 
 /** Runs that are looked at whatever the time. */
 const RUNS_MIN = 8
@@ -48,11 +52,11 @@ const ANSWER = `RETURN (
  * position that it came to.
  *
  * p_together: what a run must have, p_each: what an entry must have, p_longest: the longest word in it. p_scopes: those
- * that a run must have all of, p_sessions: of which it must have one. The other filters may be null.
+ * that a run must have all of; p_sessions: ids, of one of which it must be. The other filters may be null.
  */
 export const FIND_ENTRIES: StoredFunction = storedFunction(
   'find_entries',
-  `p_project uuid, p_together tsquery, p_each tsquery, p_longest text, p_scopes text[], p_sessions text[], p_kind text,
+  `p_project uuid, p_together tsquery, p_each tsquery, p_longest text, p_scopes text[], p_sessions uuid[], p_kind text,
   p_type text, p_role text, p_configs jsonb, p_from timestamptz, p_at timestamptz, p_session uuid, p_seq bigint,
   p_limit int, p_ms int`,
   `DECLARE
@@ -67,6 +71,8 @@ export const FIND_ENTRIES: StoredFunction = storedFunction(
   rest_at timestamptz := '-infinity';
   rest_session uuid := '00000000-0000-0000-0000-000000000000';
   rest_seq bigint := 0;
+  of_sessions text[];
+  is_one_step boolean := false;
   segments text[];
   segments_max int := 1;
   last_segment int := 2147483647;
@@ -79,6 +85,11 @@ export const FIND_ENTRIES: StoredFunction = storedFunction(
   l record;
   e record;
 BEGIN
+  IF p_sessions IS NOT NULL THEN
+    SELECT array_agg('s' || x.id) INTO of_sessions FROM unnest(p_sessions) AS x (id);
+    SELECT sum(h.last_seq) <= ${ENTRIES_AT_ONCE_MAX} INTO is_one_step FROM session_heads h
+    WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions);
+  END IF;
   LOOP
     segments := '{}';
     FOR c IN
@@ -91,9 +102,13 @@ BEGIN
       begins := c.begins_at;
     END LOOP;
     EXIT WHEN segments = '{}';
+    IF is_one_step THEN
+      segments := of_sessions;
+      begins := '-infinity';
+    END IF;
     seen := 0;
     FOR c IN EXECUTE $query$${FIND_RUNS}$query$
-      USING p_project, segments, p_scopes, coalesce(p_sessions, segments), p_together, p_from, p_at
+      USING p_project, segments, p_scopes, coalesce(of_sessions, segments), p_together, p_from, p_at
     LOOP
       EXIT WHEN c.last_at < full_at;
       -- Not without any progress: all runs that reach beyond the position were looked at, and as many as a frequent word

@@ -6,7 +6,7 @@ import { prepared } from '../postgres/statement.js'
 /** The tables of words: see migrations/0019_search.sql and 0025_search_index_of_runs.sql. */
 
 /** Entries of a segment, about. */
-const SEGMENT_ENTRIES = 16_384
+export const SEGMENT_ENTRIES = 16_384
 
 /** What is written of entries, in the transaction that moves the cursor. Parameters of each: $1 project. */
 export const INDEX_ENTRIES = {
