@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { AnnalsServer } from '../harness/annals_process.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
 import { getRequest, slowReader } from '../harness/slow_reader.ts'
 import { issueToken } from '../harness/tokens.ts'
@@ -10,7 +10,7 @@ const EVENTS = 40
 const EVENT_LENGTH = 1_000_000
 const STALL_MS = 1_000
 
-const service = useService()
+const service = useSharedService()
 /** A node that waits for its readers for a moment only, and believes a key for a moment only. */
 let hasty: AnnalsServer
 let project: Project

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { countedOfUser } from '../../packages/server/src/lifecycle/count_owned.ts'
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
 import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
-import { countResources } from '../../packages/server/src/users/users.ts'
+import { countedOfUser, countResources } from '../../packages/server/src/users/users.ts'
 import { useLog } from './log_fixture.ts'
 import { NO_PLANS, watched } from './watched_reads.ts'
 

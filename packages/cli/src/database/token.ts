@@ -8,7 +8,7 @@ import {
   revokeToken,
   type TokenRequest,
 } from 'annals/dist/projects/projects.js'
-import { SCOPES, type Scope } from 'annals/dist/projects/tokens/scope.js'
+import { SCOPES, type Scope } from 'annals/dist/projects/tokens/token.js'
 import { Command, InvalidArgumentError } from 'commander'
 import { operatorName, printResources, tellProgress, withDatabase } from './with_database.js'
 

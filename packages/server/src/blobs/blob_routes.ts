@@ -24,7 +24,7 @@ import {
   STORE_BYTES,
   touchBlob,
 } from './blob_store.js'
-import { keyOf, objectsOf } from './discard_objects.js'
+import { keyOf, objectsOf } from './discard_blobs.js'
 
 const operation = operationsOf('Attachments')
 
@@ -117,14 +117,6 @@ export function assetUrlRoute(app: AppServer, { assets, database }: AppParts): v
   })
 }
 
-async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> {
-  const { request } = reply
-  await request.memory.hold(READ_BYTES)
-  return answerBytes(reply, { ...blob, media_type: 'application/octet-stream' }, (from, to) =>
-    readBlob(request, blob, from, to),
-  )
-}
-
 export const BLOB_ROUTES: ModuleRoutes = {
   project: blobRoutes,
   open: assetUrlRoute,
@@ -132,27 +124,18 @@ export const BLOB_ROUTES: ModuleRoutes = {
   byte_bodies: ['putBlob'],
 }
 
-interface AnsweredBytes {
-  sha256: string
-  bytes: number
-  media_type: string
-  filename?: string | undefined
-}
-
 const RANGE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/
 
 /**
- * Answers with bytes, or the one range of them that the request asks for (RFC 9110, 14). `read` gives those from a position
- * to before another. A browser saves them and neither shows nor runs them. @throws AnnalsError range_not_satisfiable
+ * Answers with the bytes of a blob, or the one range of them that the request asks for (RFC 9110, 14). A browser saves
+ * them and neither shows nor runs them. @throws AnnalsError range_not_satisfiable
  */
-function answerBytes(
-  reply: FastifyReply,
-  { sha256, bytes, media_type, filename }: AnsweredBytes,
-  read: (from: number, to: number) => AsyncIterable<Buffer>,
-): FastifyReply {
-  const { method, headers } = reply.request
+async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> {
+  const { request } = reply
+  const { sha256, bytes } = blob
+  await request.memory.hold(READ_BYTES)
   reply.header('accept-ranges', 'bytes')
-  const range = method === 'GET' ? rangeOf(headers.range, bytes) : undefined
+  const range = request.method === 'GET' ? rangeOf(request.headers.range, bytes) : undefined
   if (range === 'none') {
     reply.header('content-range', `bytes */${bytes}`)
     throw new AnnalsError(
@@ -163,15 +146,15 @@ function answerBytes(
   const { from, to } = range ?? { from: 0, to: bytes }
   if (range) reply.code(206).header('content-range', `bytes ${from}-${to - 1}/${bytes}`)
   reply.headers({
-    'content-type': media_type,
+    'content-type': 'application/octet-stream',
     'content-length': to - from,
-    'content-disposition': disposition(filename ?? sha256),
+    'content-disposition': `attachment; filename*=UTF-8''${sha256}`,
     'content-security-policy': "default-src 'none'; sandbox",
     etag: `"${sha256}"`,
   })
   // Without a stream, the framework would say that there are no bytes.
-  if (method === 'HEAD') return reply.send(Readable.from([]))
-  return reply.send(piecesStream(reply.request, read(from, to)))
+  if (request.method === 'HEAD') return reply.send(Readable.from([]))
+  return reply.send(piecesStream(request, readBlob(request, blob, from, to)))
 }
 
 /** The range, `none` if it lies behind the end; undefined where the whole is to be answered. */
@@ -190,13 +173,4 @@ function rangeOf(
   // A range that ends before it begins is no range.
   if (last && Number(last) < from) return undefined
   return from >= bytes ? 'none' : { from, to }
-}
-
-/** As a file to save, under its name in UTF-8 (RFC 6266). */
-function disposition(filename: string): string {
-  const encoded = encodeURIComponent(filename.toWellFormed()).replace(
-    /['()*]/g,
-    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-  return `attachment; filename*=UTF-8''${encoded}`
 }

@@ -1,5 +1,5 @@
 import Type from '#typebox'
-import { optional, Strict } from '../contract/schema.js'
+import { Count, optional, Strict } from '../contract/schema.js'
 
 export const Sha256 = Type.String({
   pattern: '^[0-9a-f]{64}$',
@@ -10,7 +10,7 @@ export const Sha256 = Type.String({
 export const Blob = Type.Object(
   {
     sha256: Sha256,
-    bytes: Type.Integer({ minimum: 0, description: 'How many bytes it has.' }),
+    bytes: Count('How many bytes it has.'),
   },
   { $id: 'Blob' },
 )

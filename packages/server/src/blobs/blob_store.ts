@@ -13,7 +13,7 @@ import {
   READ_BLOB_CHUNKS,
   TOUCH_BLOB,
 } from './blob_queries.js'
-import { discardObjects, keyOf, objectsOf } from './discard_objects.js'
+import { discardObjects, keyOf, objectsOf } from './discard_blobs.js'
 import { BEGIN_OBJECT } from './object_queries.js'
 
 export const CHUNK_BYTES = 256 * 1024

@@ -1,8 +1,9 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag'
 import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
+import { composed } from '../lists/keyset_queries.js'
 import type { Composed } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
-import { planned, prepared } from '../postgres/statement.js'
+import { prepared } from '../postgres/statement.js'
 
 /** Most sessions that the chart counts: this limits its cost, whatever the filter. */
 export const SESSIONS_COUNTED_MAX = 20_000
@@ -63,7 +64,9 @@ export function countSessionsOverTime(filter: CountedSessions): Composed {
   const before: Sql = to === undefined ? empty : sql`AND s.created_at < ${to}::timestamptz`
   const matches: Sql = configs === undefined ? empty : sql`WHERE n.configs @> ${configs}::jsonb`
   const value: Sql = by.length === 0 ? sql`NULL::text` : sql`left((n.configs #> ${by}::text[])::text, 100)`
-  const query = sql`
+  return composed(
+    'count_sessions_over_time',
+    sql`
 WITH counted AS MATERIALIZED (
   SELECT n.created_at, ${value} AS value FROM (
     SELECT s.created_at, s.configs FROM sessions s WHERE s.project_id = ${filter.project_id} ${user} ${after} ${before}
@@ -89,11 +92,8 @@ SELECT json_build_object('seconds', w.seconds, 'sessions', e.sessions, 'columns'
   (SELECT json_agg(json_build_object('start', ${raw(timestampText('k.start'))}, 'sessions', k.sessions, 'by', k.by)
      ORDER BY k.start)
    FROM columns k), '[]'))::text AS json
-FROM width w, extent e`
-  return {
-    statement: planned('count_sessions_over_time', query.text),
-    parameters: query.values as Composed['parameters'],
-  }
+FROM width w, extent e`,
+  )
 }
 
 /**
@@ -156,4 +156,44 @@ export const READ_FIGURES = prepared(
     WHERE r.bytes_so_far <= ${FIGURE_BYTES_MAX}), '[]')::text AS entries
 FROM session_heads h JOIN sessions s ON s.project_id = h.project_id AND s.id = h.session_id
 WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
+)
+
+/** Sessions above one that are looked for: its parent or what it was copied from, and so on. */
+const ABOVE_MAX = 20
+/** Sessions below one that are looked at. */
+const BELOW_MAX = 500
+/** Larger configs are left out. */
+const CONFIGS_BYTES_MAX = 8_192
+
+/** A session and those above it, nearest first. Parameters: $1 project, $2 id. Rows: id. */
+export const FIND_CHAIN = prepared(
+  'find_chain_of_session',
+  `WITH RECURSIVE chain AS (
+  SELECT s.id, coalesce(s.parent_id, s.forked_from) AS above, 0 AS level FROM sessions s WHERE s.project_id = $1 AND s.id = $2
+  UNION ALL
+  SELECT a.id, a.above, c.level + 1 FROM chain c CROSS JOIN LATERAL (
+    SELECT o.id, coalesce(o.parent_id, o.forked_from) AS above FROM sessions o WHERE o.project_id = $1 AND o.id = c.above OFFSET 0
+  ) a WHERE c.level < ${ABOVE_MAX}
+)
+SELECT c.id FROM chain c ORDER BY c.level`,
+)
+
+/** Sub-sessions and forks of sessions, those of the first ones first. Parameters: $1 project, $2 ids, $3 how many. Rows: id. */
+export const FIND_BELOW = prepared(
+  'find_sessions_below',
+  `SELECT b.id FROM unnest($2::uuid[]) WITH ORDINALITY AS g (id, place) CROSS JOIN LATERAL (
+  (SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = g.id ORDER BY s.created_at, s.id LIMIT ${BELOW_MAX})
+  UNION ALL
+  (SELECT f.id FROM sessions f WHERE f.project_id = $1 AND f.forked_from = g.id ORDER BY f.id LIMIT ${BELOW_MAX})
+) b LIMIT $3`,
+)
+
+/** What is shown of sessions in a tree. Parameters: $1 project, $2 ids. Rows: json. */
+export const READ_TREE = prepared(
+  'read_session_tree',
+  `SELECT json_build_object('id', s.id, 'parent_id', s.parent_id, 'forked_from', s.forked_from, 'forked_at_seq', s.forked_at_seq,
+  'created_at', ${timestampText('s.created_at')}, 'updated_at', ${timestampText('h.updated_at')}, 'last_seq', h.last_seq,
+  'configs', CASE WHEN octet_length(s.configs::text) <= ${CONFIGS_BYTES_MAX} THEN s.configs ELSE '{}' END)::text AS json
+FROM sessions s JOIN session_heads h ON h.project_id = s.project_id AND h.session_id = s.id
+WHERE s.project_id = $1 AND s.id = ANY ($2::uuid[]) ORDER BY s.created_at, s.id`,
 )

@@ -6,7 +6,7 @@ import Type from '#typebox'
 import { Strict, UserIdentifier } from '../contract/schema.js'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { authenticate } from '../http/admission/authenticate.js'
-import { answer } from '../http/answer/answer.js'
+import { answer, itemsOf } from '../http/answer/answer.js'
 import { cursorsOfList, writeListCursor } from '../http/answer/page_answer.js'
 import { NO_SNIFFING } from '../http/answer/security_headers.js'
 import type { AppServer } from '../http/app_server.js'
@@ -18,10 +18,15 @@ import { PAGE_LIMIT_MAX } from '../limits.js'
 import { changeProject } from '../projects/projects.js'
 import { SESSIONS } from '../sessions/session_queries.js'
 import { packagedFile } from '../version.js'
-import { countOverTime, countSessionsOfUsers, readFigures, readIdentifiers } from './console_figures.js'
+import {
+  countOverTime,
+  countSessionsOfUsers,
+  readFigures,
+  readIdentifiers,
+  readSessionTree,
+} from './console_figures.js'
 import { FIGURE_BYTES_MAX } from './console_queries.js'
 import { sessionRoutes } from './session_routes.js'
-import { readSessionTree } from './session_tree.js'
 
 // Built by packages/console into this package.
 const FILES = packagedFile('dist/console/')
@@ -201,10 +206,6 @@ function parseIds(text: string, most: number): string[] {
     throw invalidRequest(`Query parameter ids must be 1 to ${most} UUIDs with commas between them.`)
   }
   return ids as string[]
-}
-
-function itemsOf(items: string[]): string {
-  return `{"items":[${items.join(',')}]}`
 }
 
 /** The path of a member of configs: a JSON array of names. @throws AnnalsError invalid_request */

@@ -5,8 +5,7 @@ import type { Database, Queryable, Tenant } from '../postgres/database.js'
 import { FIND_PROJECT } from '../projects/project_queries.js'
 import { findProject, storeToken } from '../projects/projects.js'
 import type { Grant } from '../projects/tokens/key_look_ups.js'
-import { SCOPES, type Scope } from '../projects/tokens/scope.js'
-import { hashToken, mintToken } from '../projects/tokens/token.js'
+import { hashToken, mintToken, SCOPES, type Scope } from '../projects/tokens/token.js'
 import { END_SESSION, FORGET_EXPIRED_SIGN_INS, RENEW_SESSION, TAKE_SIGN_IN_CODE } from './console_queries.js'
 
 export const CODE_MINUTES_MAX = 15

@@ -13,6 +13,22 @@ export const JsonObject = (description: string, example: object) =>
 
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
+/** A whole number, of at least 0. */
+export const Count = (description: string) => Type.Integer({ minimum: 0, description })
+
+/** A whole number within bounds; `value`: what holds where it is absent. */
+export const Between = (minimum: number, maximum: number, description: string, value?: number) =>
+  Type.Integer({ minimum, maximum, ...(value !== undefined && { default: value }), description })
+
+/** One of some texts. */
+export const OneOf = <Value extends string>(values: readonly Value[], description: string) =>
+  Type.Unsafe<Value>(
+    Type.Union(
+      values.map((value) => Type.Literal(value)),
+      { description },
+    ),
+  )
+
 /** Members of an object that may be absent. */
 export function optional<P extends Record<string, TSchema>>(members: P) {
   const entries = Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])
@@ -37,12 +53,7 @@ export const Name = Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, exam
 
 export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT, limit_max: number = PAGE_LIMIT_MAX) {
   return optional({
-    limit: Type.Integer({
-      minimum: 1,
-      maximum: limit_max,
-      default: limit_default,
-      description: 'Most items per page. It may change between pages.',
-    }),
+    limit: Between(1, limit_max, 'Most items per page. It may change between pages.', limit_default),
     cursor: Type.String({
       description:
         'The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused.',

@@ -7,12 +7,11 @@ import { spaceSessionRoutes } from './sessions/space_session_routes.js'
 import { SpacePolicy, SpaceSession } from './sessions/space_session_schema.js'
 import { skillRoutes } from './skills/skill_routes.js'
 import { ListedSkill, Skill, SkillForm, SpaceSkill } from './skills/skill_schema.js'
-import { uploadSkillRoute } from './skills/upload_skill_routes.js'
 import { statementRoutes } from './statements/statement_routes.js'
 import { SkillVersion, Statement } from './statements/statement_schema.js'
 
 export const LEARNING_ROUTES: ModuleRoutes = {
-  project: allOf(learningSpaceRoutes, spaceSessionRoutes, statementRoutes, uploadSkillRoute, skillRoutes),
+  project: allOf(learningSpaceRoutes, spaceSessionRoutes, statementRoutes, skillRoutes),
   schemas: [
     LearningSpace,
     ListedSkill,

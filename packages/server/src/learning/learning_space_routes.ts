@@ -1,7 +1,7 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
 import { notFound } from '../errors.js'
-import { mayRead, sentField, withFields } from '../http/answer/only_sent.js'
+import { mayRead, sentField, withFields } from '../http/answer/answer.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { idempotencyOf, markReplayed } from '../http/request/append_headers.js'

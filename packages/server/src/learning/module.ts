@@ -4,7 +4,6 @@ import { functionsIn } from '../postgres/stored_function.js'
 import * as spaces from './learning_space_queries.js'
 import { LEARNING_TABLES } from './learning_tables.js'
 import * as calls from './model/call_queries.js'
-import * as deltas from './model/delta_queries.js'
 import { Learner } from './model/learner.js'
 import type { ModelAddress } from './model/model_port.js'
 import { openAiModel } from './model/openai_model.js'
@@ -30,7 +29,7 @@ export const LEARNING_MODULE: Module = {
       address: addressOf(config),
       project_tokens_max: config.model_tokens_per_day_max,
     }),
-  functions: functionsIn(calls, deltas, rules, sessions, skills, spaces, statements),
+  functions: functionsIn(calls, rules, sessions, skills, spaces, statements),
   tables: [
     {
       name: spaces.SPACE_LIST.table,

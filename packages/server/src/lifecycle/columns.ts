@@ -21,7 +21,8 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 const INT_MAX = 2_147_483_647
 
 const asText = (cast: string) => (name: string) => `(l ->> '${name}')::${cast}`
-const quoted = (expression: string) => `'"' || ${expression} || '"'`
+/** SQL: a string of JSON, from text that needs no escapes. */
+export const quoted = (expression: string) => `'"' || ${expression} || '"'`
 const plain = (column: string) => column
 const integer = (min: number, max: number): LineCheck => ({
   takes: `an integer from ${min} to ${max}`,

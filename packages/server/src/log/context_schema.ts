@@ -1,5 +1,5 @@
 import Type, { type Static } from '#typebox'
-import { JsonObject, optional, Strict, Uuid } from '../contract/schema.js'
+import { Between, Count, JsonObject, optional, Strict, Uuid } from '../contract/schema.js'
 import { MessageFormat } from './message_schema.js'
 
 const TOKENS_MAX = 2_000_000
@@ -7,23 +7,17 @@ const TOKENS_MAX = 2_000_000
 export const ContextQuery = Strict(
   optional({
     format: MessageFormat,
-    max_tokens: Type.Integer({
-      minimum: 1,
-      maximum: TOKENS_MAX,
-      default: 100_000,
-      description: 'Tokens that the context may have before it is cut.',
-    }),
-    target_tokens: Type.Integer({
-      minimum: 1,
-      maximum: TOKENS_MAX,
-      description: 'Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`.',
-    }),
-    keep_tool_results: Type.Integer({
-      minimum: 0,
-      maximum: 1_000,
-      description:
-        'So many of the newest tool results stay whole; a short text that names seq and size stands for each older one. None: all stay.',
-    }),
+    max_tokens: Between(1, TOKENS_MAX, 'Tokens that the context may have before it is cut.', 100_000),
+    target_tokens: Between(
+      1,
+      TOKENS_MAX,
+      'Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`.',
+    ),
+    keep_tool_results: Between(
+      0,
+      1_000,
+      'So many of the newest tool results stay whole; a short text that names seq and size stands for each older one. None: all stay.',
+    ),
     exclude_tools: Type.String({
       minLength: 1,
       maxLength: 4_096,
@@ -49,18 +43,10 @@ export const Context = Type.Object({
     JsonObject('A message in the format that was asked for.', { role: 'user', content: 'Hello' }),
   ),
   ids: Type.Array(Uuid('The message that the item at the same place comes from.')),
-  tokens: Type.Integer({
-    minimum: 0,
-    description: 'Tokens of the context (o200k_base); an estimate where tool results are cleared.',
-  }),
-  from_seq: Type.Integer({
-    minimum: 0,
-    description:
-      'The first message from which on the log is shown without a gap; 0 in a session without messages.',
-  }),
-  cleared_through_seq: Type.Integer({
-    minimum: 0,
-    description: 'Tool results up to here are cleared, those of excluded tools aside; 0: none.',
-  }),
+  tokens: Count('Tokens of the context (o200k_base); an estimate where tool results are cleared.'),
+  from_seq: Count(
+    'The first message from which on the log is shown without a gap; 0 in a session without messages.',
+  ),
+  cleared_through_seq: Count('Tool results up to here are cleared, those of excluded tools aside; 0: none.'),
   pin: Type.String({ description: 'What to send as `pin` with the next call.' }),
 })

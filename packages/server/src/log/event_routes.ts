@@ -1,15 +1,11 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
-import { answerEntries } from '../http/answer/blob_bytes.js'
-import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
+import { answerLogPage } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { markReplayed } from '../http/request/append_headers.js'
 import { Cursors } from '../http/request/cursor.js'
-import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { AppendHeaders, ListEventsQuery } from './event_schema.js'
-import { writePosition } from './read/log_position.js'
-import { LogReader } from './read/read_log.js'
 
 const operation = operationsOf('Events')
 
@@ -46,18 +42,10 @@ export const eventRoutes = allOf(
     data: PageOf(Type.Ref('SessionEvent')),
     errors: ['seq_ahead', 'log_diverged'],
     handle: async (request, reply) => {
-      const { type, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
-      const { project_id } = request
-      const { session_id } = request.params
-      const cursors = new Cursors('events', project_id, session_id, time_desc, type)
-      const { range, seen } = readPageRange(cursors, request.query)
-      const session = { project_id, session_id }
-      const log = new LogReader(request.database, session, seen, () => !reply.raw.destroyed)
-      const entries = log.read('event', { kind: 'event', type, ...range, time_desc, limit: limit + 1 })
-      return answerEntries(
-        reply,
-        entriesPage(entries, limit, (last) => cursors.write(writePosition(last))),
-      )
+      const { project_id, params, query } = request
+      const { type, time_desc = false } = query
+      const cursors = new Cursors('events', project_id, params.session_id, time_desc, type)
+      return answerLogPage(reply, 'event', cursors, query)
     },
   }),
 )

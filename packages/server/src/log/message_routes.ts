@@ -4,11 +4,11 @@ import Type from '#typebox'
 import { notFound } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
+import { mayRead, sentField } from '../http/answer/answer.js'
 import { answerEntries, sendEntries } from '../http/answer/blob_bytes.js'
 import { EDITED_BYTES_MAX, type Editing } from '../http/answer/message_edits.js'
 import { messagePage } from '../http/answer/message_page.js'
-import { mayRead, sentField } from '../http/answer/only_sent.js'
-import { readPageRange } from '../http/answer/page_answer.js'
+import { logOfPath, readPageRange } from '../http/answer/page_answer.js'
 import { messageParts } from '../http/answer/page_renderer.js'
 import { PublicUrls } from '../http/answer/public_urls.js'
 import type { AppServer } from '../http/app_server.js'
@@ -25,7 +25,6 @@ import { getContext } from './context_routes.js'
 import { AppendHeaders } from './event_schema.js'
 import { EditStrategies, ListMessagesQuery, MergedMeta, MessagePage, TokenCounts } from './message_schema.js'
 import { countSessionTokens, mergeMessageMeta } from './read/messages.js'
-import { LogReader } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
 
 const checkStrategies = bodyValidator(EditStrategies)
@@ -89,7 +88,7 @@ export const messageRoutes = allOf(
       )
       const { range, seen } = readPageRange(cursors, request.query)
       const session = { project_id, session_id }
-      const log = new LogReader(request.database, session, seen, () => !reply.raw.destroyed)
+      const log = logOfPath(reply, seen)
       const page = {
         project_id,
         limit: limit || undefined,

@@ -1,6 +1,16 @@
 import { MESSAGE_FORMATS } from '@annals/messages'
 import Type, { type Static } from '#typebox'
-import { JsonObject, Nullable, optional, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import {
+  Between,
+  Count,
+  JsonObject,
+  Nullable,
+  optional,
+  pageQuery,
+  Strict,
+  Timestamp,
+  Uuid,
+} from '../contract/schema.js'
 import { ENTRY_PAGE_LIMIT_MAX } from '../limits.js'
 import { EntryKey, Seq } from './event_schema.js'
 
@@ -69,11 +79,11 @@ export const ListMessagesQuery = Strict({
   format: Type.Optional(MessageFormat),
   ...pageQuery(),
   ...optional({
-    limit: Type.Integer({
-      minimum: 0,
-      maximum: ENTRY_PAGE_LIMIT_MAX,
-      description: 'Most messages per page. Absent or 0: the whole session, streamed.',
-    }),
+    limit: Between(
+      0,
+      ENTRY_PAGE_LIMIT_MAX,
+      'Most messages per page. Absent or 0: the whole session, streamed.',
+    ),
     time_desc: Type.Boolean({
       default: false,
       description:
@@ -110,10 +120,7 @@ export const MessagePage = Type.Object({
     description:
       "`pin_editing_strategies_at_message`, if it was sent; otherwise the id of the page's last message, empty on a page without messages.",
   }),
-  this_time_tokens: Type.Integer({
-    minimum: 0,
-    description: 'Tokens of the page as it is shown (o200k_base); an estimate where it is edited.',
-  }),
+  this_time_tokens: Count('Tokens of the page as it is shown (o200k_base); an estimate where it is edited.'),
   public_urls: Type.Optional(
     Type.Record(
       Type.String(),
@@ -130,9 +137,9 @@ export const MergedMeta = Type.Object({ meta: MessageMeta })
 
 export const TokenCounts = Type.Object({ total_tokens: Type.Integer({ minimum: 0 }) })
 
-const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const Most = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Names = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1_000 })
-const WHICH = { keep_tools: Type.Optional(Names), gt_token: Type.Optional(Count) }
+const WHICH = { keep_tools: Type.Optional(Names), gt_token: Type.Optional(Most) }
 
 /** What `edit_strategies` takes, as JSON. */
 export const EditStrategies = Type.Array(
@@ -143,17 +150,17 @@ export const EditStrategies = Type.Array(
         params: Type.Optional(
           Strict({
             ...WHICH,
-            keep_recent_n_tool_results: Type.Optional(Count),
+            keep_recent_n_tool_results: Type.Optional(Most),
             tool_result_placeholder: Type.Optional(Type.String({ maxLength: 256 })),
           }),
         ),
       }),
       Strict({
         type: Type.Literal('remove_tool_call_params'),
-        params: Type.Optional(Strict({ ...WHICH, keep_recent_n_tool_calls: Type.Optional(Count) })),
+        params: Type.Optional(Strict({ ...WHICH, keep_recent_n_tool_calls: Type.Optional(Most) })),
       }),
-      Strict({ type: Type.Literal('token_limit'), params: Strict({ limit_tokens: Count }) }),
-      Strict({ type: Type.Literal('middle_out'), params: Strict({ token_reduce_to: Count }) }),
+      Strict({ type: Type.Literal('token_limit'), params: Strict({ limit_tokens: Most }) }),
+      Strict({ type: Type.Literal('middle_out'), params: Strict({ token_reduce_to: Most }) }),
     ],
     { 'x-discriminator': 'type' },
   ),

@@ -1,8 +1,8 @@
 import { AnnalsError } from '../errors.js'
 import { appendWithinQuota } from '../http/admission/quotas.js'
-import { answer } from '../http/answer/answer.js'
+import { answer, mayRead } from '../http/answer/answer.js'
 import { answerEntries, lacksBytes } from '../http/answer/blob_bytes.js'
-import { mayRead } from '../http/answer/only_sent.js'
+import { logOfPath } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { markReplayed } from '../http/request/append_headers.js'
 import { newId } from '../ids.js'
@@ -16,7 +16,7 @@ import {
 import { RetractedEntries } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import { planRetraction } from './read/plan_retraction.js'
-import { LogReader } from './read/read_log.js'
+import type { LogReader } from './read/read_log.js'
 
 const NO_SEQS = '{"seqs":[]}'
 
@@ -53,8 +53,7 @@ export const retractionRoutes = allOf(
       const items = mayRead(request) ? first.items : []
       const text = items && begin + items.join(',') + end
       if (text && !lacksBytes(text)) return answer(reply, text)
-      const log = new LogReader(request.database, session, undefined, () => !reply.raw.destroyed)
-      return answerEntries(reply, jsonList(begin, items ? [items] : readItems(log, first), end))
+      return answerEntries(reply, jsonList(begin, items ? [items] : readItems(logOfPath(reply), first), end))
     },
   }),
 )

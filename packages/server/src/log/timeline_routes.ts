@@ -4,18 +4,23 @@ import { PageOf } from '../contract/schema.js'
 import { invalidRequest } from '../errors.js'
 import { appendWithinQuota, refuseTail } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
-import { answerEntries } from '../http/answer/blob_bytes.js'
 import { streamTail } from '../http/answer/event_stream.js'
-import { entriesPage, readPageRange } from '../http/answer/page_answer.js'
+import { answerEntriesPage, answerLogPage, logOfPath } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { markReplayed } from '../http/request/append_headers.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseId } from '../ids.js'
-import { ENTRY_PAGE_LIMIT_DEFAULT, IDS_MAX } from '../limits.js'
-import { AppendedEntries, AppendedToSessions, TailHeaders, TimelineQuery } from './entry_schema.js'
+import { IDS_MAX, PAGE_LIMIT_DEFAULT } from '../limits.js'
+import {
+  AppendedEntries,
+  AppendedToSessions,
+  LatestQuery,
+  TailHeaders,
+  TimelineQuery,
+} from './entry_schema.js'
 import { AppendHeaders, IdempotencyHeaders } from './event_schema.js'
-import { readPosition, writePosition } from './read/log_position.js'
-import { LogReader, readLastSeq } from './read/read_log.js'
+import { readPosition } from './read/log_position.js'
+import { readLastSeq } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
 
 const operation = operationsOf('Timeline')
@@ -34,22 +39,17 @@ export const timelineRoutes = allOf(
     errors: ['seq_ahead', 'log_diverged', 'quota_exceeded'],
     extend: streamResponse,
     handle: async (request, reply, { feed, heartbeat }) => {
-      const { kind, type, after_seq = 0, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = request.query
-      const { project_id } = request
+      const { project_id, query } = request
+      const { ids, kind, type, after_seq = 0, time_desc = false } = query
       const { session_id } = request.params
       const session = { project_id, session_id }
-      const { ids } = request.query
       if (ids !== undefined) {
-        const found = await findIds(request.database, session, readIds(request.query, ids))
+        const found = await findIds(request.database, session, readIds(query, ids))
         const seqs = found.flatMap((entry) => entry?.seq ?? [])
-        const log = new LogReader(request.database, session, undefined, () => !reply.raw.destroyed)
-        return answerEntries(
-          reply,
-          entriesPage(log.readSeqs(seqs), seqs.length, () => ''),
-        )
+        return answerEntriesPage(reply, logOfPath(reply).readSeqs(seqs), seqs.length, () => '')
       }
       if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
-        refuseForStream(request.query)
+        refuseForStream(query)
         const last_event_id = request.headers['last-event-id'] as string | undefined
         const seen = last_event_id === undefined ? { seq: after_seq } : readPosition(last_event_id)
         await readLastSeq(request.database, project_id, session_id, seen)
@@ -57,22 +57,8 @@ export const timelineRoutes = allOf(
         refuseTail(request, feed)
         return streamTail({ database: request.database, feed, heartbeat }, request, reply, tail)
       }
-      const cursors = new Cursors(
-        'timeline',
-        project_id,
-        session_id,
-        time_desc,
-        kind,
-        type,
-        String(after_seq),
-      )
-      const { range, seen } = readPageRange(cursors, request.query)
-      const log = new LogReader(request.database, session, seen, () => !reply.raw.destroyed)
-      const entries = log.read('item', { kind, type, ...range, time_desc, limit: limit + 1 })
-      return answerEntries(
-        reply,
-        entriesPage(entries, limit, (last) => cursors.write(writePosition(last))),
-      )
+      const filter = [time_desc, kind, type, String(after_seq)]
+      return answerLogPage(reply, 'item', new Cursors('timeline', project_id, session_id, ...filter), query)
     },
   }),
 
@@ -127,6 +113,27 @@ export const timelineRoutes = allOf(
         return `{"session_id":"${session_id}","items":[${own.join(',')}]}`
       })
       return answer(reply, `{"appends":[${written.join(',')}]}`, 201)
+    },
+  }),
+
+  operation({
+    call: 'GET /session/:session_id/latest',
+    id: 'readLatest',
+    summary: 'Read the newest entry of each key',
+    description:
+      'In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.',
+    querystring: LatestQuery,
+    returns: 'A page of entries.',
+    data: PageOf(Type.Ref('TimelineItem')),
+    handle: async (request, reply) => {
+      const { key, key_prefix = '', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+      if (key !== undefined && request.query.key_prefix !== undefined)
+        throw invalidRequest('Query parameter key cannot be combined with key_prefix.')
+      const { project_id, params } = request
+      const cursors = new Cursors('latest', project_id, params.session_id, key, key_prefix)
+      const after_key = cursor === undefined ? '' : cursors.read(cursor)
+      const entries = logOfPath(reply).readLatest({ key, key_prefix, after_key, limit: limit + 1 })
+      return answerEntriesPage(reply, entries, limit, (last) => cursors.write(last.key!))
     },
   }),
 )

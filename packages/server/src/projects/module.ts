@@ -7,7 +7,7 @@ const USED = {
 
 export const PROJECTS_MODULE: Module = {
   name: 'projects',
-  routes: async () => (await import('./all_project_routes.js')).PROJECT_ROUTES,
+  routes: async () => (await import('./project_routes.js')).PROJECT_ROUTES,
   tables: [
     {
       name: 'usage_days',

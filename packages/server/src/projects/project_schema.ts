@@ -1,5 +1,5 @@
 import Type from '#typebox'
-import { Name, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { Between, Name, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 
 /** Of operations that take the admin token. */
@@ -32,9 +32,7 @@ const RateLimit = Nullable(
 )
 
 function quota(description: string) {
-  return Nullable(
-    Type.Integer({ minimum: 0, maximum: QUOTA_MAX, description: `${description} null: any number.` }),
-  )
+  return Nullable(Between(0, QUOTA_MAX, `${description} null: any number.`))
 }
 
 const Search = Nullable(
@@ -61,12 +59,11 @@ const Key = Type.String({
 })
 
 const ModelTokens = Nullable(
-  Type.Integer({
-    minimum: 0,
-    maximum: QUOTA_MAX,
-    description:
-      'Most tokens of a model for its learning spaces in a day, in UTC; 0: none is asked; null: as the service is configured.',
-  }),
+  Between(
+    0,
+    QUOTA_MAX,
+    'Most tokens of a model for its learning spaces in a day, in UTC; 0: none is asked; null: as the service is configured.',
+  ),
 )
 
 const SETTINGS = {

@@ -21,8 +21,7 @@ import {
 } from './project_queries.js'
 import { type ProjectSettings, withoutKey } from './project_settings.js'
 import { numberOf, type Quotas, quotasOf } from './quotas.js'
-import type { Scope } from './tokens/scope.js'
-import { hashToken, mintToken } from './tokens/token.js'
+import { hashToken, mintToken, type Scope } from './tokens/token.js'
 
 /** A project as JSON, and the secret of its first token, which is stored nowhere. */
 export interface NewProject {

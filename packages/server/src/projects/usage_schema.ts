@@ -1,19 +1,15 @@
 import Type from '#typebox'
-import { Nullable, Strict, Timestamp } from '../contract/schema.js'
+import { Between, Count, Nullable, optional, Strict, Timestamp } from '../contract/schema.js'
 
-const Max = Nullable(Type.Integer({ minimum: 0, description: 'The quota; null: none.' }))
+const Max = Nullable(Count('The quota; null: none.'))
 
 function used(description: string) {
-  return Type.Object({ used: Type.Integer({ minimum: 0, description }), max: Max })
+  return Type.Object({ used: Count(description), max: Max })
 }
 
-const Count = Type.Integer({ minimum: 0 })
+const Figure = Type.Integer({ minimum: 0 })
 
-export const UsageQuery = Strict({
-  days: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 366, default: 30, description: 'How many days, to today.' }),
-  ),
-})
+export const UsageQuery = Strict(optional({ days: Between(1, 366, 'How many days, to today.', 30) }))
 
 /** A project's usage beside its quotas. More objects may be added. */
 export const Usage = Type.Object(
@@ -22,32 +18,26 @@ export const Usage = Type.Object(
     sessions: used('How many there are.'),
     entries: used('Messages and events in the logs of all sessions.'),
     bytes: used('Of all entries, as the JSON in which they were sent.'),
-    blobs: Type.Object({ used: Type.Integer({ minimum: 0, description: 'How many there are.' }) }),
+    blobs: Type.Object({ used: Count('How many there are.') }),
     blob_bytes: used('Of all blobs.'),
-    statements: Type.Object({
-      used: Type.Integer({ minimum: 0, description: 'Of all learning spaces, in every state.' }),
-    }),
+    statements: Type.Object({ used: Count('Of all learning spaces, in every state.') }),
     model_tokens: used('Of models, today, in UTC; a call under way counts with an estimate.'),
     tails: used('Live tails open at the node that answers; the quota applies to each node.'),
     requests_per_second: Type.Object({
       max: Nullable(
-        Type.Integer({
-          minimum: 0,
-          description:
-            "For each of the project's keys at each node; 0: unlimited; null: the service's default.",
-        }),
+        Count("For each of the project's keys at each node; 0: unlimited; null: the service's default."),
       ),
     }),
     days: Type.Array(
       Type.Object({
         day: Type.String({ format: 'date', description: 'In UTC.' }),
-        sessions: Count,
-        entries: Count,
-        bytes: Count,
-        blobs: Count,
-        blob_bytes: Count,
-        statements: Count,
-        model_tokens: Count,
+        sessions: Figure,
+        entries: Figure,
+        bytes: Figure,
+        blobs: Figure,
+        blob_bytes: Figure,
+        statements: Figure,
+        model_tokens: Figure,
       }),
       {
         description:

@@ -8,7 +8,7 @@ const DERIVED = { counted: false, exported: false, is_derived: true } as const
 /** The words of entries, for projects that search. */
 export const SEARCH_MODULE: Module = {
   name: 'search',
-  routes: async () => (await import('./all_search_routes.js')).SEARCH_ROUTES,
+  routes: async () => (await import('./search_routes.js')).SEARCH_ROUTES,
   consumers: (_config, { wordsOf }) => [searchConsumer(wordsOf)],
   functions: [FIND_ENTRIES],
   tables: [

@@ -1,5 +1,14 @@
 import Type, { type Static } from '#typebox'
-import { Nullable, optional, pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from '../contract/schema.js'
+import {
+  Nullable,
+  OneOf,
+  optional,
+  pageQuery,
+  Strict,
+  Timestamp,
+  UserIdentifier,
+  Uuid,
+} from '../contract/schema.js'
 import { EVENT_TYPE_LENGTH_MAX, SEARCH_QUERY_LENGTH_MAX } from '../limits.js'
 import { EventType, Seq } from '../log/event_schema.js'
 
@@ -14,9 +23,7 @@ const ONLY = optional({
     examples: ['{"agent":"gpt-4o"}'],
   }),
   session_id: Uuid('Only entries of this session.'),
-  kind: Type.Union([Type.Literal('message'), Type.Literal('event')], {
-    description: 'Only entries of this kind.',
-  }),
+  kind: OneOf(['message', 'event'], 'Only entries of this kind.'),
   type: Type.String({
     minLength: 1,
     maxLength: EVENT_TYPE_LENGTH_MAX,

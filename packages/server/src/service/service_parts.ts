@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
-import { collectBlobs } from '../blobs/collect_blobs.js'
-import { discardAllObjects } from '../blobs/discard_objects.js'
+import { collectBlobs, discardAllObjects } from '../blobs/discard_blobs.js'
 import { objectStoreOf } from '../blobs/s3_store.js'
 import { Changes } from '../changes/changes.js'
 import { repeat } from '../changes/repeat.js'
@@ -45,6 +44,9 @@ const FLUSH_MARGIN_MS = 1_000
 
 const TOO_MUCH_UNDER_WAY =
   'This project has too many requests in flight that need the database. Nothing was done; retry shortly.'
+
+const TOO_MANY_LONG =
+  'Too many copies and erasures are in progress at this node. Retry when one of them has ended.'
 
 const DETOUR = 'a worker cannot be reached directly: appends of its projects go through the coordinator'
 
@@ -132,22 +134,15 @@ export function openPools(
   }
 }
 
-/** Limits requests that run many statements, so that others get the database's time. */
+/** `longWork` limits requests that run many statements, so that others get the database's time. */
 export function openLifecycle(config: Config, modules: readonly Module[]) {
   const registry = registryOf(modules)
-  return { registry, erasure: new Erasure(registry.tables), longWork: limitLongWork(config) }
-}
-
-function limitLongWork({ database_wait_ms_max: wait_ms_max }: Config): FairSemaphore {
-  return new FairSemaphore({
+  const longWork = new FairSemaphore({
     places_max: LONG_WORK_MAX,
-    wait_ms_max,
-    refusal: () =>
-      new AnnalsError(
-        'overloaded',
-        'Too many copies and erasures are in progress at this node. Retry when one of them has ended.',
-      ),
+    wait_ms_max: config.database_wait_ms_max,
+    refusal: () => new AnnalsError('overloaded', TOO_MANY_LONG),
   })
+  return { registry, erasure: new Erasure(registry.tables), longWork }
 }
 
 /** Usage, which is written by day until the end: behind all that is counted, and before the connections are closed. */

@@ -4,7 +4,6 @@ import { allOf } from '../http/operation.js'
 import { TimelineEvent, TimelineItem, TimelineMessage } from '../log/entry_schema.js'
 import { eventRoutes } from '../log/event_routes.js'
 import { SessionEvent } from '../log/event_schema.js'
-import { latestRoutes } from '../log/latest_routes.js'
 import { messageRoutes } from '../log/message_routes.js'
 import { Message } from '../log/message_schema.js'
 import { retractionRoutes } from '../log/retraction_routes.js'
@@ -14,15 +13,7 @@ import { Session } from './session_schema.js'
 import { taskRoutes } from './task_routes.js'
 
 export const SESSION_ROUTES: ModuleRoutes = {
-  project: allOf(
-    sessionRoutes,
-    eventRoutes,
-    messageRoutes,
-    timelineRoutes,
-    latestRoutes,
-    retractionRoutes,
-    taskRoutes,
-  ),
+  project: allOf(sessionRoutes, eventRoutes, messageRoutes, timelineRoutes, retractionRoutes, taskRoutes),
   schemas: [Session, SessionEvent, Message, TimelineMessage, TimelineEvent, TimelineItem],
   links: {
     createSession: { session_id: DATA_ID },

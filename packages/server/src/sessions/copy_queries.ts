@@ -47,21 +47,15 @@ export function answerJson(source: string, copy: string): string {
 /** The last message of a copy, from the entries `o` of the original. */
 const LAST_MESSAGE = "(array_agg(o.id ORDER BY o.seq DESC) FILTER (WHERE o.kind = 'message'))[1]"
 
+type CopyValue =
+  | ('user' | 'configs' | 'disable_task_tracking' | 'expires_in_s' | 'last_seq')
+  | ('total_tokens' | 'last_message' | 'updated_at' | 'bytes')
+
 /**
  * Steps of a stored function that make the session and head of the copy `p_copy` of `p_session`. `given` names the
  * values: the original's user, unless `p_user` names another one, and what else the copy gets.
  */
-export function makeCopyText(given: {
-  user: string
-  configs: string
-  disable_task_tracking: string
-  expires_in_s: string
-  last_seq: string
-  total_tokens: string
-  last_message: string
-  updated_at: string
-  bytes: string
-}): string {
+export function makeCopyText(given: Readonly<Record<CopyValue, string>>): string {
   return `${FIND_OR_CREATE_OWNER}
   INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, expires_in_s, expiry_due_at,
     created_at, forked_from, forked_at_seq)

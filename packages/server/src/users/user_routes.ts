@@ -1,12 +1,11 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
-import { answerList, answerWholeList, type PagePosition, readListCursor } from '../http/answer/page_answer.js'
+import { answerPage, answerWholeList, type PagePosition, readListCursor } from '../http/answer/page_answer.js'
 import type { ModuleRoutes } from '../http/module.js'
 import { allOf, type Operation, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
-import { countedOfUser } from '../lifecycle/count_owned.js'
-import { ErasedUser, ListUsersQuery, notYet, ResourceCounts, User } from './user_schema.js'
-import { countResources, findUsers } from './users.js'
+import { ErasedUser, ListUsersQuery, ResourceCounts, User } from './user_schema.js'
+import { countedOfUser, countResources, findUsers } from './users.js'
 
 /** Bytes of a user as JSON, whose identifier may be all escapes. */
 const USER_JSON_BYTES_MAX = 2_048
@@ -29,10 +28,9 @@ const userRoutes: Operation = (app, parts) => {
       handle: async (request, reply) => {
         const { cursor, limit, time_desc = false } = request.query
         const cursors = new Cursors('users', request.project_id, time_desc)
-        const after = readListCursor(cursors, cursor)
         const find = (position: PagePosition) => findUsers(request, { time_desc, ...position })
-        if (limit === undefined) return answerWholeList(reply, find, after, USER_JSON_BYTES_MAX)
-        return answerList(reply, cursors, () => find({ limit, after }), limit)
+        if (limit !== undefined) return answerPage(reply, cursors, request.query, find)
+        return answerWholeList(reply, find, readListCursor(cursors, cursor), USER_JSON_BYTES_MAX)
       },
     }),
 
@@ -45,11 +43,8 @@ const userRoutes: Operation = (app, parts) => {
       errors: ['user_not_found'],
       json: async ({ database, project_id, params }) => {
         const found = await countResources(database, counted, project_id, params.identifier)
-        const counts = Object.fromEntries([
-          ...names.map((name) => [`${name}_count`, found[name]]),
-          ...notYet(names).map((name) => [`${name}_count`, 0]),
-        ])
-        return JSON.stringify({ counts })
+        const counts = Object.fromEntries(names.map((name) => [`${name}_count`, found[name]]))
+        return JSON.stringify({ counts: { ...counts, disks_count: 0 } })
       },
     }),
 

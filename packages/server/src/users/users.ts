@@ -1,6 +1,6 @@
 import { notFound } from '../errors.js'
-import { countOwned } from '../lifecycle/count_owned.js'
-import type { Counts, Table } from '../lifecycle/table.js'
+import { COUNTED_AT_ONCE_MAX, countSome } from '../lifecycle/count_owned_queries.js'
+import { type Counts, orderOf, type Table } from '../lifecycle/table.js'
 import type { ExportLine } from '../lifecycle/transfer/export_line.js'
 import { jsonOf, type RestoreContext, type Tallies, tally } from '../lifecycle/transfer/restore_context.js'
 import type { ListPosition } from '../lists/keyset_queries.js'
@@ -12,6 +12,11 @@ export function findUsers(tenant: Tenant, position: ListPosition): Promise<Liste
   return readList(tenant, listUsers(tenant.project_id, position))
 }
 
+/** The tables of which a user's resources are counted, those that refer to others first. */
+export function countedOfUser(tables: readonly Table[]): Table[] {
+  return tables.filter(({ counted, erased_with }) => counted && erased_with === 'user').toReversed()
+}
+
 /** How much a user has of each of these tables, by their names. @throws AnnalsError user_not_found */
 export async function countResources(
   database: Queryable,
@@ -21,7 +26,18 @@ export async function countResources(
 ): Promise<Counts> {
   const [user] = await database.query(FIND_USER, [project_id, identifier])
   if (!user) throw notFound('user')
-  return countOwned(database, tables, project_id, user.id!)
+  const counts: Counts = {}
+  for (const table of tables) {
+    counts[table.name] = 0
+    let after: string[] = []
+    for (let found = COUNTED_AT_ONCE_MAX; found === COUNTED_AT_ONCE_MAX; counts[table.name]! += found) {
+      const statement = countSome(table, after.length > 0)
+      const [last] = await database.query(statement, [project_id, user.id!, ...after])
+      found = Number(last?.found ?? 0)
+      if (last) after = orderOf(table).map((_, index) => last[`position_${index}`]!)
+    }
+  }
+  return counts
 }
 
 /** The user that a list is filtered by: undefined without a filter, `nobody` if no user has the identifier. */

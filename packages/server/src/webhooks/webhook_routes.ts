@@ -1,5 +1,6 @@
 import Type from '#typebox'
 import { Empty } from '../contract/schema.js'
+import { itemsOf } from '../http/answer/answer.js'
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
@@ -34,7 +35,7 @@ const webhookRoutes = allOf(
     description: 'Oldest first, without their secrets, with the last error of each.',
     returns: 'All webhooks.',
     data: Type.Object({ items: Type.Array(Type.Ref('Webhook')) }),
-    json: async (request) => `{"items":[${(await listWebhooks(request)).join(',')}]}`,
+    json: async (request) => itemsOf(await listWebhooks(request)),
   }),
 
   operation({

@@ -1,5 +1,5 @@
 import Type from '#typebox'
-import { Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { Count, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { EVENT_TYPE_LENGTH_MAX } from '../limits.js'
 
 const EVENT_PREFIX = 'event.'
@@ -34,13 +34,10 @@ const fields = {
 export const Webhook = Type.Object(
   {
     ...fields,
-    waiting_sessions: Type.Integer({
-      minimum: 0,
-      description: 'Sessions with entries that may still have to be sent; counted up to 1,000.',
-    }),
+    waiting_sessions: Count('Sessions with entries that may still have to be sent; counted up to 1,000.'),
     last_error: Nullable(Type.String({ description: 'Why the last failed attempt failed; null: none has.' })),
     last_error_at: Nullable(Timestamp('When that was.')),
-    given_up: Type.Integer({ minimum: 0, description: 'Entries that could not be delivered within a day.' }),
+    given_up: Count('Entries that could not be delivered within a day.'),
   },
   { $id: 'Webhook' },
 )

@@ -1,8 +1,6 @@
-import { jsonLine } from '../../lifecycle/columns.js'
+import { jsonLine, quoted } from '../../lifecycle/columns.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { planned } from '../../postgres/statement.js'
-
-const text = (column: string) => `'"' || ${column} || '"'`
 
 const isOf = (owners: string) =>
   `EXISTS (SELECT FROM ${owners} s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
@@ -19,7 +17,7 @@ export const EXPORT_BLOB = planned(
   'export_blob',
   `
 SELECT b.id, b.sha256, b.bytes, b.in_object_store, (SELECT count(*) FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = b.id) AS chunks,
-  ${jsonLine({ kind: `'"blob"'`, id: text('b.id'), sha256: text('b.sha256'), bytes: 'b.bytes', created_at: text(timestampText('b.created_at')) })} AS line
+  ${jsonLine({ kind: `'"blob"'`, id: quoted('b.id'), sha256: quoted('b.sha256'), bytes: 'b.bytes', created_at: quoted(timestampText('b.created_at')) })} AS line
 FROM blobs b
 WHERE b.project_id = $1 AND b.sha256 IS NOT NULL AND ($4::uuid IS NULL OR b.id > $4::uuid)
   AND (($2::text IS NULL AND $3::uuid IS NULL) OR EXISTS (
@@ -30,7 +28,7 @@ ORDER BY b.id LIMIT 1`,
 export const EXPORT_CHUNK = planned(
   'export_blob_chunk',
   `
-SELECT ${jsonLine({ kind: `'"blob_chunk"'`, blob_id: text('c.blob_id'), n: 'c.n', data: text("translate(encode(c.data, 'base64'), E'\\n', '')") })} AS line
+SELECT ${jsonLine({ kind: `'"blob_chunk"'`, blob_id: quoted('c.blob_id'), n: 'c.n', data: quoted("translate(encode(c.data, 'base64'), E'\\n', '')") })} AS line
 FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = $2 AND c.n = $3`,
 )
 
@@ -42,7 +40,7 @@ export const EXPORT_REFERENCES = planned(
   'export_blob_references',
   `
 SELECT r.owner_id, r.seq, r.sha256,
-  ${jsonLine({ kind: `'"blob_reference"'`, owner_id: text('r.owner_id'), seq: 'r.seq', sha256: text('r.sha256') })} AS line
+  ${jsonLine({ kind: `'"blob_reference"'`, owner_id: quoted('r.owner_id'), seq: 'r.seq', sha256: quoted('r.sha256') })} AS line
 FROM blob_references r
 WHERE r.project_id = $1 AND ($4::uuid IS NULL OR (r.owner_id, r.seq, r.sha256) > ($4::uuid, $5::bigint, $6::text))
   AND ${IN_SCOPE}

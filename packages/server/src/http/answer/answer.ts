@@ -1,4 +1,5 @@
-import type { FastifyReply } from 'fastify'
+import { memberTexts } from '@annals/messages/json'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AnnalsError, retryAfterOf, statusOf } from '../../errors.js'
 
 /** Answers with a resource that is already JSON text; it is put into the envelope unchanged. */
@@ -7,6 +8,11 @@ export function answer(reply: FastifyReply, data: string, status = 200): Fastify
     .code(status)
     .header('content-type', 'application/json; charset=utf-8')
     .send(`{"code":0,"error":"","msg":"ok","data":${data}}`)
+}
+
+/** A list that is answered as a whole. */
+export function itemsOf(items: string[]): string {
+  return `{"items":[${items.join(',')}]}`
 }
 
 export function answerError(reply: FastifyReply, error: AnnalsError): FastifyReply {
@@ -26,4 +32,25 @@ export function errorText({ error, message }: AnnalsError): { status: number; te
   const status = statusOf(error)
   const msg = message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX)}…` : message
   return { status, text: JSON.stringify({ code: status, error, msg }) }
+}
+
+/**
+ * The answer to a change: the resource, for a key that may read it; otherwise what the caller sent, in the same
+ * shape, with only ids and times added by the service.
+ */
+export function mayRead(request: FastifyRequest): boolean {
+  return request.grant!.scopes.has('read')
+}
+
+/** The JSON text of a field of the body; `otherwise` if it was not sent. */
+export function sentField(request: FastifyRequest, name: string, otherwise: string): string {
+  const text = memberTexts(request.bodyText).get(name) ?? 'null'
+  return text === 'null' ? otherwise : text
+}
+
+/** A resource as JSON text, with other values for some of its fields, and without those that are undefined. */
+export function withFields(json: string, values: Record<string, string | undefined>): string {
+  const fields = new Map([...memberTexts(json), ...Object.entries(values)])
+  const shown = [...fields].filter(([, text]) => text !== undefined)
+  return `{${shown.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 }

@@ -16,26 +16,10 @@ export async function allowOrigins(app: AppServer, origins: string | undefined):
   const options: FastifyCorsOptions = {
     origin: origins === '*' ? '*' : origins.split(','),
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    allowedHeaders: [
-      'Authorization',
-      'Content-Type',
-      'Idempotency-Key',
-      'If-Match',
-      'Last-Event-ID',
-      'Mcp-Method',
-      'Mcp-Name',
-      'Mcp-Protocol-Version',
-      'X-Request-Id',
-    ],
-    exposedHeaders: [
-      'Allow',
-      'Idempotent-Replayed',
-      'RateLimit-Limit',
-      'RateLimit-Remaining',
-      'RateLimit-Reset',
-      'Retry-After',
-      'X-Request-Id',
-    ],
+    allowedHeaders:
+      'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id',
+    exposedHeaders:
+      'Allow, Idempotent-Replayed, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id',
     maxAge: REMEMBERED_S,
     strictPreflight: false,
     credentials: false,

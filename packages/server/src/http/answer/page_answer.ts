@@ -1,15 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { jsonList } from '../../json/json_list.js'
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
+import { ENTRY_PAGE_LIMIT_DEFAULT, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
 import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
+import type { ListPosition } from '../../lists/keyset_queries.js'
 import { type Listed, PIECE_READ_BYTES, pagesOf, readList } from '../../lists/listed.js'
 import type { ReadEntry } from '../../log/read/entry_columns.js'
-import { type LogPosition, readPosition } from '../../log/read/log_position.js'
-import { UNLIMITED } from '../../log/read/read_log.js'
+import { type LogPosition, readPosition, writePosition } from '../../log/read/log_position.js'
+import { LogReader, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
 import { listReadBytes } from '../admission/request_memory.js'
 import { Cursors } from '../request/cursor.js'
 import { answer } from './answer.js'
 import { sendChunks } from './answer_chunks.js'
+import { answerEntries } from './blob_bytes.js'
 
 const SEPARATOR = '|'
 /** Characters of items that are joined at once. */
@@ -74,16 +76,24 @@ export function readPageRange(
   return { range, seen: position.seq < after_seq ? { seq: after_seq } : position }
 }
 
+/** Which page of a list is asked for. */
+interface PageQuery {
+  cursor?: string
+  limit?: number
+  time_desc?: boolean
+}
+
 /** Answers with a page of a list. `find` gives one row more than `limit` where another page follows. */
-export async function answerList(
+export async function answerPage(
   reply: FastifyReply,
   cursors: Cursors,
-  find: () => Promise<Listed[]>,
-  limit: number,
-  read_bytes = listReadBytes(limit + 1),
+  { cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false }: PageQuery,
+  find: (position: ListPosition) => Promise<Listed[]>,
+  read_bytes_max = Number.POSITIVE_INFINITY,
 ): Promise<FastifyReply> {
-  await reply.request.memory.hold(read_bytes)
-  const rows = await find()
+  const after = readListCursor(cursors, cursor)
+  await reply.request.memory.hold(Math.min(listReadBytes(limit + 1), read_bytes_max))
+  const rows = await find({ time_desc, limit, after })
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   const next_cursor = rows.length > limit && last ? writeListCursor(cursors, last) : ''
@@ -99,25 +109,21 @@ export function answerFilteredList(
   request: FastifyRequest,
   reply: FastifyReply,
   list: FilteredList,
-  query: { user?: string; parent?: string; cursor?: string; limit?: number; time_desc?: boolean },
+  query: PageQuery & { user?: string; parent?: string },
   document: string | undefined,
 ): Promise<FastifyReply> {
-  const { user, cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false } = query
+  const { user, time_desc } = query
   const { project_id } = request
   const parent = query.parent?.toLowerCase()
   const cursors = cursorsOfList(project_id, list, { user, parent, time_desc }, document)
-  const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-  const page = filteredList(list, { project_id, user, document, parent }, position)
+  const find = (position: ListPosition) =>
+    readList(request, filteredList(list, { project_id, user, document, parent }, position))
   // More is reserved as it is read: the largest configs are rare, and nobody is refused for what others might have.
-  const read_bytes = Math.min(listReadBytes(limit + 1), PIECE_READ_BYTES)
-  return answerList(reply, cursors, () => readList(request, page), limit, read_bytes)
+  return answerPage(reply, cursors, query, find, PIECE_READ_BYTES)
 }
 
 /** Where a part of a list begins, and how long it is. */
-export interface PagePosition {
-  after: { created_at: string; id: string } | undefined
-  limit: number
-}
+export type PagePosition = Omit<ListPosition, 'time_desc'>
 
 /** Answers with all that a list has behind a position as one page, which is read and sent part by part. */
 export async function answerWholeList(
@@ -132,11 +138,40 @@ export async function answerWholeList(
   return sendChunks(reply, jsonList('{"items":[', pages, '],"has_more":false,"next_cursor":""}'))
 }
 
+/** The log of the session that the path names, which is read as long as the caller waits for it. */
+export function logOfPath(reply: FastifyReply, seen?: LogPosition): LogReader {
+  const { database, project_id, params } = reply.request
+  const { session_id } = params as { session_id: string }
+  return new LogReader(database, { project_id, session_id }, seen, () => !reply.raw.destroyed)
+}
+
+/** Answers with a page of the log that the path names, in order of seq. */
+export function answerLogPage(
+  reply: FastifyReply,
+  view: 'event' | 'item',
+  cursors: Cursors,
+  query: PageQuery & Pick<ReadPage, 'kind' | 'type'> & { after_seq?: number },
+): Promise<FastifyReply> {
+  const { type, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = query
+  const kind = view === 'event' ? view : query.kind
+  const { range, seen } = readPageRange(cursors, query)
+  const entries = logOfPath(reply, seen).read(view, { kind, type, ...range, time_desc, limit: limit + 1 })
+  return answerEntriesPage(reply, entries, limit, (last) => cursors.write(writePosition(last)))
+}
+
+/** Answers with a page of entries: see entriesPage. */
+export function answerEntriesPage(
+  reply: FastifyReply,
+  ...page: Parameters<typeof entriesPage>
+): Promise<FastifyReply> {
+  return answerEntries(reply, entriesPage(...page))
+}
+
 /**
  * A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows, in texts that
  * are not much longer than a piece of an answer. `cursorOf` gives the cursor behind an entry.
  */
-export async function* entriesPage(
+async function* entriesPage(
   pieces: AsyncGenerator<ReadEntry[]>,
   limit: number,
   cursorOf: (last: ReadEntry) => string,

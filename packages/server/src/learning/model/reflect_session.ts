@@ -19,8 +19,7 @@ import { newId } from '../../ids.js'
 import { logEntries } from '../../log/log_entries.js'
 import type { Database, Queryable, Row, Tenant } from '../../postgres/database.js'
 import { addVersion } from '../statements/statements.js'
-import { DURABLE, END_ANSWERS } from './call_queries.js'
-import { APPLY_DELTA, LOCK_CITED_SESSIONS, SET_STATE } from './delta_queries.js'
+import { APPLY_DELTA, DURABLE, END_ANSWERS, LOCK_CITED_SESSIONS, SET_STATE } from './call_queries.js'
 import {
   FIND_CONTRAST,
   LANE,
@@ -132,17 +131,11 @@ async function readNear(
 const SUPPORT_MIN = 2
 
 /** What a model made of a session, and how the space takes it. */
-interface Reflection {
-  project_id: string
-  space_id: string
-  session_id: string
+interface Reflection
+  extends Pick<Turn, 'project_id' | 'space_id' | 'session_id' | 'seq' | 'is_auto' | 'is_of_user'> {
   /** All sessions that the model was shown. */
   session_ids: readonly string[]
   lane_until: string
-  /** Up to where the session was read. */
-  seq: number
-  is_auto: boolean
-  is_of_user: boolean
   deltas: readonly Delta[]
   /** The calls that led to them. */
   call_ids: readonly string[]

@@ -1,22 +1,17 @@
 import Type, { type Static } from '#typebox'
-import { Nullable, optional, Strict, Timestamp, Uuid } from '../../contract/schema.js'
+import { Between, Count, Nullable, OneOf, optional, Strict, Timestamp, Uuid } from '../../contract/schema.js'
 
 export const SpaceSession = Type.Object(
   {
     id: Uuid('This record.'),
     learning_space_id: Uuid('The learning space.'),
     session_id: Uuid('The session that it learns from.'),
-    status: Type.Union(
-      ['pending', 'distilling', 'queued', 'skill_writing', 'completed', 'failed'].map((status) =>
-        Type.Literal(status),
-      ),
-      {
-        description:
-          '`pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it.',
-      },
+    status: OneOf(
+      ['pending', 'distilling', 'queued', 'skill_writing', 'completed', 'failed'],
+      '`pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it.',
     ),
     error: Nullable(Type.String({ description: 'What keeps it from being learnt from, if anything does.' })),
-    learnt_seq: Type.Integer({ minimum: 0, description: 'Up to where the log was read by rules.' }),
+    learnt_seq: Count('Up to where the log was read by rules.'),
     created_at: Timestamp('When the session was given to the space.'),
     updated_at: Timestamp('When this record last changed.'),
   },
@@ -43,45 +38,23 @@ const Path = (what: string) =>
     }),
   )
 
-const MODES = ['off', 'suggest', 'auto'] as const
-
 export const SpacePolicy = Type.Object(
   {
-    mode: Type.Union(
-      MODES.map((mode) => Type.Literal(mode)),
-      {
-        description:
-          '`suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt.',
-      },
+    mode: OneOf(
+      ['off', 'suggest', 'auto'],
+      '`suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt.',
     ),
     reward: Path('the reward, a number from 0 (failure) to 1 (success)'),
     group: Path('the task, by which runs are compared'),
     max_tokens_per_day: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 1_000_000_000,
-        description: 'Most tokens of a model that the space may use in 24 hours.',
-      }),
+      Between(0, 1_000_000_000, 'Most tokens of a model that the space may use in 24 hours.'),
     ),
   },
   { $id: 'SpacePolicy', additionalProperties: false },
 )
 export type SpacePolicy = Static<typeof SpacePolicy>
 
-const DAYS_MAX = 90
-
-export const SpaceUsageQuery = Strict(
-  optional({
-    days: Type.Integer({
-      minimum: 1,
-      maximum: DAYS_MAX,
-      default: 30,
-      description: 'How many days, to today.',
-    }),
-  }),
-)
-
-const Count = (description: string) => Type.Integer({ minimum: 0, description })
+export const SpaceUsageQuery = Strict(optional({ days: Between(1, 90, 'How many days, to today.', 30) }))
 
 export const SpaceUsage = Type.Object({
   tokens: Type.Object(
@@ -94,9 +67,7 @@ export const SpaceUsage = Type.Object({
   days: Type.Array(
     Type.Object({
       day: Type.String({ format: 'date', description: 'In UTC: when the inputs were first sent.' }),
-      step: Type.Union([Type.Literal('reflect'), Type.Literal('curate')], {
-        description: 'What the model was asked to do.',
-      }),
+      step: OneOf(['reflect', 'curate'], 'What the model was asked to do.'),
       inputs: Count('Different inputs. One that was answered is never sent again.'),
       calls: Count('Calls of the model, with those that got no answer.'),
       failed: Count('Inputs without an answer of use.'),

@@ -1,7 +1,10 @@
 import Type, { type Static } from '#typebox'
 import {
+  Between,
+  Count,
   JsonObject,
   Nullable,
+  OneOf,
   pageQuery,
   Strict,
   Timestamp,
@@ -16,9 +19,7 @@ export const SKILL_FIELD_BYTES_MAX = 256 * 1024
 const SkillFile = Type.Object({
   path: Type.String({ description: 'Its path within the skill.', examples: ['scripts/extract.py'] }),
   mime: Type.String({ description: 'Its media type, by its extension.', examples: ['text/x-python'] }),
-  bytes: Nullable(
-    Type.Integer({ minimum: 0, description: 'How many it has; null where it is made when it is read.' }),
-  ),
+  bytes: Nullable(Count('How many it has; null where it is made when it is read.')),
   sha256: Nullable(
     Type.String({ description: 'The blob with its bytes; null where it is made when it is read.' }),
   ),
@@ -33,9 +34,10 @@ const LISTED = {
     examples: ['fill-forms'],
   }),
   description: Type.String({ description: 'What it does and when to use it, from there as well.' }),
-  source: Type.Union([Type.Literal('written'), Type.Literal('learnt')], {
-    description: '`written` by somebody and uploaded, or `learnt` by a learning space.',
-  }),
+  source: OneOf(
+    ['written', 'learnt'],
+    '`written` by somebody and uploaded, or `learnt` by a learning space.',
+  ),
   meta: JsonObject('Any JSON object of the caller, stored with the skill; `{}` if never set.', {
     team: 'forms',
   }),
@@ -82,14 +84,7 @@ export const SkillFileQuery = Strict({
     description: 'Its path within the skill.',
     examples: ['SKILL.md'],
   }),
-  expire: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 604_800,
-      default: 300,
-      description: 'For how many seconds the `url` is valid.',
-    }),
-  ),
+  expire: Type.Optional(Between(1, 604_800, 'For how many seconds the `url` is valid.', 300)),
 })
 
 export const SkillFileContent = Type.Object({

@@ -2,11 +2,10 @@ import { spaceContext } from '@annals/learning'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { PageOf } from '../../contract/schema.js'
-import { mayRead, sentField, withFields } from '../../http/answer/only_sent.js'
-import { answerList, readListCursor } from '../../http/answer/page_answer.js'
+import { mayRead, sentField, withFields } from '../../http/answer/answer.js'
+import { answerPage } from '../../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../../http/operation.js'
 import { Cursors } from '../../http/request/cursor.js'
-import { PAGE_LIMIT_DEFAULT } from '../../limits.js'
 import { HistoryQuery, ListStatementsQuery, SpaceContext, SpaceContextQuery } from './statement_schema.js'
 import {
   addFeedback,
@@ -31,11 +30,10 @@ export const statementRoutes = allOf(
     data: PageOf(Type.Ref('Statement')),
     handle: async (request, reply) => {
       const { database, project_id, params, query } = request
-      const { limit = PAGE_LIMIT_DEFAULT, time_desc = false, cursor, state, kind, skill } = query
+      const { time_desc = false, state, kind, skill } = query
       const filter = { project_id, learning_space_id: params.learning_space_id, state, kind, skill }
       const cursors = new Cursors('statements', project_id, time_desc, JSON.stringify(filter))
-      const position = { time_desc, limit, after: readListCursor(cursors, cursor) }
-      return answerList(reply, cursors, () => findStatements(database, filter, position), limit)
+      return answerPage(reply, cursors, query, (position) => findStatements(database, filter, position))
     },
   }),
 
@@ -108,13 +106,11 @@ export const statementRoutes = allOf(
     returns: 'A page of versions.',
     data: PageOf(Type.Ref('SkillVersion')),
     handle: async (request, reply) => {
-      const { project_id, params, query } = request
-      const { limit = PAGE_LIMIT_DEFAULT, cursor } = query
-      const space_id = params.learning_space_id
-      const cursors = new Cursors('skill_versions', project_id, true, space_id)
-      const position = { after: readListCursor(cursors, cursor), limit }
-      const find = () => findVersions(request, space_id, position)
-      return answerList(reply, cursors, find, limit)
+      const space_id = request.params.learning_space_id
+      const cursors = new Cursors('skill_versions', request.project_id, true, space_id)
+      return answerPage(reply, cursors, request.query, (position) =>
+        findVersions(request, space_id, position),
+      )
     },
   }),
 )

@@ -1,21 +1,23 @@
 import { KINDS, SKILL_NAME, SKILL_NAME_LENGTH_MAX } from '@annals/learning'
 import Type, { type Static } from '#typebox'
-import { Nullable, optional, pageQuery, Strict, Timestamp, Uuid } from '../../contract/schema.js'
+import {
+  Between,
+  Count,
+  Nullable,
+  OneOf,
+  optional,
+  pageQuery,
+  Strict,
+  Timestamp,
+  Uuid,
+} from '../../contract/schema.js'
 import { IDS_MAX } from '../../limits.js'
 
 export const STATEMENT_LENGTH_MAX = 2_000
-const STATES = ['proposed', 'active', 'conflict', 'retired', 'revoked'] as const
 
-const oneOf = <Value extends string>(values: readonly Value[], description: string) =>
-  Type.Unsafe<Value>(
-    Type.Union(
-      values.map((value) => Type.Literal(value)),
-      { description },
-    ),
-  )
-const Kind = oneOf(KINDS, 'What it says: what to do, what to avoid, how things are, or what somebody wants.')
-const State = oneOf(
-  STATES,
+const Kind = OneOf(KINDS, 'What it says: what to do, what to avoid, how things are, or what somebody wants.')
+const State = OneOf(
+  ['proposed', 'active', 'conflict', 'retired', 'revoked'],
   '`proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that.',
 )
 const SkillName = Type.String({
@@ -32,13 +34,12 @@ const Text = Type.String({
   description: 'The statement, in a sentence or two.',
   examples: ['Certificates cannot pay for a change of a reservation.'],
 })
-const Count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const Cite = Type.Object({
   session_id: Uuid('The session.'),
   seq: Type.Integer({ minimum: 1, description: 'The entry in it.' }),
   quote: Type.String({ description: 'Words of that entry.' }),
-  polarity: oneOf(['+', '-'], '`+`: it supports the statement; `-`: it contradicts it.'),
+  polarity: OneOf(['+', '-'], '`+`: it supports the statement; `-`: it contradicts it.'),
 })
 
 export const Statement = Type.Object(
@@ -48,7 +49,7 @@ export const Statement = Type.Object(
     skill: Nullable(Type.String({ description: 'The skill that it belongs to.' })),
     kind: Kind,
     state: State,
-    author: oneOf(['rule', 'model', 'person'], 'Who worded it first.'),
+    author: OneOf(['rule', 'model', 'person'], 'Who worded it first.'),
     pinned: Type.Boolean({ description: 'A person wrote, edited or approved it: nothing else rewords it.' }),
     text: Type.String({ description: 'The statement; empty if it was revoked.' }),
     supports: Count('Sessions that support it.'),
@@ -79,7 +80,7 @@ export type AddStatementBody = Static<typeof AddStatementBody>
 
 export const ChangeStatementBody = Strict(
   optional({
-    state: oneOf(['active', 'retired'], '`active` approves it; `retired` rejects it or takes it out.'),
+    state: OneOf(['active', 'retired'], '`active` approves it; `retired` rejects it or takes it out.'),
     text: Text,
     kind: Kind,
   }),
@@ -94,18 +95,13 @@ export const SpaceContextQuery = Strict(
       description:
         'Words of the task, such as what the user said first: statements that share them come first. Without it, those with most support do.',
     }),
-    max_tokens: Type.Integer({
-      minimum: 1,
-      maximum: 100_000,
-      default: 1_000,
-      description: 'Tokens of `text` at most.',
-    }),
+    max_tokens: Between(1, 100_000, 'Tokens of `text` at most.', 1_000),
   }),
 )
 
 export const SpaceContext = Type.Object({
   text: Type.String({ description: 'For a prompt; empty if nothing fits.' }),
-  tokens: Type.Integer({ minimum: 0, description: 'About how many tokens `text` has.' }),
+  tokens: Count('About how many tokens `text` has.'),
   ids: Type.Array(Type.String({ format: 'uuid' }), { description: 'The statements in `text`, in order.' }),
   items: Type.Array(
     Type.Object({
@@ -132,7 +128,7 @@ export const SkillVersion = Type.Object(
   {
     id: Uuid('This version.'),
     skill: Type.String({ description: 'The skill.' }),
-    author: oneOf(['person', 'model', 'erasure'], 'Who changed it.'),
+    author: OneOf(['person', 'model', 'erasure'], 'Who changed it.'),
     reason: Type.String({ description: 'What changed.' }),
     statement_ids: Type.Array(Type.String({ format: 'uuid' })),
     text: Nullable(

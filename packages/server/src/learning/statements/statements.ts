@@ -2,7 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { renderSkill, type SpaceStatement, type StatementKind } from '@annals/learning'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
-import type { ListPosition } from '../../lists/keyset_queries.js'
+import { BEFORE_ALL, type ListPosition } from '../../lists/keyset_queries.js'
 import { type Listed, readList } from '../../lists/listed.js'
 import { readResource } from '../../lists/tenant_resource.js'
 import type { Database, Queryable, Tenant } from '../../postgres/database.js'
@@ -23,7 +23,6 @@ import {
 
 /** Active statements that a context chooses from: those with most support. */
 const CONSIDERED_MAX = 300
-const NEWEST = { created_at: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
 /** Citations that one statement erases. */
 const CITES_AT_ONCE_MAX = 1_000
 const SKILL_DEFAULT = 'general'
@@ -43,7 +42,7 @@ export async function findStatements(database: Queryable, filter: StatementFilte
 export async function findVersions(
   { database, project_id }: Tenant,
   space_id: string,
-  { after = NEWEST, limit }: Pick<ListPosition, 'limit'> & { after: ListPosition['after'] },
+  { after = BEFORE_ALL.desc, limit }: Pick<ListPosition, 'limit'> & { after: ListPosition['after'] },
 ) {
   await readPolicy({ database, project_id }, space_id)
   const page = [project_id, space_id, after.created_at, after.id, limit + 1]

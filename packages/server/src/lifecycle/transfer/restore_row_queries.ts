@@ -13,7 +13,7 @@ export interface RestoreStatements {
 }
 
 /** A user by its identifier in the line `l`, or by its id in the row `t`: one by one, so that no table is read whole. */
-function userOf(condition: string): string {
+export function userJoinText(condition: string): string {
   return `LEFT JOIN LATERAL (SELECT u.id, u.identifier FROM users u WHERE u.project_id = $1 AND ${condition} OFFSET 0) u ON true`
 }
 
@@ -42,7 +42,7 @@ export function restoreStatements(table: Table, owner: Table | undefined): Resto
 SELECT ${[...key.map((column) => `t.${column}::text AS ${column}`), ...compared].join(', ')}
 FROM jsonb_array_elements($2::jsonb) AS l
 CROSS JOIN LATERAL (SELECT t.* FROM ${name} t WHERE t.project_id = $1 AND ${sameKey} OFFSET 0) t
-${has_user ? userOf(`u.id = t.${user_column}`) : ''}`,
+${has_user ? userJoinText(`u.id = t.${user_column}`) : ''}`,
     ),
     restore: planned(
       `restore_${name}`,
@@ -51,7 +51,7 @@ WITH made AS (
   INSERT INTO ${name} AS s (project_id, ${names.join(', ')})
   SELECT $1, ${names.map((column) => readColumn(column, columns[column]!)).join(', ')}
   FROM jsonb_array_elements($2::jsonb) AS l
-  ${has_user ? `${userOf("u.identifier = l ->> 'user'")}\n  WHERE l ->> 'user' IS NULL OR u.id IS NOT NULL` : ''}
+  ${has_user ? `${userJoinText("u.identifier = l ->> 'user'")}\n  WHERE l ->> 'user' IS NULL OR u.id IS NOT NULL` : ''}
   RETURNING ${returned.map((column) => `s.${column}`).join(', ')}
 )${terms}
 SELECT ${key.join(', ')} FROM made`,

@@ -1,5 +1,8 @@
 import { createHash, hash, randomBytes } from 'node:crypto'
 
+export const SCOPES = ['read', 'write'] as const
+export type Scope = (typeof SCOPES)[number]
+
 // sk-annals-<43 characters: 256 random bits>-<6 characters: checksum of the part before>
 const OURS = /^sk-annals-[\w-]{43}-[\w-]{6}$/
 const RANDOM_BYTES = 32

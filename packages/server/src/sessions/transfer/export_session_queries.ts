@@ -1,10 +1,6 @@
-import { jsonLine } from '../../lifecycle/columns.js'
+import { jsonLine, quoted } from '../../lifecycle/columns.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { planned } from '../../postgres/statement.js'
-
-function quoted(expression: string): string {
-  return `'"' || ${expression} || '"'`
-}
 
 function text(expression: string): string {
   return `to_json(${expression})`

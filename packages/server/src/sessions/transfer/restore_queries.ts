@@ -1,4 +1,5 @@
 import { markChanges } from '../../changes/mark_changes.js'
+import { userJoinText } from '../../lifecycle/transfer/restore_row_queries.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { insertTerms } from '../../lists/term_queries.js'
 import { SESSION_LIST } from '../../log/append/configs_queries.js'
@@ -17,16 +18,12 @@ import { expiryText } from '../expiry_queries.js'
  * by row use OFFSET 0, which keeps the planner from reading a whole table to join it.
  */
 
-function userOf(condition: string): string {
-  return `LEFT JOIN LATERAL (SELECT u.id, u.identifier FROM users u WHERE u.project_id = $1 AND ${condition} OFFSET 0) u ON true`
-}
-
 const FIND_HEADS_TEXT = `
 SELECT s.id, u.identifier AS user, ${timestampText('s.created_at')} AS created_at,
   s.disable_task_tracking::text AS disable_task_tracking, h.last_seq
 FROM session_heads h
 JOIN sessions s ON s.project_id = $1 AND s.id = h.session_id
-${userOf('u.id = s.user_id')}
+${userJoinText('u.id = s.user_id')}
 WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])
 ORDER BY h.session_id`
 
@@ -56,7 +53,7 @@ WITH given AS MATERIALIZED (
   SELECT $1, g.id, u.id, g.parent_id, g.expires_in_s, ${expiryText('now()', 'g.expires_in_s')}, g.configs,
     g.disable_task_tracking, g.created_at, g.forked_from, g.forked_at_seq
   FROM given g
-  ${userOf('u.identifier = g.identifier')}
+  ${userJoinText('u.identifier = g.identifier')}
   WHERE g.identifier IS NULL OR u.id IS NOT NULL
   RETURNING s.id, s.user_id, s.parent_id, s.configs, s.created_at
 ), made_terms AS (${insertTerms(SESSION_LIST, '$1', 'made')}

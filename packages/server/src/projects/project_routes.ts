@@ -1,13 +1,18 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { JsonObject, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { usageJson } from '../http/admission/quotas.js'
+import { itemsOf } from '../http/answer/answer.js'
+import type { ModuleRoutes } from '../http/module.js'
+import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { timeInUtc } from '../http/request/json_parameters.js'
+import type { AppParts } from '../http/service_context.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { readPosition, writePosition } from '../log/read/log_position.js'
 import { listActs } from './audit.js'
-import { NewToken, OPERATORS, TokenSecret } from './project_schema.js'
+import { NewToken, OPERATORS, Project, Token, TokenSecret } from './project_schema.js'
 import {
   ALL_SCOPES,
   changeProject,
@@ -17,12 +22,15 @@ import {
   listProjects,
   listTokens,
   noteAct,
+  readQuotas,
   revokeToken,
 } from './projects.js'
+import { readDays, readModelTokens } from './usage_days.js'
+import { Usage, UsageQuery } from './usage_schema.js'
 
 const operation = operationsOf('Administration', OPERATORS)
 
-export const adminRoutes = allOf(
+const adminRoutes = allOf(
   operation({
     call: 'POST /projects',
     id: 'createProject',
@@ -118,11 +126,7 @@ function actorOf({ address }: Pick<FastifyRequest, 'address'>): string {
   return `API, from ${address}`
 }
 
-function itemsOf(items: string[]): string {
-  return `{"items":[${items.join(',')}]}`
-}
-
-export const AuditEntry = Type.Object(
+const AuditEntry = Type.Object(
   {
     seq: Type.Integer({ minimum: 1, description: '1, 2, 3, … without gaps, in commit order.' }),
     created_at: Timestamp('When it was done.'),
@@ -138,10 +142,7 @@ export const AuditEntry = Type.Object(
 
 const { limit, cursor } = pageQuery()
 
-export const auditRoutes = operationsOf(
-  'Administration',
-  OPERATORS,
-)({
+const auditRoute = operation({
   call: 'GET /audit',
   id: 'listAudit',
   summary: 'List what operators did',
@@ -162,3 +163,52 @@ export const auditRoutes = operationsOf(
     return `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`
   },
 })
+
+const DESCRIPTION =
+  'Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers. Figures by day lack what other nodes stored within the last 15 seconds.'
+const USAGE = {
+  description: DESCRIPTION,
+  querystring: UsageQuery,
+  returns: 'Usage, with the quotas.',
+  data: Type.Ref('Usage'),
+}
+
+async function readUsage(
+  { usage, feed, database, config }: AppParts,
+  project_id: string,
+  days = 30,
+): Promise<string> {
+  const own = { database: database.of(project_id), project_id }
+  const quotas = await readQuotas(own)
+  const counted = await usage.read(project_id)
+  await usage.days.write(project_id)
+  const tokens = await readModelTokens(own, config.model_tokens_per_day_max)
+  const by_day = await readDays(own, days, counted.statement_days)
+  return usageJson(counted, feed.tailsOf(project_id), tokens, quotas, by_day)
+}
+
+const usageRoute = operationsOf('Service')({
+  call: 'GET /usage',
+  id: 'getUsage',
+  summary: "Read the project's usage and quotas",
+  ...USAGE,
+  json: ({ project_id, query }, _reply, parts) => readUsage(parts, project_id, query.days),
+})
+
+const adminUsageRoute = operation({
+  call: 'GET /projects/:project_id/usage',
+  id: 'getProjectUsage',
+  summary: "Read a project's usage and quotas",
+  ...USAGE,
+  json: ({ params, query }, _reply, parts) => readUsage(parts, params.project_id, query.days),
+})
+
+export const PROJECT_ROUTES: ModuleRoutes = {
+  project: usageRoute,
+  admin: allOf(adminRoutes, adminUsageRoute, auditRoute),
+  schemas: [AuditEntry, Project, Token, Usage],
+  links: {
+    createProject: { project_id: '$response.body#/data/project/id' },
+    createToken: { project_id: '$request.path.project_id', token_id: DATA_ID },
+  },
+}
