@@ -8,7 +8,7 @@ import { APPEND_MARKED_ENTRIES } from '../../packages/server/src/log/append/appe
 import type { Appender } from '../../packages/server/src/log/append/appender.ts'
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
 import { execute, queryRows, withConnection } from '../harness/sql.ts'
-import { MARKED, useChanges, witness } from './changes_fixture.ts'
+import { MARKED, useChanges, WITNESS, witness } from './changes_fixture.ts'
 import { batchRequest, eventRequest, useLog } from './log_fixture.ts'
 
 /* Consumers of changes on a real database. */
@@ -93,7 +93,7 @@ describe('a project that a consumer is switched on for', () => {
     const [early, late] = [await log.newSession(project), await log.newSession(project)]
     await appender.append(eventRequest(project, early))
     const changes = start(witness(), { settle_s: 1 })
-    await changes.prepare({ database: open(1), project_id: project }, 'witness')
+    await changes.prepare({ database: open(1), project_id: project }, WITNESS)
     expect(await seenOf(project)).toEqual({ [early]: ['1'] })
     // As by a node that still takes the project for one without consumers.
     await appender.append(eventRequest(project, late))
@@ -117,7 +117,7 @@ describe('a project that is written to all the time', () => {
     const writing = write()
     try {
       const database = open(1)
-      await vi.waitFor(() => changes.prepare({ database, project_id: project }, 'witness'), {
+      await vi.waitFor(() => changes.prepare({ database, project_id: project }, WITNESS), {
         timeout: 20_000,
       })
       expect((await seenOf(project))[old]).toEqual(['1'])
@@ -181,7 +181,7 @@ describe('a session that a consumer cannot bear', () => {
     await vi.waitFor(async () => expect(await seenOf(project)).toEqual({ [good]: ['1'] }), {
       timeout: 20_000,
     })
-    expect(changes.load().get('witness')!.failures).toBeGreaterThan(0)
+    expect(changes.load().get(WITNESS)!.failures).toBeGreaterThan(0)
     isBorn = true
     expect(await seenInTheEnd(project)).toEqual({ [bad]: ['1'], [good]: ['1'] })
   }, 60_000)
@@ -209,8 +209,8 @@ describe('a consumer that is being taken apart', () => {
   it('stays switched on if somebody switches it on before that is done', async () => {
     const project = await log.newProject()
     const database = open(1)
-    const owned = [project, 'witness']
-    await keepConsumer({ database, project_id: project }, 'witness')
+    const owned = [project, WITNESS]
+    await keepConsumer({ database, project_id: project }, WITNESS)
     await execute(log.url, SWITCH.off.text, owned)
     await withConnection(log.url, async (connection) => {
       await connection.query('BEGIN')
@@ -225,7 +225,7 @@ describe('a consumer that is being taken apart', () => {
     })
     const state = `SELECT p.consumers, c.used_at = 'infinity' AND c.retired_at IS NULL AS is_on
       FROM projects p JOIN project_consumers c ON c.project_id = p.id WHERE p.id = $1`
-    expect(await queryRows(log.url, state, [project])).toEqual([{ consumers: ['witness'], is_on: true }])
+    expect(await queryRows(log.url, state, [project])).toEqual([{ consumers: [WITNESS], is_on: true }])
   })
 })
 
@@ -234,7 +234,7 @@ describe('a session that is gone', () => {
     const project = await newProject()
     await execute(
       log.url,
-      `INSERT INTO change_marks (project_id, consumer, session_id, marked_at, due_at, failures) VALUES ($1, 'witness', $2, now(), now(), 0)`,
+      `INSERT INTO change_marks (project_id, consumer, session_id, marked_at, due_at, failures) VALUES ($1, '${WITNESS}', $2, now(), now(), 0)`,
       [project, randomUUID()],
     )
     start(witness())

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
 import { Changes, type ChangesOptions } from '../../packages/server/src/changes/changes.ts'
@@ -12,18 +13,20 @@ import type { LogFixture } from './log_fixture.ts'
  * that moves its cursor: one that is given twice in this way is refused by the table's key.
  */
 
+/** The consumer, and the schema that it writes to: a process's own, since files may share a database. */
+export const WITNESS = `witness_${randomBytes(4).toString('hex')}`
 /** Of a request: the project has consumers. */
 export const MARKED = Number.NEGATIVE_INFINITY
 const logger = pino({ level: 'silent' })
 const WRITE = planned(
   'write_seen',
-  'INSERT INTO witness.seen AS s (project_id, session_id, seq) SELECT $1, $2, unnest($3::bigint[])',
+  `INSERT INTO ${WITNESS}.seen AS s (project_id, session_id, seq) SELECT $1, $2, unnest($3::bigint[])`,
 )
 
 /** Writes down what it is given, after whatever `before` does. */
 export function witness(before: () => Promise<void> = async () => {}): Consumer {
   return {
-    name: 'witness',
+    name: WITNESS,
     sessions_max: 3,
     readsEntries: true,
     erase: [],
@@ -41,14 +44,14 @@ export function witness(before: () => Promise<void> = async () => {}): Consumer 
 export function useChanges(log: LogFixture) {
   const undo: Array<() => Promise<void>> = []
   beforeAll(async () => {
-    await execute(log.url, 'CREATE SCHEMA witness')
+    await execute(log.url, `CREATE SCHEMA ${WITNESS}`)
     await execute(
       log.url,
-      'CREATE TABLE witness.seen (project_id uuid, session_id uuid, seq bigint, PRIMARY KEY (project_id, session_id, seq))',
+      `CREATE TABLE ${WITNESS}.seen (project_id uuid, session_id uuid, seq bigint, PRIMARY KEY (project_id, session_id, seq))`,
     )
   })
   // Other files look at all tables of the product, and all may share a database.
-  afterAll(() => execute(log.url, 'DROP SCHEMA witness CASCADE'))
+  afterAll(() => execute(log.url, `DROP SCHEMA ${WITNESS} CASCADE`))
   afterEach(async () => {
     for (const end of undo.splice(0)) await end()
   })
@@ -63,7 +66,7 @@ export function useChanges(log: LogFixture) {
   const seenOf = async (project: string): Promise<Record<string, string[]>> => {
     const rows = await queryRows<{ session_id: string; seqs: string[] }>(
       log.url,
-      'SELECT session_id, array_agg(seq ORDER BY seq) AS seqs FROM witness.seen WHERE project_id = $1 GROUP BY session_id',
+      `SELECT session_id, array_agg(seq ORDER BY seq) AS seqs FROM ${WITNESS}.seen WHERE project_id = $1 GROUP BY session_id`,
       [project],
     )
     return Object.fromEntries(rows.map(({ session_id, seqs }) => [session_id, seqs]))
@@ -87,7 +90,10 @@ export function useChanges(log: LogFixture) {
     },
     newProject: async (): Promise<string> => {
       const project = await log.newProject()
-      await execute(log.url, `UPDATE projects SET consumers = '{witness}' WHERE id = $1`, [project])
+      await execute(log.url, 'UPDATE projects SET consumers = ARRAY[$2::text] WHERE id = $1', [
+        project,
+        WITNESS,
+      ])
       return project
     },
     seenOf,

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LogReader, UNLIMITED } from '../../packages/server/src/log/read/read_log.ts'
 import type { Queryable } from '../../packages/server/src/postgres/database.ts'
-import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
+import { requestSettings } from '../../packages/server/src/postgres/pool_settings.ts'
 import { type EntryRun, insertLongSession } from '../harness/long_session.ts'
 import { eventRequest, useLog } from './log_fixture.ts'
 import { NO_PLANS, watched } from './watched_reads.ts'
@@ -19,8 +19,8 @@ let connection: pg.Client
 beforeAll(async () => {
   connection = new pg.Client({ connectionString: log.url })
   await connection.connect()
-  for (const [setting, value] of Object.entries(REQUEST_SETTINGS))
-    await connection.query(`SET ${setting} = ${value}`)
+  const settings = requestSettings({ connectionString: log.url, distributed: NO_PLANS })
+  for (const [setting, value] of Object.entries(settings)) await connection.query(`SET ${setting} = ${value}`)
 })
 afterAll(() => connection.end())
 
