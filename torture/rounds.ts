@@ -93,7 +93,7 @@ export async function runRounds(
     say(
       `${String(rounds.count).padStart(4)}  ${fault.kind}${struck.missed ? ' (without effect)' : ''}: ${
         recovery.isBack ? inWords(recovery) : 'NOT back'
-      }`,
+      }${struck.note ? `; ${struck.note}` : ''}`,
     )
   }
   return rounds

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Annals } from '@annals/client'
 
 /** A zip with a SKILL.md. */
@@ -7,18 +8,49 @@ const SKILL = Buffer.from(
   'base64',
 )
 
-/** Has every operation of a project served, each at the first attempt, and leaves no session behind. @throws on the first that is not */
-export async function callEveryOperation(url: string, token: string): Promise<void> {
-  const annals = new Annals({ url, token, retries: 0 })
+/** How long a request may be refused as overloaded: busy processors have a pause sooner than a queue that others fill. */
+const OVERLOADED_MS_MAX = 2_000
+const PAUSE_MS = 200
+
+/**
+ * Has every operation of a project served, each at the first attempt that is not refused as overloaded, and leaves no
+ * session behind. Returns how many were. @throws on the first operation that is not served
+ */
+export async function callEveryOperation(url: string, token: string): Promise<number> {
+  let overloaded = 0
+  const ask: typeof fetch = async (input, init) => {
+    const deadline = performance.now() + OVERLOADED_MS_MAX
+    for (;;) {
+      const answer = await fetch(input, init)
+      if (answer.status !== 503 || performance.now() > deadline) return answer
+      const { error } = (await answer.clone().json()) as { error: string }
+      if (error !== 'overloaded') return answer
+      overloaded += 1
+      await sleep(PAUSE_MS)
+    }
+  }
+  const annals = new Annals({ url, token, retries: 0, fetch: ask })
   const user = randomUUID()
+  try {
+    await callAll(annals, user, async (path) => {
+      const { ok, status } = await ask(`${url}/api/v1${path}`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+      if (!ok) throw new Error(`${path} was answered ${status}`)
+    })
+  } catch (error) {
+    await annals.users.erase(user).catch(() => {})
+    throw error
+  }
+  await annals.users.erase(user)
+  return overloaded
+}
+
+async function callAll(annals: Annals, user: string, get: (path: string) => Promise<void>): Promise<void> {
   await annals.ping()
   const session_id = await useSessions(annals, user)
   await learn(annals, user, session_id)
-  const paths = ['observing_status', 'task'].map((path) => `${url}/api/v1/session/${session_id}/${path}`)
-  for (const path of paths) {
-    const { ok, status } = await fetch(path, { headers: { authorization: `Bearer ${token}` } })
-    if (!ok) throw new Error(`${path} was answered ${status}`)
-  }
+  for (const what of ['observing_status', 'task']) await get(`/session/${session_id}/${what}`)
   const hook = await annals.webhooks.create({ url: 'https://example.com/', events: ['message'] })
   await annals.webhooks.list()
   await annals.webhooks.delete(hook.id)
@@ -26,7 +58,6 @@ export async function callEveryOperation(url: string, token: string): Promise<vo
   await annals.usage()
   await annals.users.list().page()
   await annals.users.resources(user)
-  await annals.users.erase(user)
 }
 
 async function useSessions({ sessions, blobs }: Annals, user: string): Promise<string> {

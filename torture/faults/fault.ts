@@ -15,6 +15,8 @@ export interface Struck {
   away?: { from: number; to: number }
   /** What went wrong with the fault itself, such as a migration that failed. */
   problem?: string
+  /** What else is to be said of it. */
+  note?: string
   /** It had no visible effect this time, such as no deadlock. */
   missed?: boolean
 }

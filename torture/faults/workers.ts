@@ -70,13 +70,13 @@ async function serveOthers(world: ClusterWorld): Promise<Struck> {
   await worker.kill()
   const over = new AbortController()
   const writing = crowd.map(({ token }) => writeToNothing(url, token, over.signal))
-  const problem = await callEveryOperation(url, tenant.token).then(
-    () => undefined,
-    (error: Error) => `with another worker down: ${error.stack}`,
+  const outcome = await callEveryOperation(url, tenant.token).then(
+    (overloaded) => (overloaded > 0 ? { note: `${overloaded} times refused as overloaded` } : {}),
+    (error: Error) => ({ problem: `with another worker down: ${error.stack}` }),
   )
   over.abort()
   await Promise.all(writing)
-  return { ...back(world, await worker.start()), ...(problem && { problem }) }
+  return { ...back(world, await worker.start()), ...outcome }
 }
 
 /** Appends to sessions that do not exist, as often as it is answered. */
