@@ -41,6 +41,8 @@ export interface DatabasePool extends Database {
   close(): Promise<void>
   /** Open, idle and awaited connections. */
   usage(): { total: number; idle: number; waiting: number }
+  /** The machine that has a project, as far as is known. */
+  machineOf?(project_id: string): string | undefined
 }
 
 export interface DatabaseOptions extends WithObjects {

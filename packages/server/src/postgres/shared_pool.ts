@@ -31,6 +31,11 @@ export class SharedPool implements SharedDatabase {
     return { ...connections, waiting: waiting + this.shares.waiting, ...this.shares.counts }
   }
 
+  /** The machine that has a project, or the project itself as long as that is not known. */
+  machineOf(project_id: string): string {
+    return this.pool.machineOf?.(project_id) ?? project_id
+  }
+
   close(): Promise<void> {
     return this.pool.close()
   }

@@ -8,6 +8,7 @@ import {
   type Queryable,
   type Row,
 } from './database.js'
+import { sqlStateOf } from './database_errors.js'
 import { requestSettings } from './pool_settings.js'
 import type { ConnectionTarget } from './single_connection.js'
 import { planned, type Statement } from './statement.js'
@@ -30,6 +31,11 @@ const PROJECTS_MAX = 10_000
 const BELIEVED_MS = 30_000
 /** Between two attempts to reach a worker. */
 const PAUSE_MS = 5_000
+/**
+ * What a machine answers that is no longer one of the cluster's: tables or functions are missing there, or Citus does not
+ * know where to send what it is asked. Nothing took effect.
+ */
+const LEFT_CLUSTER = /^(?:0A|3F|42|XX)/
 
 type WorkerOptions = Pick<DatabaseOptions, 'target' | 'settings' | 'wait_ms_max' | 'probe' | 'onConnect'>
 
@@ -59,7 +65,6 @@ export function straightToWorkers(
   // A pooler is there to limit connections, and leads to one machine.
   if (!('connectionString' in target) || !target.distributed || target.pooled) return coordinator
   const { connectionString } = target
-  if (!URL.canParse(connectionString)) return coordinator
   const openWorker: OpenWorker = (host, port, onConnect) =>
     open({
       target: { ...target, connectionString: urlOfWorker(connectionString, host, port) },
@@ -87,6 +92,8 @@ class WorkerPools implements DatabasePool {
     max: PROJECTS_MAX,
     ttl: BELIEVED_MS,
   })
+  /** The address of the worker that had a project when that was last known. */
+  private readonly addresses = new LRUCache<string, string>({ max: PROJECTS_MAX })
 
   constructor(
     private readonly coordinator: DatabasePool,
@@ -115,11 +122,12 @@ class WorkerPools implements DatabasePool {
       return await worker.pool.query(statement, parameters, sending)
     } catch (error) {
       this.places.delete(project_id)
-      if (!(error instanceof DatabaseAway)) throw error
-      // One that hangs must not hold further flushes.
-      worker.isReached = false
-      if (isSent) throw error
-      this.detour(worker, error)
+      if (error instanceof DatabaseAway) {
+        // One that hangs must not hold further flushes.
+        worker.isReached = false
+        if (isSent) throw error
+        this.detour(worker, error)
+      } else if (!LEFT_CLUSTER.test(sqlStateOf(error) ?? '')) throw error
       return this.coordinator.query(statement, parameters, onSending)
     }
   }
@@ -130,6 +138,10 @@ class WorkerPools implements DatabasePool {
 
   async close(): Promise<void> {
     await Promise.all(this.pools().map((pool) => pool.close()))
+  }
+
+  machineOf(project_id: string): string | undefined {
+    return this.addresses.get(project_id)
   }
 
   usage() {
@@ -160,7 +172,9 @@ class WorkerPools implements DatabasePool {
     this.places.set(project_id, place)
     // Without an answer it goes through the coordinator until it is looked for again.
     const [row] = await this.coordinator.query(FIND_WORKER, [project_id]).catch(() => [])
-    if (row) place.worker = this.workerAt(row.host!, row.port!)
+    if (!row) return
+    place.worker = this.workerAt(row.host!, row.port!)
+    this.addresses.set(project_id, place.worker.address)
   }
 
   private workerAt(host: string, port: string): Worker {

@@ -27,7 +27,8 @@ const ASK_SIGNATURE = { text: SIGNATURE, query_timeout: CONNECT_MS_MAX }
 
 /** The URL of a worker, which takes the same user, password, database and encryption as the coordinator. */
 export function urlOfWorker(coordinator: string, host: string, port: string): string {
-  const url = new URL(coordinator)
+  // With a socket of the machine, there is no host behind the password, as the driver accepts it.
+  const url = new URL(URL.canParse(coordinator) ? coordinator : coordinator.replace('@/', '@coordinator/'))
   for (const overriding of ['host', 'port']) url.searchParams.delete(overriding)
   return Object.assign(url, { hostname: host.includes(':') ? `[${host}]` : host, port }).href
 }
@@ -48,6 +49,7 @@ export function recognize(
     // It was never asked for, or the worker has started since.
     const [seen] = await coordinator.query(SIGNATURE_OF_WORKER, [host, port])
     expected = seen?.signature
+    if (!expected) throw new Error('the coordinator cannot reach it, either')
     if (rows[0]!.signature !== expected)
       throw new Error('another server than the coordinator has at this address')
   }

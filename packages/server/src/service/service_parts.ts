@@ -182,7 +182,7 @@ export async function openLog(
     queue_bytes_max: Math.min(config.queue_bytes_max, memory.places_max * QUEUE_SHARE),
     wait_ms_max: config.database_wait_ms_max,
     database: pools.appends,
-    distributed: pools.reserved.distributed,
+    machineOf: pools.reserved.distributed ? (project_id) => pools.appends.machineOf(project_id) : undefined,
     onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
     onStored: (project_id, stored) => usage.days.add(project_id, stored),
     onFlush: (report) => metrics.flushed(report),

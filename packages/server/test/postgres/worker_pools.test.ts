@@ -12,7 +12,7 @@ function clusterOf(target: object = { distributed: true }) {
   const state = {
     isUp: true,
     signature: 'a',
-    seen: 'a',
+    seen: 'a' as string | null,
     sent: [] as string[],
     detours: [] as unknown[],
     urls: [] as string[],
@@ -79,6 +79,10 @@ describe('the appends of a cluster', () => {
     expect(state.urls).toEqual(['postgresql://annals:secret@worker-1:5432/annals?sslmode=require'])
     expect(state.detours).toEqual([])
     expect(pool.usage()).toEqual({ total: 2, idle: 2, waiting: 0 })
+    expect(['a project', 'another'].map((project) => pool.machineOf?.(project))).toEqual([
+      'worker-1:5432',
+      undefined,
+    ])
   })
 
   it('go through the coordinator while their worker cannot be reached, which is said once', async () => {
@@ -92,16 +96,43 @@ describe('the appends of a cluster', () => {
     expect(state.detours).toEqual([['worker-1:5432', 'refused']])
   })
 
-  it('never go to another server that answers at the address of a worker', async () => {
+  it.each([
+    ['another server than the coordinator has at this address', 'b'],
+    ['the coordinator cannot reach it, either', null],
+  ])('never go to what answers at the address of a worker, if they must say: %s', async (reason, seen) => {
     const { state, flush } = clusterOf()
-    state.signature = 'b'
+    state.seen = seen
     await vi.waitFor(async () => {
       await flush()
-      expect(state.detours).toEqual([
-        ['worker-1:5432', 'another server than the coordinator has at this address'],
-      ])
+      expect(state.detours).toEqual([['worker-1:5432', reason]])
     })
     expect(state.sent).not.toContain('worker')
+  })
+
+  it('go through the coordinator where the machine that had their project has left the cluster', async () => {
+    const { state, flush, flushUntilDirect } = clusterOf()
+    await flushUntilDirect()
+    state.sent.length = 0
+    state.fails = Object.assign(new Error('relation "session_heads" does not exist'), { code: '42P01' })
+    await flush()
+    expect(state.sent).toEqual(['coordinator'])
+    expect(state.detours).toEqual([])
+  })
+
+  it('are refused once if the statement is', async () => {
+    const { state, flush, flushUntilDirect } = clusterOf()
+    await flushUntilDirect()
+    state.sent.length = 0
+    state.fails = Object.assign(new Error('duplicate key'), { code: '23505' })
+    await expect(flush()).rejects.toBe(state.fails)
+    expect(state.sent).toEqual([])
+  })
+
+  it('go straight to a worker with the user and password of a coordinator that is reached by a socket', async () => {
+    const connectionString = 'postgresql://annals:secret@/annals?host=/run/postgresql'
+    const { state, flushUntilDirect } = clusterOf({ distributed: true, connectionString })
+    await flushUntilDirect()
+    expect(state.urls).toEqual(['postgresql://annals:secret@worker-1:5432/annals'])
   })
 
   it('go straight to a worker that has started again', async () => {

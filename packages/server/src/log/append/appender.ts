@@ -9,7 +9,7 @@ import {
   storedOf,
 } from './append_request.js'
 import { flush, type OnTrouble } from './flush.js'
-import { FlushTurns, type Turn } from './flush_turns.js'
+import { FlushTurns, type MachineOf, type Turn } from './flush_turns.js'
 import { Lane } from './lane.js'
 
 export interface AppenderOptions {
@@ -22,8 +22,8 @@ export interface AppenderOptions {
   queue_wait_ms_max?: number | undefined
   /** Flushes in flight at once, over all projects. */
   flushes_max: number
-  /** Projects are on several machines, of which some may be away. */
-  distributed?: boolean | undefined
+  /** Where projects are on several machines, of which some may be away. */
+  machineOf?: MachineOf | undefined
   /** `off`: each append is its own flush, and a project may have as many in flight as the limit allows. */
   group_commit?: string
   /**
@@ -61,7 +61,7 @@ export class Appender {
   private readonly expiry: NodeJS.Timeout
 
   constructor(private readonly options: AppenderOptions) {
-    this.turns = new FlushTurns(options.flushes_max, options.distributed ?? false)
+    this.turns = new FlushTurns(options.flushes_max, options.machineOf)
     this.expiry = setInterval(() => this.expire(), Math.min(100, options.wait_ms_max))
     this.expiry.unref()
   }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Lane } from './lane.js'
 
-const PROJECTS_AWAY_MAX = 10_000
+const MACHINES_AWAY_MAX = 10_000
 /** Time constant of the average, in ms: after this much flush time, most of a change in speed has been taken in. */
 const SETTLES_MS = 250
 /** Least weight of the newest flush, so that a slow moment is forgotten after some quick ones. */
@@ -30,6 +30,9 @@ class Pace {
   }
 }
 
+/** The machine that has a project, or the project itself as long as that is not known. */
+export type MachineOf = (project_id: string) => string
+
 /** A flush's hold on a slot. */
 export interface Turn {
   /** Its database could not be reached. Returns whether it may keep the slot for another attempt. */
@@ -39,20 +42,21 @@ export interface Turn {
 }
 
 /**
- * The order in which projects get slots for their flushes. On a cluster, a project whose machine was away at its last
- * flush waits in a queue of its own, and such projects hold no more than half of the slots: however many they are, and
- * however long their machine takes to fail, others are stored. On a single server all projects are away together.
+ * The order in which projects get slots for their flushes. On a cluster, projects whose machine was away at the last flush
+ * for it wait in a queue of their own, and hold no more than half of the slots: however many they are, and however long
+ * their machine takes to fail, others are stored. On a single server all projects are away together.
  */
 export class FlushTurns {
   private readonly ready: Lane[] = []
   private readonly readyAway: Lane[] = []
-  private readonly away = new LRUCache<string, true>({ max: PROJECTS_AWAY_MAX })
+  private readonly away = new LRUCache<string, true>({ max: MACHINES_AWAY_MAX })
   private slotsAway = 0
   private readonly pace: Pace
 
+  /** @param machineOf undefined on a single server */
   constructor(
     private readonly slots: number,
-    private readonly distributed: boolean,
+    private readonly machineOf: MachineOf | undefined,
   ) {
     this.pace = new Pace(slots)
   }
@@ -63,37 +67,48 @@ export class FlushTurns {
   }
 
   add(lane: Lane): void {
-    const queue = this.away.has(lane.project_id) ? this.readyAway : this.ready
+    const queue = this.isAway(lane) ? this.readyAway : this.ready
     queue.push(lane)
   }
 
   next(): Lane | undefined {
-    const next = this.slotsAway < this.slots / 2 ? this.readyAway.shift() : undefined
-    return next ?? this.ready.shift()
+    if (this.slotsAway < this.slots / 2) return this.readyAway.shift() ?? this.ready.shift()
+    for (;;) {
+      const lane = this.ready.shift()
+      if (!lane || !this.isAway(lane)) return lane
+      // It was queued before its machine was found away.
+      this.readyAway.push(lane)
+    }
   }
 
   begin(project_id: string): Turn {
-    let isCounted = this.away.has(project_id)
+    const { machineOf } = this
+    const machine = machineOf?.(project_id) ?? project_id
+    let isCounted = this.away.has(machine)
     let isAway = false
     let isOver = false
     if (isCounted) this.slotsAway += 1
     return {
       foundAway: () => {
-        if (!this.distributed || isOver) return true
+        if (!machineOf || isOver) return true
         if (!isCounted) this.slotsAway += 1
         isCounted = true
         isAway = true
-        this.away.set(project_id, true)
+        this.away.set(machine, true)
         return this.slotsAway <= this.slots / 2
       },
       end: (ms) => {
         isOver = true
         if (isCounted) this.slotsAway -= 1
         if (isAway) return
-        this.away.delete(project_id)
-        const grown_ms = this.distributed ? 0 : GROWTH_MAX * this.pace.flush_ms
+        this.away.delete(machine)
+        const grown_ms = machineOf ? 0 : GROWTH_MAX * this.pace.flush_ms
         this.pace.flushed(Math.min(ms, Math.max(FLUSH_MS_MAX, grown_ms)))
       },
     }
+  }
+
+  private isAway({ project_id }: Lane): boolean {
+    return this.machineOf !== undefined && this.away.has(this.machineOf(project_id))
   }
 }

@@ -116,7 +116,7 @@ describe('on a cluster, projects whose machine is away', () => {
       if (isAway && project_id.startsWith('away')) throw new DatabaseAway(false, new Error('refused'))
       return rows
     })
-    const appender = appenderOn(database, { distributed: true })
+    const appender = appenderOn(database, { machineOf: (project) => project })
     const away = ofProjects('away', 40)
     const refused = away.map((request) => ending(appender, request))
     const here = ending(appender, anEvent({ project_id: 'here' }))
@@ -134,7 +134,7 @@ describe('on a cluster, projects whose machine is away', () => {
       if (project_id === 'here') return rows
       return new Promise((_, reject) => hanging.push(() => reject(new DatabaseAway(true, new Error('late')))))
     })
-    const appender = appenderOn(database, { distributed: true, commit_ms_max: 60_000 })
+    const appender = appenderOn(database, { machineOf: (project) => project, commit_ms_max: 60_000 })
     const appendAll = () => ofProjects('away', 4).map((request) => ending(appender, request))
     const failAll = (endings: Promise<string>[]) => {
       const failing = setInterval(() => {
@@ -147,5 +147,29 @@ describe('on a cluster, projects whose machine is away', () => {
     expect(await ending(appender, anEvent({ project_id: 'here' }))).toBe('stored')
     expect(hanging).toHaveLength(2)
     expect(await failAll(again)).not.toContain('stored')
+  })
+
+  it('take half of the slots as soon as one of their machine was found away, those that were queued before as well', async () => {
+    const hanging: Array<() => void> = []
+    let isAway = true
+    const database = new FakeDatabase(({ project_id, rows }) => {
+      if (!isAway || project_id === 'here') return rows
+      return new Promise((_, reject) =>
+        hanging.push(() => reject(new DatabaseAway(false, new Error('late')))),
+      )
+    })
+    const machineOf = (project: string) => (project === 'here' ? 'worker-1' : 'worker-2')
+    const appender = appenderOn(database, { machineOf })
+    const away = ofProjects('away', 8).map((request) => ending(appender, request))
+    const here = ending(appender, anEvent({ project_id: 'here' }))
+    await vi.waitFor(() => expect(hanging).toHaveLength(4))
+    for (const fail of hanging.splice(0)) fail()
+    expect(await here).toBe('stored')
+    isAway = false
+    await vi.waitFor(() => {
+      for (const fail of hanging.splice(0)) fail()
+      expect(appender.load().requests).toBe(0)
+    })
+    expect((await Promise.all(away)).filter((how) => how === 'stored')).toHaveLength(6)
   })
 })

@@ -154,7 +154,10 @@ describe('more projects than have their turn in time', () => {
     'are not refused on %s because a few flushes took seconds, but if all are slow',
     async (_where, distributed) => {
       vi.useFakeTimers({ toFake: ['performance'] })
-      const { appender, answerAll } = heldAppender({ queue_wait_ms_max: 250, distributed })
+      const { appender, answerAll } = heldAppender({
+        queue_wait_ms_max: 250,
+        machineOf: distributed ? (project) => project : undefined,
+      })
       const sendAll = (count: number) =>
         Array.from({ length: count }, (_, n) => send(appender, `project ${n}`))
       const storeIn = async (ms: number, sent: Array<{ how?: string }>) => {
