@@ -9,8 +9,12 @@ export interface TokenTable {
 
 /** Merging takes quadratic time on a run without a break, and no real word is that long. */
 const UNBROKEN = /\S{128}|\s{128}/g
-/** Bytes of a piece: a run of either kind, of three bytes a character, and one character before it. */
-const PIECE_BYTES_MAX = 1_024
+/**
+ * Characters of a piece: a character, and a run of either kind. Only slashes and ends of lines, by turns, make longer
+ * ones.
+ */
+const PIECE_LENGTH_MAX = 256
+const PIECE_BYTES_MAX = 3 * PIECE_LENGTH_MAX
 const NO_TOKEN = 0x7fffffff
 
 const encoder = new TextEncoder()
@@ -19,7 +23,7 @@ const piece = new Uint8Array(PIECE_BYTES_MAX)
 const parts = new Int32Array(PIECE_BYTES_MAX + 1)
 const ranks = new Int32Array(PIECE_BYTES_MAX + 1)
 
-/** How many tokens a text has. Runs of more than 128 characters without a break are counted in pieces. */
+/** How many tokens a text has. Long runs without a break are counted in pieces. */
 export function countTokens(table: TokenTable, text: string): number {
   if (text.length < 128) return countUnbroken(table, text)
   let tokens = 0
@@ -55,9 +59,12 @@ function countUnbroken(table: TokenTable, text: string): number {
   pattern.lastIndex = 0
   // Every character is in a piece.
   while (pattern.test(text)) {
-    const to = pattern.lastIndex
-    tokens += countPiece(table, encodePiece(text, from, to))
-    from = to
+    const end = pattern.lastIndex
+    while (from < end) {
+      const to = Math.min(end, from + PIECE_LENGTH_MAX)
+      tokens += countPiece(table, encodePiece(text, from, to))
+      from = to
+    }
   }
   return tokens
 }

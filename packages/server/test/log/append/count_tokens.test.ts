@@ -6,6 +6,8 @@ import { countTokens } from '../../../src/log/append/count_tokens.ts'
 
 const count = (content: string) => countTokens(readMessage('openai', { role: 'user', content }).parts)
 
+const NO_SPECIAL = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() }
+
 describe('the tokens of a message', () => {
   it('are those of o200k_base', () => {
     expect(count('')).toBe(0)
@@ -22,7 +24,6 @@ describe('the tokens of a message', () => {
       }),
       fc.constantFrom('Unbelievable', 'Donaudampfschiff', 'https://example.org/a?b=c', '  return\n', '🧑‍🚀'),
     )
-    const NO_SPECIAL = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() }
     fc.assert(
       fc.property(fc.array(word, { maxLength: 6 }), (words) => {
         const text = words.join('')
@@ -36,10 +37,19 @@ describe('the tokens of a message', () => {
     expect(count('<|endoftext|>')).toBeGreaterThan(1)
   })
 
+  it('are hardly more where slashes and ends of lines make one long run', () => {
+    for (const run of ['/\n', '!/\r\n//', '语/\n\n\n']) {
+      const text = run.repeat(500)
+      const tokens = countWithLibrary(text, NO_SPECIAL)
+      expect(count(text)).toBeGreaterThan(0.98 * tokens)
+      expect(count(text)).toBeLessThan(1.02 * tokens)
+    }
+  })
+
   it('take the time of a moment, also for a mebibyte without a break', () => {
-    for (const character of ['a', ' ', '\n', '書', '0']) {
+    for (const run of ['a', ' ', '\n', '書', '0', '/\n']) {
       const started = performance.now()
-      expect(count(character.repeat(Math.floor(1_048_576 / Buffer.byteLength(character))))).toBeGreaterThan(0)
+      expect(count(run.repeat(Math.floor(1_048_576 / Buffer.byteLength(run))))).toBeGreaterThan(0)
       // Twenty times what was seen, so that it fails for quadratic time (minutes) and not for a busy machine.
       expect(performance.now() - started).toBeLessThan(20_000)
     }
