@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { consoleHeaders, signInToConsole } from '../harness/console_session.ts'
 import { describedOperations } from '../harness/described_operations.ts'
 import { readRawAnswer, sendRaw } from '../harness/raw_connection.ts'
 import { useSharedService } from '../harness/service.ts'
@@ -102,6 +103,18 @@ describe('a header that is sent twice', () => {
     expect([answer.status, JSON.parse(answer.body).error]).toEqual([400, 'invalid_request'])
     if (name !== 'Content-Length')
       expect(JSON.parse(answer.body).msg).toContain(`Header ${name.toLowerCase()}`)
+  })
+
+  it('is 400 for the console, too', async () => {
+    const { session, answer } = await signInToConsole(service.rawClient(), { token })
+    const own = Object.entries(consoleHeaders(session.cookie, answer.json.data.project_id))
+    const lines = own.map(([name, value]) => `${name}: ${value}`)
+    const body = ['Content-Type: application/json', 'Content-Length: 2']
+    const create = (...more: string[]) =>
+      send(['POST /console/api/v1/session HTTP/1.1', ...lines, ...body, ...more], '{}')
+    expect((await create('Idempotency-Key: first')).status).toBe(201)
+    const twice = await create('Idempotency-Key: first', 'Idempotency-Key: second')
+    expect([twice.status, JSON.parse(twice.body).error]).toEqual([400, 'invalid_request'])
   })
 
   it('is taken where it means a list', async () => {
