@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { Consumer } from '../../packages/server/src/changes/consumer.ts'
 import type { Appender } from '../../packages/server/src/log/append/appender.ts'
+import { execute } from '../harness/sql.ts'
 import { MARKED, useChanges, witness } from './changes_fixture.ts'
-import { batchRequest, useLog } from './log_fixture.ts'
+import { batchRequest, eventRequest, useLog } from './log_fixture.ts'
 
 const log = useLog()
 const { start, newProject, seenInTheEnd } = useChanges(log)
@@ -40,4 +42,23 @@ describe('more than a consumer is given at once', () => {
     await seenInTheEnd(project)
     expect(read).toEqual(sessions)
   }, 30_000)
+})
+
+describe('sessions that are deleted while a consumer reads them', () => {
+  it('hold up few of the others, though there always are some', async () => {
+    const project = await newProject()
+    const sessions = await Promise.all(Array.from({ length: 8 }, () => log.newSession(project)))
+    for (const session of sessions)
+      await appender.append(eventRequest(project, session, { unmarked_until: MARKED }))
+    const consumer = witness()
+    const consume: Consumer['consume'] = async (work) => {
+      const [first, ...others] = work.project_id === project ? work.sessions : []
+      const forget = 'DELETE FROM change_marks WHERE project_id = $1 AND session_id = $2'
+      if (others.length > 0) await execute(log.url, forget, [project, first!.session_id])
+      return consumer.consume(work)
+    }
+    start({ ...consumer, sessions_max: 8, consume }, { lease_s: 60 })
+    // Of 8, 7 are left, and of these 4 and 3, and so on.
+    expect(Object.keys(await seenInTheEnd(project))).toHaveLength(4)
+  })
 })

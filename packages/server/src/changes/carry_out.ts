@@ -45,12 +45,14 @@ export async function carryOut(job: Job): Promise<Round> {
   const again = leased.filter(({ failures }) => failures !== '0').map(({ session_id }) => [session_id!])
   let left = 0
   let is_cut = false
-  for (const session_ids of [fresh, ...again]) {
+  const groups = [fresh, ...again]
+  // It grows meanwhile.
+  for (const session_ids of groups) {
     if (session_ids.length === 0) continue
     job.signal.throwIfAborted()
     try {
       const work = await readChanged(job, session_ids)
-      left += await carryOutSome(job, work, lease)
+      left += await carryOutSome(job, work, lease, groups)
       is_cut ||= work.is_cut
     } catch (error) {
       if (job.signal.aborted) throw error
@@ -64,21 +66,26 @@ export async function carryOut(job: Job): Promise<Round> {
   return { sessions: leased.length, left, is_cut }
 }
 
-async function carryOutSome(job: Job, work: ReadSessions, lease: string): Promise<number> {
+/** Gives how many sessions are left; adds to the groups those that have to be done anew. */
+async function carryOutSome(
+  job: Job,
+  work: ReadSessions,
+  lease: string,
+  groups: string[][],
+): Promise<number> {
   const { session_ids } = work
   const write = await job.consumer.consume(work)
-  return job.database.transaction(async (connection) => {
+  const done = await job.database.transaction(async (connection) => {
     const marks = [job.project_id, job.consumer.name, session_ids, lease]
-    const held = await connection.query(FINISH_CHANGES.lock, marks)
-    if (held.length === session_ids.length) {
-      return finish(connection, job, work, (await write?.(connection)) ?? [])
-    }
-    // The lease has ended, or a session was deleted: what is still there is done again.
-    const left = held.map((row) => row.session_id!)
-    const unread = left.map(() => null)
-    await connection.query(FINISH_CHANGES.release, [job.project_id, job.consumer.name, left, unread])
-    return left.length
+    const rows = await connection.query(FINISH_CHANGES.lock, marks)
+    const held = new Set(rows.map((row) => row.session_id!))
+    if (held.size < session_ids.length) return session_ids.filter((id) => held.has(id))
+    return finish(connection, job, work, (await write?.(connection)) ?? [])
   })
+  if (typeof done === 'number') return done
+  // The lease has ended, or a session was deleted. In halves: else no other would be done while some always are deleted.
+  groups.push(done.slice(0, done.length / 2), done.slice(done.length / 2))
+  return 0
 }
 
 /** Moves the cursors, and clears the marks of sessions that were read to the head. Gives how many are left. */
