@@ -124,15 +124,18 @@ export const FIND_SCANS = planned(
   `SELECT c.project_id, c.consumer, ${RETIRES} AS retires FROM project_consumers c WHERE c.scan_at <= now() OR ${RETIRES}`,
 )
 
-/**
- * Taking a consumer of a project apart: its marks and cursors, in slices, then itself. Marks that appends under way
- * leave behind that wait for the day when it is switched on again.
- */
+/** Taking a consumer of a project apart: its marks and cursors, in slices, then itself. */
 export const RETIRE = {
   /** From here on it is ready for nobody. Row: one if it is to go. $1 project, $2 consumer. */
   begin: prepared(
     'retire_consumer',
     `UPDATE project_consumers AS c SET retired_at = now() WHERE c.project_id = $1 AND c.consumer = $2 AND ${RETIRES} RETURNING 1 AS one`,
+  ),
+  /** Row: one while it is being taken apart. $1 project, $2 consumer. */
+  hold: prepared(
+    'hold_retired_consumer',
+    `SELECT c.consumer FROM project_consumers c
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.retired_at IS NOT NULL FOR UPDATE`,
   ),
   /** $1 project, $2 how many, $3 consumer. Rows: one each. */
   marks: someOfConsumer('change_marks'),
@@ -142,16 +145,22 @@ export const RETIRE = {
     'switch_consumer_off',
     'UPDATE projects AS p SET consumers = array_remove(p.consumers, $2::text) WHERE p.id = $1',
   ),
-  /** One that was switched on again meanwhile begins anew; row: one in that case. $1 project, $2 consumer. */
+  /** Row: one if it is not being taken apart. $1 project, $2 consumer. */
+  used: prepared(
+    'find_used_consumer',
+    `SELECT c.consumer FROM project_consumers c
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.retired_at IS NULL`,
+  ),
+  /** One that was switched on again meanwhile begins anew. $1 project, $2 consumer. */
   revive: prepared(
     'revive_consumer',
     `UPDATE project_consumers AS c
 SET retired_at = NULL, scan_at = now(), scanned_to = NULL, scanned_at = NULL, sessions_scanned = 0
-WHERE c.project_id = $1 AND c.consumer = $2 AND NOT (c.used_at < now()) RETURNING 1 AS one`,
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.retired_at IS NOT NULL AND NOT (c.used_at < now())`,
   ),
   consumer: prepared(
     'forget_consumer',
-    'DELETE FROM project_consumers AS c WHERE c.project_id = $1 AND c.consumer = $2',
+    'DELETE FROM project_consumers AS c WHERE c.project_id = $1 AND c.consumer = $2 AND c.retired_at IS NOT NULL',
   ),
 } as const
 

@@ -104,28 +104,39 @@ export async function keepConsumer(tenant: Tenant<Database>, consumer: string): 
   await within(tenant, (inside) => switchConsumer(inside, consumer, true))
 }
 
-/** Takes apart what consumers that nobody wants any more keep of a project. */
+/** Takes apart what consumers that nobody wants any more keep of a project. Nodes that do so at once take turns. */
 export async function retire(
   { database, project_id }: Tenant<Database>,
   consumer: Consumer,
   signal: AbortSignal,
 ): Promise<void> {
-  const [begun] = await database.query(RETIRE.begin, [project_id, consumer.name])
+  const owned = [project_id, consumer.name]
+  const [begun] = await database.query(RETIRE.begin, owned)
   if (!begun) return
+  /** Takes the consumer from the project, whatever `more` does, unless somebody uses it again. */
+  const leave = (...more: Statement[]) =>
+    database.transaction(async (connection) => {
+      // The project first, as for switching on: what is switched on from here to the commit would be lost otherwise.
+      for (const statement of [RETIRE.project, ...more]) await connection.query(statement, owned)
+      const [used] = await connection.query(RETIRE.used, owned)
+      if (used) await connection.query(SWITCH_ON.project, owned)
+    })
   const eraseAll = async (statement: Statement, ...more: string[]) => {
     for (let gone = ROWS_AT_ONCE; gone === ROWS_AT_ONCE; ) {
       signal.throwIfAborted()
-      gone = (await database.query(statement, [project_id, ROWS_AT_ONCE, ...more])).length
+      gone = await database.transaction(async (connection) => {
+        // Another node may be done, and somebody have switched it on since: what it has now stays.
+        if ((await connection.query(RETIRE.hold, owned)).length === 0) return 0
+        return (await connection.query(statement, [project_id, ROWS_AT_ONCE, ...more])).length
+      })
     }
   }
+  // From here on, appends leave no marks.
+  await leave()
   // Marks first: whoever is at work on one has then written, and nobody else begins.
   for (const statement of [RETIRE.marks, RETIRE.cursors]) await eraseAll(statement, consumer.name)
   for (const statement of consumer.erase) await eraseAll(statement)
-  const owned = [project_id, consumer.name]
-  await database.transaction(async (connection) => {
-    // The project first, as for switching on: what is switched on from here to the commit would be lost otherwise.
-    await connection.query(RETIRE.project, owned)
-    const revived = await connection.query(RETIRE.revive, owned)
-    await connection.query(revived.length > 0 ? SWITCH_ON.project : RETIRE.consumer, owned)
-  })
+  // Those of appends that were under way.
+  await eraseAll(RETIRE.marks, consumer.name)
+  await leave(RETIRE.revive, RETIRE.consumer)
 }

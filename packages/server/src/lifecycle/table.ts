@@ -84,8 +84,6 @@ export type BackedUpTable = HandledTable & Required<Pick<HandledTable, 'backed_u
 export interface Dependents {
   /** Erases some rows of each table inside a transaction. `has_all`: there are no more. */
   eraseSome(tenant: Tenant, owner_ids: string[]): Promise<{ counts: Counts; has_all: boolean }>
-  /** Erases all rows, a statement a slice. */
-  eraseAll(tenant: Tenant, owner_id: string, onSlice?: () => void): Promise<Counts>
 }
 
 /** What one transaction of an erasure did. */

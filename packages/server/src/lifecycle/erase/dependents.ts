@@ -25,16 +25,6 @@ export class DependentTables implements Dependents {
     }
     return { counts, has_all }
   }
-
-  async eraseAll(tenant: Tenant, owner_id: string, onSlice: () => void = () => {}) {
-    const counts: Counts = {}
-    for (;;) {
-      const step = await this.eraseSome(tenant, [owner_id])
-      addCounts(counts, step.counts)
-      if (step.has_all) return counts
-      onSlice()
-    }
-  }
 }
 
 /** Adds to counts what others say. */

@@ -94,9 +94,8 @@ async function findParents({ database, project_id }: Tenant, ids: string[]): Pro
 }
 
 /**
- * Deletes the entries of a session that is gone, and what else belongs to it, in slices; then the sessions below it in
- * the same way. Any number of processes may do it at once. Gives what it counted, entries aside, which were counted with
- * their session.
+ * Deletes the entries of a session that is gone, the sessions below it in the same way, and what else belongs to it. Any
+ * number of processes may do it at once. Gives what it counted, entries aside, which were counted with their session.
  */
 export async function eraseRemains(
   tenant: Tenant<Database>,
@@ -104,46 +103,39 @@ export async function eraseRemains(
   dependents: Dependents,
   onSlice: () => void = () => {},
 ): Promise<Counts> {
-  const { database, project_id } = tenant
   const counts: Counts = {}
   // A session stands below what remains of those below it, which is pushed until there is nothing.
   for (const stack = [session_id]; stack.length > 0; onSlice()) {
     const id = stack.at(-1)!
-    const own = await eraseOwnRemains(tenant, id, dependents, onSlice)
-    const below = own ? await database.query(FIND_BELOW_ERASED, [project_id, id, SESSIONS_AT_ONCE_MAX]) : []
-    addCounts(counts, own ?? {})
-    if (below.length === 0) {
-      if (own) await database.query(ERASE_REMAINS.done, [project_id, id])
-      stack.pop()
-      continue
-    }
-    const ids = below.map((row) => row.id!)
-    const step = await within(tenant, (inside) => eraseSomeSessions(inside, ids, dependents, {}))
+    const step = await within(tenant, (inside) => eraseSomeRemains(inside, id, dependents))
     addCounts(counts, step.counts)
+    if (step.left.length === 0) stack.pop()
     stack.push(...step.remains)
   }
   return counts
 }
 
-/** Without the sessions below it. Undefined: another run deleted the rest, or it is a copy in progress. */
-async function eraseOwnRemains(
-  tenant: Tenant,
-  session_id: string,
-  dependents: Dependents,
-  onSlice: () => void,
-): Promise<Counts | undefined> {
+/**
+ * One transaction's part of that. It locks the remains first, and looks whether they are still there: once another run
+ * has deleted the last of them, a new session may have the id, and what belongs to that one stays.
+ */
+async function eraseSomeRemains(tenant: Tenant, id: string, dependents: Dependents): Promise<ErasedStep> {
   const { database, project_id } = tenant
-  for (let last_seq = 1; last_seq > 0; ) {
-    const [row] = await database.query(ERASE_REMAINS.entries, [project_id, session_id, ROWS_AT_ONCE_MAX])
-    if (row!.answer === null) return undefined
-    last_seq = Number(row!.answer)
-    onSlice()
+  const [row] = await database.query(ERASE_REMAINS.entries, [project_id, id, ROWS_AT_ONCE_MAX])
+  const last_seq = row!.answer
+  // Another run deleted the rest, or it is a copy in progress.
+  if (last_seq === null) return { counts: {}, remains: [], left: [] }
+  if (last_seq !== '0') return { counts: {}, remains: [], left: [id] }
+  const below = await database.query(FIND_BELOW_ERASED, [project_id, id, SESSIONS_AT_ONCE_MAX])
+  if (below.length > 0) {
+    const ids = below.map((row) => row.id!)
+    return { ...(await eraseSomeSessions(tenant, ids, dependents, {})), left: [id] }
   }
-  for (let unlinked = ROWS_AT_ONCE_MAX; unlinked === ROWS_AT_ONCE_MAX; onSlice()) {
-    const forks = [project_id, [session_id], ROWS_AT_ONCE_MAX]
-    unlinked = (await database.query(ERASE_SESSIONS.forks, forks)).length
-  }
-  return dependents.eraseAll(tenant, session_id, onSlice)
+  const { counts, has_all } = await dependents.eraseSome(tenant, [id])
+  const forks = await database.query(ERASE_SESSIONS.forks, [project_id, [id], ROWS_AT_ONCE_MAX])
+  if (!has_all || forks.length === ROWS_AT_ONCE_MAX) return { counts, remains: [], left: [id] }
+  await database.query(ERASE_REMAINS.done, [project_id, id])
+  return { counts, remains: [], left: [] }
 }
 
 /** Deletes what killed or stopped processes left of a project's deleted sessions. */
