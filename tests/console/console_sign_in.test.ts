@@ -5,16 +5,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { CHROMIUM, NO_BROWSER, useBrowser } from '../harness/browser.ts'
 import { consoleHeaders, signInToConsole } from '../harness/console_session.ts'
+import { watchEventLoop } from '../harness/event_loop_watch.ts'
 import { httpClient } from '../harness/http_client.ts'
+import { readRawAnswer, sendRaw } from '../harness/raw_connection.ts'
 
 const START_MS_MAX = 60_000
 const browser = useBrowser()
+const watch = watchEventLoop()
 let directory: string
 let node: AnnalsServer
 const links: string[] = []
 
 const start = async () => {
-  node = await startServer({ ANNALS_DATA_DIR: join(directory, 'data') })
+  node = await startServer({ ANNALS_DATA_DIR: join(directory, 'data'), ...watch.env })
   const link = /(http:\S+\/console)#code=(\S+)/.exec(node.lines.join('\n'))
   expect(link, node.lines.join('\n')).not.toBeNull()
   links.push(link![2]!)
@@ -99,4 +102,26 @@ describe('the link that the start of an embedded service prints', () => {
     },
     START_MS_MAX,
   )
+})
+
+describe('a caller without a key who signs in', () => {
+  it.each([
+    ['a field', '', 1_000_000],
+    ['a parameter', `?a${'+'.repeat(14_000)}b=1`, 2],
+  ])('holds the event loop for 20 ms at most, whatever the name of %s', async (what, query, length) => {
+    const body = JSON.stringify({ [`a${' '.repeat(length)}b`]: 1 })
+    const head = [
+      `POST /console/sign_in${query} HTTP/1.1`,
+      `Host: ${new URL(node.url).host}`,
+      'X-Annals-Console: none',
+      'Connection: close',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+    ]
+    // A body that is too large is cut off, which may take the answer with it.
+    await watch.check(what, async () =>
+      readRawAnswer(await sendRaw(node.url, [...head, '', body].join('\r\n'))),
+    )
+    expect(watch.noted()).toEqual([])
+  })
 })
