@@ -2,6 +2,7 @@ import pg from 'pg'
 import type { AvailabilityProbe } from './availability_probe.js'
 import { orCancelled } from './cancel_statement.js'
 import { DatabaseAway, DatabaseSilent, isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
+import { driverSocket } from './message_socket.js'
 import type { WithObjects } from './object_store.js'
 import { startupOptions, statementBounds } from './pool_settings.js'
 import { type Row, runPrepared } from './prepared_query.js'
@@ -89,11 +90,11 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     application_name: 'annals',
     ...(options.settings && !pooled && { options: startupOptions(options.settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
+    stream: driverSocket,
     ...(options.onConnect && { onConnect: options.onConnect }),
     ...statementBounds(options.statement_ms_max, pooled),
   })
-  // A connection in use reports its end to its statement; without a listener, an error that comes twice, or between
-  // two statements, would end the process.
+  // A connection in use reports its end to its statement; any other error without a listener would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => options.onIdleError?.(error))
   const { probe, signal, target, objects, onFailure } = options
