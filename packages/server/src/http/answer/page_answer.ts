@@ -170,6 +170,9 @@ export function answerEntriesPage(
 /**
  * A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows, in texts that
  * are not much longer than a piece of an answer. `cursorOf` gives the cursor behind an entry.
+ *
+ * A request that has waited for the database lies in V8's old generation, where what it held last stays long after its
+ * end. So nothing here holds on to an entry's JSON, and the pieces are emptied.
  */
 async function* entriesPage(
   pieces: AsyncGenerator<ReadEntry[]>,
@@ -179,26 +182,35 @@ async function* entriesPage(
   let shown = 0
   let last: ReadEntry | undefined
   let has_more = false
-  let begin = '{"items":['
-  let texts: string[] = []
-  let length = 0
   for await (const entries of pieces) {
-    const fitting = entries.slice(0, limit - shown)
-    has_more = fitting.length < entries.length
-    if (fitting.length === 0) break
-    for (const { json } of fitting) {
-      if (length > 0 && length + json.length > JOINED_ENTRIES_LENGTH_MAX) {
-        yield `${begin}${texts.join(',')},`
-        begin = ''
-        texts = []
-        length = 0
-      }
-      texts.push(json)
-      length += json.length
+    const count = Math.min(entries.length, limit - shown)
+    has_more = count < entries.length
+    if (count === 0) break
+    last = entries[count - 1]!
+    for (let at = 0; at < count; ) {
+      const { text, to } = joinedFrom(entries, at, count, shown + at === 0 ? '{"items":[' : ',')
+      yield text
+      at = to
     }
-    shown += fitting.length
-    last = fitting.at(-1)
+    shown += count
+    last.json = ''
+    entries.length = 0
   }
   const next_cursor = has_more ? cursorOf(last!) : ''
-  yield `${begin}${texts.join(',')}],"has_more":${has_more},"next_cursor":"${next_cursor}"}`
+  yield `${shown === 0 ? '{"items":[' : ''}],"has_more":${has_more},"next_cursor":"${next_cursor}"}`
+}
+
+/** The JSON of as many entries as make a piece of an answer, and the place behind them. */
+function joinedFrom(entries: ReadEntry[], from: number, end: number, begin: string) {
+  const texts: string[] = []
+  let length = 0
+  let to = from
+  for (; to < end; to++) {
+    const { json } = entries[to]!
+    if (length > 0 && length + json.length > JOINED_ENTRIES_LENGTH_MAX) break
+    // Joined with the first: adding to the text later would copy it.
+    texts.push(to === from ? begin + json : json)
+    length += json.length
+  }
+  return { text: texts.join(','), to }
 }

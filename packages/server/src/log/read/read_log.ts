@@ -97,11 +97,11 @@ export class LogReader {
       const entries = entriesOf(row, view, shownLog(this.session, row))
       if (entries.length === limit && row.last_but_one_at) entries.at(-2)!.created_at = row.last_but_one_at
       if (row.newest_at) entries.at(page.time_desc ? 0 : -1)!.created_at = row.newest_at
-      if (entries.length > 0) yield entries
       // Where there are too many bytes, there may be more of the same slice behind the last entry.
       const isCut = entries.length === limit || row.fits !== 't'
-      const last = isCut ? entries.at(-1) : undefined
-      rest = { ...behind(rest, last?.seq, scanned_max), limit: rest.limit - entries.length }
+      const behind_seq = isCut ? entries.at(-1)?.seq : undefined
+      rest = { ...behind(rest, behind_seq, scanned_max), limit: rest.limit - entries.length }
+      if (entries.length > 0) yield entries
     }
   }
 
@@ -117,8 +117,8 @@ export class LogReader {
       const [row] = await this.database.query(READ_SEQS, parameters)
       const entries = entriesOf(row!, 'item', shownLog(this.session, row!))
       if (entries.length === 0) throw notFound('session')
-      yield entries
       read += entries.length
+      yield entries
     }
   }
 
@@ -136,10 +136,9 @@ export class LogReader {
           : await this.database.query(READ_LATEST_OF_KEY, [project_id, session_id, key])
       if (!row) throw notFound('session')
       const entries = entriesOf(row, 'latest', shownLog(this.session, row))
+      left = entries.length === Number(row.found) ? 0 : left - entries.length
+      after = entries.at(-1)?.key ?? after
       yield entries
-      if (entries.length === Number(row.found)) return
-      left -= entries.length
-      after = entries.at(-1)!.key!
     }
   }
 
