@@ -1,7 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import { outOfMemory } from '../../fairness/memory_budget.js'
 import { holdAnswer, logReadBytes } from '../admission/request_memory.js'
-import { PIECE_LENGTH_MAX, piecesStream } from './answer_pieces.js'
+import { AnswerBytes } from './answer_bytes.js'
+import { type Answer, PIECE_LENGTH_MAX, piecesStream } from './answer_pieces.js'
 
 /** An answer up to this length is sent at once, with its length; a longer one is streamed as it is produced. */
 const WHOLE_LENGTH_MAX = 1024 * 1024
@@ -22,28 +23,32 @@ export async function answerChunks(
 /** The same for chunks whose memory is already reserved. */
 export async function sendChunks(reply: FastifyReply, chunks: AsyncGenerator<string>): Promise<FastifyReply> {
   const { request } = reply
-  // Not one long text: V8 keeps those apart, and lets hundreds of megabytes of them lie before it collects them.
-  const texts = ['{"code":0,"error":"","msg":"ok","data":']
-  let length = 0
+  let text = '{"code":0,"error":"","msg":"ok","data":'
+  let bytes: AnswerBytes | undefined
+  let { length } = text
   let isWhole = false
   while (!isWhole && length <= WHOLE_LENGTH_MAX) {
     const next = await chunks.next()
     isWhole = next.done === true
-    const text = next.done ? '}' : next.value
-    length += text.length
-    if (texts.at(-1)!.length + text.length > PIECE_LENGTH_MAX) texts.push(text)
-    else texts[texts.length - 1] += text
+    const more = next.done ? '}' : next.value
+    length += more.length
+    if (text.length + more.length > PIECE_LENGTH_MAX) {
+      bytes ??= new AnswerBytes(reply.raw)
+      bytes.add(text)
+      text = more
+    } else text += more
   }
   if (isWhole && !holdAnswer(request, length)) throw outOfMemory()
   reply.code(200).header('content-type', 'application/json; charset=utf-8')
-  if (!isWhole) return reply.send(piecesStream(request, followedBy(texts, chunks)))
-  if (texts.length === 1 || request.method === 'HEAD') return reply.send(texts.join(''))
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  return reply.header('content-length', bytes).send(piecesStream(request, texts))
+  if (!isWhole) return reply.send(piecesStream(request, followedBy([...(bytes?.parts ?? []), text], chunks)))
+  if (!bytes) return reply.send(text)
+  bytes.add(text)
+  if (request.method === 'HEAD') return reply.send(bytes.parts.join(''))
+  return reply.header('content-length', bytes.length).send(piecesStream(request, bytes.parts))
 }
 
-async function* followedBy(texts: string[], rest: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield* texts
+async function* followedBy(parts: Answer[], rest: AsyncGenerator<string>): AsyncGenerator<Answer> {
+  yield* parts
   yield* rest
   yield '}'
 }

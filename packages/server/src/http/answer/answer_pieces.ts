@@ -27,7 +27,8 @@ export function sendInPieces(app: AppServer): void {
   })
 }
 
-type Answer = string | Buffer
+/** A part of an answer. */
+export type Answer = string | Buffer
 
 /** Texts or bytes as a stream of pieces, which fails when the caller's key is revoked: a client may read slowly. */
 export function piecesStream(
