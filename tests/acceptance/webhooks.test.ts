@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
@@ -118,8 +118,8 @@ describe('a webhook', () => {
     const logs = await Promise.all(Array.from({ length: 10 }, () => newSessionLog(api)))
     for (const each of logs) expectOk(await each.addEvent())
     await vi.waitFor(() => expect(quick.receiver.received).toHaveLength(10), WAIT)
-    // Two at a time from each node.
-    expect(silent.receiver.requests).toBeLessThanOrEqual(4)
+    // Two at a time from each of both nodes; where files share a database, nodes of others deliver as well.
+    if (inject('testServer').mode === 'cloned') expect(silent.receiver.requests).toBeLessThanOrEqual(4)
     await vi.waitFor(() => expect(slow.receiver.requests).toBe(10), WAIT)
   })
 
