@@ -12,7 +12,7 @@ import {
 import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { eraseRemains } from '../../packages/server/src/sessions/erase/erase_sessions.ts'
 import { execute, queryRows } from '../harness/sql.ts'
-import { MARKED, witness } from './changes_fixture.ts'
+import { MARKED, WITNESS, witness } from './changes_fixture.ts'
 import { eventRequest, useLog } from './log_fixture.ts'
 
 /* Work that two nodes do at once: one of them falls behind, and goes on when the other is done. */
@@ -75,21 +75,20 @@ it('taking a consumer apart leaves alone what it has once it was switched on aga
   const project_id = await log.newProject()
   const tenant = { database, project_id }
   const { signal } = new AbortController()
-  await keepConsumer(tenant, 'witness')
-  await execute(log.url, SWITCH.off.text, [project_id, 'witness'])
+  await keepConsumer(tenant, WITNESS)
+  await execute(log.url, SWITCH.off.text, [project_id, WITNESS])
   const behind = fallingBehind(2, async () => {
     await retire(tenant, witness(), signal)
-    await keepConsumer(tenant, 'witness')
-    const read =
-      "INSERT INTO change_cursors (project_id, consumer, session_id, seq) VALUES ($1, 'witness', $2, 1)"
-    await execute(log.url, read, [project_id, randomUUID()])
+    await keepConsumer(tenant, WITNESS)
+    const read = 'INSERT INTO change_cursors (project_id, consumer, session_id, seq) VALUES ($1, $2, $3, 1)'
+    await execute(log.url, read, [project_id, WITNESS, randomUUID()])
   })
   await retire({ database: behind, project_id }, witness(), signal)
   const state = `SELECT p.consumers, (SELECT count(*)::int FROM change_cursors u WHERE u.project_id = $1) AS cursors,
       (SELECT count(*)::int FROM project_consumers c WHERE c.project_id = $1) AS kept
     FROM projects p WHERE p.id = $1`
   expect(await queryRows(log.url, state, [project_id])).toEqual([
-    { consumers: ['witness'], cursors: 1, kept: 1 },
+    { consumers: [WITNESS], cursors: 1, kept: 1 },
   ])
 })
 
@@ -97,8 +96,8 @@ it('a consumer that was taken apart has no marks left of what was appended meanw
   const project_id = await log.newProject()
   const session = await log.newSession(project_id)
   const appender = log.newNode()
-  await keepConsumer({ database, project_id }, 'witness')
-  await execute(log.url, SWITCH.off.text, [project_id, 'witness'])
+  await keepConsumer({ database, project_id }, WITNESS)
+  await execute(log.url, SWITCH.off.text, [project_id, WITNESS])
   const behind = fallingBehind(4, async () => {
     await appender.append(eventRequest(project_id, session, { unmarked_until: MARKED }))
   })
