@@ -61,9 +61,9 @@ def test_the_programs_of_the_pages_pass_a_type_check(tmp_path: Path) -> None:
 def test_the_page_names_every_method_of_the_client() -> None:
     page = (ROOT / "docs/python.md").read_text()
     with Annals(url="http://127.0.0.1:1", token="none") as annals:
-        places = {"annals": annals} | {
-            f"annals.{name}": part for name, part in vars(annals).items() if not name.startswith("_")
-        }
+        parts: dict[str, object] = vars(annals)
+        places: dict[str, object] = {"annals": annals}
+        places |= {f"annals.{name}": part for name, part in parts.items() if not name.startswith("_")}
     assert len(places) > 5
     for place, part in places.items():
         line = next(line for line in page.splitlines() if line.startswith(f"| `{place}` |"))
