@@ -53,5 +53,6 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # To Annals itself and to nobody else: it answers what it accepted, and stops its PostgreSQL.
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["node", "/annals/packages/server/bin/annals.js"]
+# The flag saves a quarter of the memory that Node 24 takes under load: docs/operations.md, Memory.
+ENTRYPOINT ["node", "--max-semi-space-size=16", "/annals/packages/server/bin/annals.js"]
 CMD ["serve"]
