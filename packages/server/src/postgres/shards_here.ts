@@ -28,7 +28,9 @@ BEGIN
 END
 $function$`
 
-const NAME = `shards_here_${createHash('sha256').update(ON_A_CLUSTER).digest('hex').slice(0, 8)}`
+const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 8)
+
+const NAME = `shards_here_${digest(ON_A_CLUSTER)}`
 
 /** A function that is not called by itself, but by the stored ones, as it is on one PostgreSQL. */
 export const SHARDS_HERE = {
@@ -43,14 +45,21 @@ export const SHARDS_VARIABLE = `
   shards text[] := ${NAME}(p_project);`
 
 /**
- * One statement on one of the tables, behind `before` and before `after`, such as a loop's. `variables`: those of the function
- * that it reads, beside its parameters.
+ * One statement on one of the tables, behind `before` and before `after`, such as a loop's, for which it gives columns of
+ * these types. `variables`: those of the function that it reads, beside its parameters.
+ *
+ * On a shard it is a function of the connection's own, created when it is first needed there: planning the statement
+ * each time would cost as much as carrying it out.
  */
 export function onShard(
   table: (typeof TABLES)[number],
   statement: string,
   variables: readonly string[],
-  { before = '', after = ';' } = {},
+  {
+    before = '',
+    after = ';',
+    gives = [],
+  }: { before?: string; after?: string; gives?: readonly string[] } = {},
 ): string {
   const given: string[] = []
   const numbered = statement.replace(/\w+/g, (name) => {
@@ -58,10 +67,21 @@ export function onShard(
     if (!given.includes(name)) given.push(name)
     return `$${given.indexOf(name) + 1}`
   })
-  const [head, tail] = numbered.split(table)
+  const shard = `shards[${TABLES.indexOf(table) + 1}]`
+  const body = `$sql$${numbered.replace(table, `$sql$ || ${shard} || $sql$`)}$sql$`
+  const step = `'pg_temp.step_${digest(statement)}_' || ${shard}`
+  const types = given.map((name) => `pg_typeof(${name})`).join(', ')
+  const numbers = given.map((_, index) => `$${index + 1}`).join(', ')
+  const isRead = gives.length > 0
+  const returned = isRead ? `TABLE (${gives.map((type, index) => `c${index} ${type}`).join(', ')})` : 'void'
   return `
   IF shards IS NULL THEN${before}${statement}${after}
-  ELSE${before}
-    EXECUTE $sql$${head}$sql$ || shards[${TABLES.indexOf(table) + 1}] || $sql$${tail}$sql$ USING ${given.join(', ')}${after}
+  ELSE
+    IF to_regproc(${step}) IS NULL THEN
+      PERFORM set_config('citus.enable_ddl_propagation', 'off', true);
+      EXECUTE 'CREATE FUNCTION ' || ${step} || '(' || concat_ws(', ', ${types}) || ') RETURNS ${returned} LANGUAGE plpgsql
+        AS $step$ BEGIN ${isRead ? 'RETURN QUERY ' : ''}' || ${body} || '; END $step$';
+    END IF;${before}
+    EXECUTE 'SELECT ${isRead ? '* FROM ' : ''}' || ${step} || '(${numbers})' USING ${given.join(', ')}${after}
   END IF;`
 }

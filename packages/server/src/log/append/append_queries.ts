@@ -25,6 +25,7 @@ ${onShard(
     ORDER BY h.session_id FOR NO KEY UPDATE`,
   ['begun_at'],
   {
+    gives: ['int', 'bigint', 'timestamptz', 'uuid'],
     before: `
   FOR place_of_head, seq_of_head, time_of_head, message_of_head IN`,
     after: `

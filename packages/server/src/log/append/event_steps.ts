@@ -17,6 +17,7 @@ export const MOVE_HEADS = `${onShard(
     RETURNING ${PLACE}, h.last_seq, h.updated_at`,
   [],
   {
+    gives: ['int', 'bigint', 'timestamptz'],
     before: `
   FOR place_of_head, seq_of_head, time_of_head IN`,
     after: `
