@@ -45,6 +45,7 @@ export async function* exportSessions(
       ranges.map(({ reading }) => reading.session.id),
       ranges.map(({ behind }) => behind),
       ranges.map(({ until }) => until),
+      ranges.map(({ reading }) => reading.session.last_seq),
       PIECE_BYTES_MAX,
     ])
     const { piece, finished } = takeRows(ranges, rows)

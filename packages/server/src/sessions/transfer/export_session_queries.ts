@@ -48,24 +48,25 @@ const ENTRY_LINE = jsonLine(
     patched_meta: 'e.patched_meta',
     data: 'e.data',
   },
-  { key: text('e.key'), retracted_by: 'CASE WHEN e.retracted_by <= e.until THEN e.retracted_by END' },
+  { key: text('e.key'), retracted_by: 'CASE WHEN e.retracted_by <= e.last_seq THEN e.retracted_by END' },
 )
 
 /**
  * Entries of several sessions, each from one seq to another, in that order. They end before the entry with which
  * their JSON would exceed a number of bytes, but there is at least one. Rows: ord (of the session, from 1), seq,
- * line. Parameters: $1 project; one element per session: $2 session, $3 seq to start after, $4 last seq; $5 bytes.
+ * line. Parameters: $1 project; one element per session: $2 session, $3 seq to start after, $4 to end with, $5 last seq
+ * of its export; $6 bytes.
  */
 export const EXPORT_ENTRIES = planned(
   'export_entries',
   `
 SELECT e.ord, e.seq, ${ENTRY_LINE} AS line
 FROM (
-  SELECT w.ord, w.until, e.*, sum(e.bytes) OVER (ORDER BY w.ord, e.seq ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
-  FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS w (session_id, behind, until, ord)
+  SELECT w.ord, w.last_seq, e.*, sum(e.bytes) OVER (ORDER BY w.ord, e.seq ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
+  FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[]) WITH ORDINALITY AS w (session_id, behind, until, last_seq, ord)
   JOIN entries e
     ON e.project_id = $1 AND e.session_id = w.session_id AND e.seq > w.behind AND e.seq <= w.until
 ) e
-WHERE e.bytes_before < $5
+WHERE e.bytes_before < $6
 ORDER BY e.ord, e.seq`,
 )

@@ -76,7 +76,7 @@ export const FIND_DIFFERENT_ENTRIES = planned(
 WITH given AS MATERIALIZED (
   SELECT (l ->> 'session_id')::uuid AS session_id, (l ->> 'seq')::bigint AS seq, (l ->> 'id')::uuid AS id,
     l ->> 'kind' AS kind, l ->> 'type' AS type, l ->> 'role' AS role, l ->> 'format' AS format, l ->> 'key' AS key,
-    (l ->> 'expires_in_s')::integer AS expires_in_s, (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'created_at')::timestamptz AS created_at, l -> 'data' AS data,
+    (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'created_at')::timestamptz AS created_at, l -> 'data' AS data,
     nullif(l -> 'meta', 'null') AS meta
   FROM jsonb_array_elements($2::jsonb) AS l
 )
@@ -104,14 +104,14 @@ WITH made AS (
     (l ->> 'tokens')::int, l ->> 'kind', l ->> 'type', l ->> 'role', l ->> 'format', l ->> 'key', l -> 'data',
     nullif(l -> 'meta', 'null'), nullif(l -> 'patched_meta', 'null')
   FROM jsonb_array_elements($2::jsonb) AS l
-  RETURNING e.session_id, e.seq, e.created_at, e.tokens, e.bytes, e.kind, e.id
+  RETURNING e.session_id, e.seq, e.updated_at, e.tokens, e.bytes, e.kind, e.id
 ), moved AS (
   UPDATE session_heads AS h
   SET last_seq = m.last_seq, total_tokens = h.total_tokens + m.tokens, updated_at = greatest(h.updated_at, m.updated_at),
     last_message_id = coalesce(m.last_message_id, h.last_message_id), bytes = h.bytes + m.bytes, counted = h.counted + m.entries
   FROM (
     SELECT n.session_id, count(*) AS entries, sum(n.bytes) AS bytes, min(n.seq) AS first_seq, max(n.seq) AS last_seq, sum(n.tokens) AS tokens,
-      greatest(s.updated_at, max(n.created_at)) AS updated_at,
+      greatest(s.updated_at, max(n.updated_at)) AS updated_at,
       (array_agg(n.id ORDER BY n.seq DESC) FILTER (WHERE n.kind = 'message'))[1] AS last_message_id
     FROM made n JOIN unnest($3::uuid[], $4::timestamptz[]) AS s (session_id, updated_at) ON s.session_id = n.session_id
     GROUP BY n.session_id, s.updated_at

@@ -44,6 +44,17 @@ describe('a whole export', () => {
     expect(await read(exportOf(...WHOLE).subarray(0, -1))).toEqual(KINDS)
     expect(await read(exportOf())).toEqual([])
   })
+
+  it('counts no tokens of what is retracted, and may lack its mark', async () => {
+    const retraction = event(5, 3, { type: 'annals.retraction', data: { seqs: [1] } })
+    const ofBoth = session(5, { last_seq: 3, total_tokens: 3, last_message_id: idOf(5_002) })
+    for (const mark of [{ retracted_by: 3 }, {}]) {
+      const log = [message(5, 1, mark), message(5, 2), retraction]
+      expect(await read(exportOf(ofBoth, ...log))).toHaveLength(4)
+    }
+    const unmarked = [message(5, 1), message(5, 2), event(5, 3)]
+    await expect(read(exportOf(ofBoth, ...unmarked))).rejects.toThrow('3 tokens and has 6')
+  })
 })
 
 describe('a damaged export', () => {
