@@ -77,7 +77,8 @@ export class UsageDays {
           failure = error
         }
       }
-      if (projects.size === 0) this.days.delete(day)
+      // Another write may have ended the day meanwhile, and what came then has begun it anew.
+      if (projects.size === 0 && this.days.get(day) === projects) this.days.delete(day)
     }
     if (failure) throw failure
   }

@@ -60,4 +60,28 @@ describe('what a node has counted', () => {
     await days.write()
     expect(stored.slice(1)).toEqual([['failing', 0, 1, 0, 0, 0]])
   })
+
+  it('is lost to no other writer that ends meanwhile', async () => {
+    const stored: (readonly Parameter[])[] = []
+    let answer = () => {}
+    const answered = new Promise<never[]>((resolve) => {
+      answer = () => resolve([])
+    })
+    const query = (_: unknown, parameters: readonly Parameter[]) => {
+      stored.push([parameters[0]!, parameters[3]!])
+      return answered
+    }
+    const days = new UsageDays({ of: () => ({ query }) as unknown as Database })
+    days.add('a', { entries: 1 })
+    const first = days.write()
+    await days.write()
+    days.add('a', { entries: 2 })
+    answer()
+    await first
+    await days.write()
+    expect(stored).toEqual([
+      ['a', 1],
+      ['a', 2],
+    ])
+  })
 })
