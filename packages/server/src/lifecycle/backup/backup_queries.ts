@@ -3,14 +3,14 @@ import type { BackedUpTable } from '../table.js'
 
 export const CATALOGUE_ROWS_MAX = 500
 
-/** Rows of the installation. Rows: key, line. Parameters: $1 project or null: all, $2 key to begin behind or null. */
+/** Rows of the installation. Rows: key, project (null: of none), line. Parameters: $1 project or null: all, $2 key to begin behind or null. */
 export function readCatalogue({ name, backed_up }: BackedUpTable): Statement {
   const { key, type, project, without = [] } = backed_up
   const row = without.reduce((json, column) => `${json} - '${column}'`, 'to_jsonb(t)')
   return planned(
     `back_up_${name}`,
     `
-SELECT t.${key}::text AS key, concat('{"table":"${name}","row":', ${row}, '}') AS line
+SELECT t.${key}::text AS key, ${project ? `t.${project}::text` : 'NULL'} AS project, concat('{"table":"${name}","row":', ${row}, '}') AS line
 FROM ${name} t
 WHERE ($1::uuid IS NULL OR ${project ? `t.${project} = $1::uuid` : 'false'}) AND ($2::text IS NULL OR t.${key} > $2::text::${type})
 ORDER BY t.${key} LIMIT ${CATALOGUE_ROWS_MAX}`,

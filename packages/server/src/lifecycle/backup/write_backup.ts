@@ -39,8 +39,10 @@ export async function writeBackup(
     if (!project) break
     addCounts(rows, await writeSection(database, file, project, rows, options))
   }
-  const catalogue = await writeCatalogue(database, file, options)
-  const { sections } = file.state
+  const { catalogue, project_ids } = await writeCatalogue(database, file, options)
+  // Of a project that was erased meanwhile, nothing could be restored.
+  const sections = file.state.sections.filter(({ project_id }) => project_ids.has(project_id))
+  file.state = { ...file.state, sections }
   const finished_at = new Date().toISOString()
   const end: BackupEnd = { kind: 'end_of_backup', finished_at, sections, catalogue }
   await file.write(Buffer.from(`${JSON.stringify(end)}\n`))
@@ -95,22 +97,27 @@ async function writeCatalogue(
   database: Queryable,
   file: BackupFile,
   { registry, only_id, signal }: BackupOptions,
-): Promise<BackupCatalogue> {
+): Promise<{ catalogue: BackupCatalogue; project_ids: ReadonlySet<string> }> {
   const { offset } = file
+  const project_ids = new Set<string>()
   const hash = createHash('sha256')
   for (const table of backedUp(registry.all_tables)) {
     const statement = readCatalogue(table)
     for (let after: string | null = null, found = CATALOGUE_ROWS_MAX; found === CATALOGUE_ROWS_MAX; ) {
       signal.throwIfAborted()
       const page = await database.query(statement, [only_id ?? null, after])
-      const bytes = Buffer.from(page.map(({ line }) => `${line}\n`).join(''))
+      if (table.name === 'projects') for (const { key } of page) project_ids.add(key!)
+      // The project of a new key may have come behind what was read of projects.
+      const rows = page.filter(({ project }) => project === null || project_ids.has(project!))
+      const bytes = Buffer.from(rows.map(({ line }) => `${line}\n`).join(''))
       hash.update(bytes)
       await file.write(bytes)
       found = page.length
       after = page.at(-1)?.key ?? null
     }
   }
-  return { offset, bytes: file.offset - offset, sha256: hash.digest('hex') }
+  const catalogue = { offset, bytes: file.offset - offset, sha256: hash.digest('hex') }
+  return { catalogue, project_ids }
 }
 
 /** Whether an unfinished backup is of this database: what it has of projects is still there. */
