@@ -122,25 +122,27 @@ interface Backup {
 
 /** Reads the first and the last line of a backup. @throws StartError if it is none, or not complete, or a newer one */
 export async function openBackup(path: string, schema_version: number): Promise<Backup> {
-  let file: FileHandle
+  const { first, last } = await readEnds(path).catch((error: Error) => {
+    throw new StartError(`${path} cannot be read (${error.message}).`, { cause: error })
+  })
+  const header = parse<BackupHeader>(first)
+  if (header?.annals_backup === undefined)
+    throw new StartError(
+      `${path} is not a backup of Annals. An export is read by \`annals import\`, an unfinished backup by running \`annals backup\` again.`,
+    )
+  if (header.annals_backup !== BACKUP_VERSION || header.schema_version > schema_version)
+    throw new StartError(
+      `${path} was written by a newer Annals (${header.annals_version}). Use that version.`,
+    )
+  const end = parse<BackupEnd>(last)
+  if (end?.kind !== 'end_of_backup') throw new StartError(`${path} is cut off: its last line is missing.`)
+  return { path, header, end }
+}
+
+async function readEnds(path: string): Promise<{ first: Buffer; last: Buffer }> {
+  const file = await open(path, 'r')
   try {
-    file = await open(path, 'r')
-  } catch (error) {
-    throw new StartError(`${path} cannot be read (${(error as Error).message}).`, { cause: error })
-  }
-  try {
-    const header = parse<BackupHeader>(await firstLine(file))
-    if (header?.annals_backup === undefined)
-      throw new StartError(
-        `${path} is not a backup of Annals. An export is read by \`annals import\`, an unfinished backup by running \`annals backup\` again.`,
-      )
-    if (header.annals_backup !== BACKUP_VERSION || header.schema_version > schema_version)
-      throw new StartError(
-        `${path} was written by a newer Annals (${header.annals_version}). Use that version.`,
-      )
-    const end = parse<BackupEnd>(await lastLine(file))
-    if (end?.kind !== 'end_of_backup') throw new StartError(`${path} is cut off: its last line is missing.`)
-    return { path, header, end }
+    return { first: await firstLine(file), last: await lastLine(file) }
   } finally {
     await file.close()
   }

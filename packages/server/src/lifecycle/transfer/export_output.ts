@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { StartError } from '../../errors.js'
 
@@ -44,7 +45,8 @@ export async function fileOutput(path: string): Promise<ExportOutput> {
   }
   // A link stays a link: its target is replaced.
   const target = existing ? await realpath(path) : path
-  const partial = `${target}.${process.pid}.partial`
+  // In a container, the next process has the id of one that was killed.
+  const partial = `${target}.${randomUUID()}.partial`
   const file = await openFile(partial, 'wx', path)
   return {
     write: writer(file, path),

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BackupFile } from '../../../src/lifecycle/backup/backup_file.ts'
 import { BACKUP_VERSION, type BackupHeader } from '../../../src/lifecycle/backup/backup_format.ts'
+import { openBackup } from '../../../src/lifecycle/backup/restore_backup.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1_000
 const KEPT = 'a line of the backup\n'
@@ -91,3 +92,8 @@ async function openAgain({ begun_ms, what, fits = true, lost_bytes, state }: Dam
   if (state) await writeFile(`${path}.partial.json`, state)
   return { path, file: await BackupFile.open(path, headerOf(Date.now(), what), () => fits) }
 }
+
+it('what is not a file is told from a backup', async () => {
+  await expect(openBackup(directory, 1)).rejects.toThrow(/cannot be read \(EISDIR/)
+  await expect(openBackup(join(directory, 'none'), 1)).rejects.toThrow(/cannot be read \(ENOENT/)
+})

@@ -35,6 +35,14 @@ describe('an export to a file', () => {
     expect(await readdir(directory)).toEqual(['export.ndjson'])
   })
 
+  it('is not kept from being written by what a killed process with the same id left', async () => {
+    await writeFile(`${path}.${process.pid}.partial`, 'half')
+    const output = await fileOutput(path)
+    await output.write(Buffer.from('whole'))
+    await output.finish()
+    expect(await readFile(path, 'utf8')).toBe('whole')
+  })
+
   it('replaces what a link points at, not the link', async () => {
     const link = join(directory, 'latest')
     await writeFile(path, 'earlier')
