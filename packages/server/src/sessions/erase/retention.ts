@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { repeat } from '../../changes/repeat.js'
 import type { Erasure } from '../../lifecycle/erase/erasure.js'
+import type { Counts } from '../../lifecycle/table.js'
 import { IDEMPOTENCY_KEPT_HOURS } from '../../limits.js'
 import { FORGET_IDEMPOTENCY_KEYS } from '../../log/append/idempotency_queries.js'
 import type { Database } from '../../postgres/database.js'
@@ -38,22 +39,26 @@ export function applyRetention(
   const abort = new AbortController()
   const { signal } = abort
   const positions = new Map<string, PrunePosition>()
-  const onErased = (project_id: string, sessions: number, entries: number) =>
-    logger.info({ project_id, sessions, entries }, 'deleted expired sessions')
-  const applied = async () => {
-    await applyOnce(database, erasure, positions, signal, onErased)
-    for (const sweep of sweeps) await sweep(database, signal)
+  const onErased = (project_id: string, { sessions = 0, entries = 0 }: Counts) => {
+    if (sessions > 0) logger.info({ project_id, sessions, entries }, 'deleted expired sessions')
   }
+  const round: readonly Sweep[] = [
+    () => eraseRemains(database, erasure, signal),
+    () => pruneProjects(database, erasure, positions, signal, onErased),
+    ...sweeps,
+  ]
   const repeated = (work: () => Promise<void>, pause_ms: number, what: string) =>
     repeat(work, pause_ms, signal, (error) =>
       logger.warn({ err: describeError(error) }, `${what} could not be deleted; will retry`),
     )
-  const expire = () => eraseExpired(database, erasure, signal, onErased)
-  const forget = () => forgetOldKeys(database, signal)
   const running = Promise.all([
-    repeated(applied, every_ms, 'expired sessions'),
-    repeated(expire, Math.min(every_ms, EXPIRY_MS), 'expired sessions'),
-    repeated(forget, KEYS_MS, 'old idempotency keys'),
+    repeated(() => each(round, signal, (sweep) => sweep(database, signal)), every_ms, 'expired sessions'),
+    repeated(
+      () => eraseExpired(database, erasure, signal, onErased),
+      Math.min(every_ms, EXPIRY_MS),
+      'expired sessions',
+    ),
+    repeated(() => forgetOldKeys(database, signal), KEYS_MS, 'old idempotency keys'),
   ])
   return {
     stop: async () => {
@@ -63,17 +68,36 @@ export function applyRetention(
   }
 }
 
-async function applyOnce(
+type OnErased = (project_id: string, erased: Counts) => void
+
+/** Works on each: one that fails keeps no other from its turn. @throws the first failure, at the end */
+async function each<T>(
+  items: Iterable<T>,
+  signal: AbortSignal,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = []
+  for (const item of items) {
+    signal.throwIfAborted()
+    await work(item).catch((error: unknown) => failures.push(error))
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
+async function eraseRemains(database: Database, erasure: Erasure, signal: AbortSignal): Promise<void> {
+  await each(await findProjectsWithRemains(database), signal, (project_id) =>
+    erasure.eraseAllRemains({ database, project_id }, signal),
+  )
+}
+
+async function pruneProjects(
   database: Database,
   erasure: Erasure,
   positions: Map<string, PrunePosition>,
   signal: AbortSignal,
-  onErased: (project_id: string, sessions: number, entries: number) => void,
+  onErased: OnErased,
 ): Promise<void> {
-  for (const project_id of await findProjectsWithRemains(database)) {
-    await erasure.eraseAllRemains({ database, project_id }, signal)
-  }
-  for (const row of await database.query(FIND_PROJECTS_WITH_RETENTION, [])) {
+  await each(await database.query(FIND_PROJECTS_WITH_RETENTION, []), signal, async (row) => {
     const project_id = row.id!
     const untouched_since = await timeBefore(database, Number(row.retention_days) * SECONDS_A_DAY)
     const { stopped_at, sessions, entries } = await prune(
@@ -84,8 +108,8 @@ async function applyOnce(
     )
     if (stopped_at) positions.set(project_id, stopped_at)
     else positions.delete(project_id)
-    if (sessions > 0) onErased(project_id, sessions, entries)
-  }
+    onErased(project_id, { sessions, entries })
+  })
 }
 
 const DUE_AT_ONCE_MAX = 500
@@ -100,20 +124,17 @@ async function eraseExpired(
   database: Database,
   erasure: Erasure,
   signal: AbortSignal,
-  onErased: (project_id: string, sessions: number, entries: number) => void,
+  onErased: OnErased,
 ): Promise<void> {
   for (let look = 0; look < LOOKS_A_ROUND_MAX; look++) {
     const due = await database.query(FIND_DUE, [DUE_AT_ONCE_MAX])
-    for (const project_id of new Set(due.map((row) => row.project_id!))) {
+    await each(new Set(due.map((row) => row.project_id!)), signal, async (project_id) => {
       const ids = due.filter((row) => row.project_id === project_id).map((row) => row.id!)
-      const { sessions = 0, entries = 0 } = await erasure.erase({ database, project_id }, 'session', ids, {
-        only_expired: true,
-        onStep: () => signal.throwIfAborted(),
-        onSlice: () => signal.throwIfAborted(),
-      })
-      if (sessions > 0) onErased(project_id, sessions, entries)
+      const onStep = () => signal.throwIfAborted()
+      const options = { only_expired: true, onStep, onSlice: onStep }
+      onErased(project_id, await erasure.erase({ database, project_id }, 'session', ids, options))
       await database.query(MOVE_DUE, [project_id, ids])
-    }
+    })
     if (due.length < DUE_AT_ONCE_MAX) return
   }
 }
@@ -122,11 +143,11 @@ const KEYS_AT_ONCE_MAX = 1_000
 
 /** Deletes expired idempotency keys, one project and one bounded batch at a time, so that locks are short. */
 async function forgetOldKeys(database: Database, signal: AbortSignal): Promise<void> {
-  for (const { id } of await database.query(LIST_PROJECTS, [])) {
+  await each(await database.query(LIST_PROJECTS, []), signal, async ({ id }) => {
     for (let forgotten = KEYS_AT_ONCE_MAX; forgotten === KEYS_AT_ONCE_MAX; ) {
       signal.throwIfAborted()
       const old = [id!, IDEMPOTENCY_KEPT_HOURS, KEYS_AT_ONCE_MAX]
       forgotten = (await database.query(FORGET_IDEMPOTENCY_KEYS, old)).length
     }
-  }
+  })
 }
