@@ -175,3 +175,16 @@ describe('a fork that is longer than one statement copies', () => {
     await on.expectSound()
   }, 60_000)
 })
+
+it('a fork needs room for what it has, and not for the whole log', async () => {
+  const project = await on.service.newProject()
+  const quota = { body: { max_bytes: 5_000 } }
+  expectOk(await on.service.adminClient().request('PATCH', `/admin/v1/projects/${project.id}`, quota))
+  const client = await on.service.newClient({ token: project.token })
+  const log = await newSessionLog(client)
+  const data = { text: 'x'.repeat(1_000) }
+  for (const type of ['first', 'second', 'third']) expectOk(await log.addEvent(type, data))
+  expectError(await log.copy(), 403, 'quota_exceeded')
+  expectOk(await log.copy({ body: { up_to_seq: 1 } }))
+  expectError(await log.copy({ body: { up_to_seq: 2 } }), 403, 'quota_exceeded')
+})

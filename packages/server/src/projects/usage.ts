@@ -6,7 +6,14 @@ import type { Row, Tenant } from '../postgres/database.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
 import { quotaExceeded } from './quotas.js'
 import { type Stored, UsageDays } from './usage_days.js'
-import { COUNT_BLOBS, COUNT_BYTES, COUNT_STATEMENTS, READ_SIZE, READ_USAGE } from './usage_queries.js'
+import {
+  COUNT_BLOBS,
+  COUNT_BYTES,
+  COUNT_STATEMENTS,
+  READ_SIZE,
+  READ_SIZE_UP_TO,
+  READ_USAGE,
+} from './usage_queries.js'
 
 /** Most sessions that one statement adds up: some ten milliseconds of work. */
 const SESSIONS_AT_ONCE = 20_000
@@ -188,12 +195,16 @@ class ProjectUsage {
   }
 }
 
-/** A session's entries and their bytes, from its head; 0 if there is no such session. */
+/** A session's entries and their bytes, from its head or of those up to a seq; 0 if there is no such session. */
 export async function readSize(
   { database, project_id }: Tenant,
   session_id: string,
+  up_to_seq?: number,
 ): Promise<{ entries: number; bytes: number }> {
-  const [row] = await database.query(READ_SIZE, [project_id, session_id])
+  const [row] =
+    up_to_seq === undefined
+      ? await database.query(READ_SIZE, [project_id, session_id])
+      : await database.query(READ_SIZE_UP_TO, [project_id, session_id, up_to_seq])
   return { entries: Number(row?.entries ?? 0), bytes: Number(row?.bytes ?? 0) }
 }
 

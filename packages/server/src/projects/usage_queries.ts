@@ -40,9 +40,17 @@ WHERE h.project_id = $1 AND h.session_id = $2 AND h.last_seq = c.entries
 RETURNING h.bytes`,
 )
 
+/** Row: entries, bytes. Parameters: $1 project, $2 session. */
 export const READ_SIZE = prepared(
   'read_size',
   'SELECT h.last_seq AS entries, h.bytes FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
+)
+
+/** The same of its first entries. Parameters: $1 project, $2 session, $3 last seq of them. */
+export const READ_SIZE_UP_TO = prepared(
+  'read_size_up_to',
+  `SELECT count(*) AS entries, coalesce(sum(e.bytes), 0) AS bytes FROM entries e
+WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq <= $3`,
 )
 
 /**

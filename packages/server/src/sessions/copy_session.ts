@@ -29,13 +29,13 @@ export function copySession(
   longWork: FairSemaphore,
   request: CopyRequest,
 ): Promise<Created> {
-  const { project_id, session_id, use_uuid, idempotency, room } = request
+  const { project_id, session_id, use_uuid, up_to_seq, idempotency, room } = request
   const tenant = { database, project_id }
   return createOnce(tenant, idempotency, async () => {
     const existing = use_uuid && (await findAgreeing(database, request, use_uuid))
     if (existing) return existing
     if (use_uuid !== undefined) await refuseWhileReserved(tenant, use_uuid)
-    const { bytes } = room.bytes ? await readSize(tenant, session_id) : { bytes: 0 }
+    const { bytes } = room.bytes ? await readSize(tenant, session_id, up_to_seq) : { bytes: 0 }
     return withinRoom(room, { sessions: 1, bytes }, async () => {
       const copied = await copy(database, longWork, request)
       const { new_session_id } = JSON.parse(copied) as { new_session_id: string }
