@@ -2,10 +2,11 @@ import { isJsonObject } from '@annals/messages/json'
 import { USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
 import { timestampText } from '../lists/resource_json.js'
 
-/** What a value in a line of an export must be. */
+/** What a value in a line of an export must be. `type`: of the column with it, where statements are made of it. */
 export interface LineCheck {
   takes: string
   fits(value: unknown): boolean
+  type?: keyof typeof TYPES
 }
 
 interface ColumnType {
@@ -108,31 +109,45 @@ function checkOf(column: Column): LineCheck {
   return column.endsWith('?') ? orNull(check) : check
 }
 
-/** The check of a member that older exports do not have. */
+/** A column whose member older exports do not have. */
 export function absentBefore(column: Column): LineCheck {
   const { takes, fits } = checkOf(column)
-  return { takes: `${takes}, or absent`, fits: (value) => value === undefined || fits(value) }
+  const orAbsent = (value: unknown) => value === undefined || fits(value)
+  return { takes: `${takes}, or absent`, fits: orAbsent, type: nameOf(column) }
 }
 
 function orNull(check: LineCheck): LineCheck {
   return { takes: `${check.takes}, or null`, fits: (value) => value === null || check.fits(value) }
 }
 
-function typeOf(column: Column): ColumnType {
-  return TYPES[String(column).replace('?', '') as keyof typeof TYPES]
+function nameOf(column: Column): keyof typeof TYPES {
+  return typeof column === 'object' ? column.type! : (column.replace('?', '') as keyof typeof TYPES)
 }
 
-/** SQL of a line, from the row `t` and, where it has a user, the row `u`. */
-export function lineSql(kind: string, columns: Readonly<Record<string, Column>>): string {
+function typeOf(column: Column): ColumnType {
+  return TYPES[nameOf(column)]
+}
+
+/** SQL of a line, from the row `t`, what `of_head` names from `h` and, where it has a user, the row `u`. */
+export function lineSql(
+  kind: string,
+  columns: Readonly<Record<string, Column>>,
+  of_head: readonly string[] = [],
+): string {
   const members = Object.entries(columns).flatMap(([name, column]): [string, string][] =>
     column === 'user?'
       ? [
           [name, quoted(`t.${name}`)],
           ['user', 'to_json(u.identifier)'],
         ]
-      : [[name, typeOf(column).write(`t.${name}`)]],
+      : [[name, memberSql(`${of_head.includes(name) ? 'h' : 't'}.${name}`, column)]],
   )
   return jsonLine({ kind: `'"${kind}"'`, ...Object.fromEntries(members) })
+}
+
+/** SQL that gives a column as the member of a line. */
+export function memberSql(name: string, column: Column): string {
+  return typeOf(column).write(name)
 }
 
 /**
@@ -152,6 +167,14 @@ export function jsonLine(
 /** SQL that reads a column from the line `l`. */
 export function readColumn(name: string, column: Column): string {
   return column === 'user?' ? 'u.id' : typeOf(column).read(name)
+}
+
+/** SQL that reads columns, users aside, from the line `l`, each under its name. */
+export function readColumns(columns: Readonly<Record<string, Column>>): string {
+  return Object.entries(columns)
+    .filter(([, column]) => column !== 'user?')
+    .map(([name, column]) => `${readColumn(name, column)} AS ${name}`)
+    .join(', ')
 }
 
 /** SQL that gives a column of the row `t` as text in the words of an export; of a user, its identifier. */

@@ -1,54 +1,19 @@
-import { jsonLine, quoted } from '../../lifecycle/columns.js'
-import { timestampText } from '../../lists/resource_json.js'
+import { jsonLine, lineSql, memberSql } from '../../lifecycle/columns.js'
 import { planned } from '../../postgres/statement.js'
-
-function text(expression: string): string {
-  return `to_json(${expression})`
-}
-
-function timestamp(expression: string): string {
-  return quoted(timestampText(expression))
-}
+import { ENTRY, OF_HEAD, SESSION_LINE } from './session_lines.js'
 
 /** A session's line, from its row `t`, its head `h` and its user `u`. */
-export const SESSION_LINE_SQL = jsonLine({
-  kind: `'"session"'`,
-  id: quoted('t.id'),
-  user_id: quoted('t.user_id'),
-  user: text('u.identifier'),
-  disable_task_tracking: 't.disable_task_tracking',
-  created_at: timestamp('t.created_at'),
-  updated_at: timestamp('h.updated_at'),
-  last_seq: 'h.last_seq',
-  total_tokens: 'h.total_tokens',
-  last_message_id: quoted('h.last_message_id'),
-  expires_in_s: 't.expires_in_s',
-  parent_id: quoted('t.parent_id'),
-  forked_from: quoted('t.forked_from'),
-  forked_at_seq: 't.forked_at_seq',
-  configs: 't.configs',
-})
+export const SESSION_LINE_SQL = lineSql('session', SESSION_LINE, OF_HEAD)
 
-/** Everything in a row of entries except its project. A retraction behind the exported entries is not exported. */
+/** A retraction behind the exported entries is not exported. */
 const ENTRY_LINE = jsonLine(
   {
-    kind: text('e.kind'),
-    session_id: quoted('e.session_id'),
-    seq: 'e.seq',
-    id: quoted('e.id'),
-    parent_id: quoted('e.parent_id'),
-    created_at: timestamp('e.created_at'),
-    updated_at: timestamp('e.updated_at'),
-    bytes: 'e.bytes',
-    tokens: 'e.tokens',
-    type: text('e.type'),
-    role: text('e.role'),
-    format: text('e.format'),
-    meta: 'e.meta',
-    patched_meta: 'e.patched_meta',
-    data: 'e.data',
+    kind: 'to_json(e.kind)',
+    ...Object.fromEntries(
+      Object.entries(ENTRY).map(([name, column]) => [name, memberSql(`e.${name}`, column)]),
+    ),
   },
-  { key: text('e.key'), retracted_by: 'CASE WHEN e.retracted_by <= e.last_seq THEN e.retracted_by END' },
+  { key: 'to_json(e.key)', retracted_by: 'CASE WHEN e.retracted_by <= e.last_seq THEN e.retracted_by END' },
 )
 
 /**

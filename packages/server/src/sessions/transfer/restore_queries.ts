@@ -1,4 +1,5 @@
 import { markChanges } from '../../changes/mark_changes.js'
+import { readColumns } from '../../lifecycle/columns.js'
 import { userJoinText } from '../../lifecycle/transfer/restore_row_queries.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { insertTerms } from '../../lists/term_queries.js'
@@ -6,6 +7,7 @@ import { SESSION_LIST } from '../../log/append/configs_queries.js'
 import { byId } from '../../log/read/read_queries.js'
 import { planned } from '../../postgres/statement.js'
 import { expiryText } from '../expiry_queries.js'
+import { ENTRY, SESSION_LINE } from './session_lines.js'
 
 /**
  * Writes an import. An import restores a log that was appended elsewhere: its ids, seqs and times are given and must
@@ -42,10 +44,7 @@ export const RESTORE_SESSIONS = planned(
   'restore_sessions',
   `
 WITH given AS MATERIALIZED (
-  SELECT (l ->> 'id')::uuid AS id, l ->> 'user' AS identifier, l -> 'configs' AS configs,
-    (l ->> 'disable_task_tracking')::boolean AS disable_task_tracking, (l ->> 'created_at')::timestamptz AS created_at,
-    (l ->> 'updated_at')::timestamptz AS updated_at,
-    (l ->> 'expires_in_s')::integer AS expires_in_s, (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'forked_from')::uuid AS forked_from, (l ->> 'forked_at_seq')::bigint AS forked_at_seq
+  SELECT l ->> 'user' AS identifier, ${readColumns(SESSION_LINE)}
   FROM jsonb_array_elements($2::jsonb) AS l
 ), made AS (
   INSERT INTO sessions AS s (project_id, id, user_id, parent_id, expires_in_s, expiry_due_at, configs, disable_task_tracking,
@@ -65,6 +64,8 @@ WITH given AS MATERIALIZED (
 SELECT id FROM made`,
 )
 
+const ENTRY_VALUES = `l ->> 'kind' AS kind, l ->> 'key' AS key, ${readColumns(ENTRY)}`
+
 /**
  * Entries of the lines that differ from the log: another id, content or time at that seq. JSON is compared as text,
  * because equal numbers may be written differently. Fields that may change (patched meta) or are derived (tokens,
@@ -74,10 +75,7 @@ export const FIND_DIFFERENT_ENTRIES = planned(
   'find_different_entries',
   `
 WITH given AS MATERIALIZED (
-  SELECT (l ->> 'session_id')::uuid AS session_id, (l ->> 'seq')::bigint AS seq, (l ->> 'id')::uuid AS id,
-    l ->> 'kind' AS kind, l ->> 'type' AS type, l ->> 'role' AS role, l ->> 'format' AS format, l ->> 'key' AS key,
-    (l ->> 'parent_id')::uuid AS parent_id, (l ->> 'created_at')::timestamptz AS created_at, l -> 'data' AS data,
-    nullif(l -> 'meta', 'null') AS meta
+  SELECT ${ENTRY_VALUES}
   FROM jsonb_array_elements($2::jsonb) AS l
 )
 SELECT g.session_id, min(g.seq) AS seq
@@ -97,12 +95,8 @@ export const RESTORE_ENTRIES = planned(
   'restore_entries',
   `
 WITH made AS (
-  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
-    role, format, key, data, meta, patched_meta)
-  SELECT $1, (l ->> 'session_id')::uuid, (l ->> 'seq')::bigint, (l ->> 'created_at')::timestamptz,
-    (l ->> 'updated_at')::timestamptz, (l ->> 'id')::uuid, (l ->> 'parent_id')::uuid, (l ->> 'bytes')::int,
-    (l ->> 'tokens')::int, l ->> 'kind', l ->> 'type', l ->> 'role', l ->> 'format', l ->> 'key', l -> 'data',
-    nullif(l -> 'meta', 'null'), nullif(l -> 'patched_meta', 'null')
+  INSERT INTO entries AS e (project_id, kind, key, ${Object.keys(ENTRY).join(', ')})
+  SELECT $1, ${ENTRY_VALUES}
   FROM jsonb_array_elements($2::jsonb) AS l
   RETURNING e.session_id, e.seq, e.updated_at, e.tokens, e.bytes, e.kind, e.id
 ), moved AS (

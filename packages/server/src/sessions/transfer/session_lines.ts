@@ -49,50 +49,58 @@ export const SESSION_LINE = {
   configs: 'object',
 } as const satisfies Record<string, Column>
 
-const ENTRY = {
+/** What a session's head has of that. */
+export const OF_HEAD = ['updated_at', 'last_seq', 'total_tokens', 'last_message_id'] as const
+
+/** Everything in a row of entries except its project, kind, key and retraction. */
+export const ENTRY = {
   session_id: 'uuid',
   seq: 'ordinal',
   id: 'uuid',
+  parent_id: 'uuid?',
   created_at: 'time',
   updated_at: 'time',
   bytes: 'integer',
   tokens: 'integer',
+  type: 'text?',
+  role: 'text?',
+  format: 'text?',
+  meta: 'object?',
+  patched_meta: 'object?',
+  data: 'object',
+} as const satisfies Record<string, Column>
+
+/** What most entries do not have. */
+const RARE = {
   key: absentBefore({
     takes: `a string of 1 to ${ENTRY_KEY_LENGTH_MAX} characters`,
     fits: (value) =>
       CHECKS.text.fits(value) && value !== '' && [...String(value)].length <= ENTRY_KEY_LENGTH_MAX,
   }),
-  retracted_by: absentBefore({
-    takes: 'a positive integer',
-    fits: (value) => Number.isSafeInteger(value) && (value as number) > 0,
-  }),
-  data: 'object',
+  retracted_by: absentBefore('ordinal'),
 } as const satisfies Record<string, Column>
+
+const { nothing } = CHECKS
+const OF_MESSAGES = {
+  parent_id: nothing,
+  role: nothing,
+  format: nothing,
+  meta: nothing,
+  patched_meta: nothing,
+}
 
 /** The lines of entries: what the other kind has is null. */
 export const ENTRY_LINES = {
-  event: {
-    key: ['session_id', 'id'],
-    columns: {
-      ...ENTRY,
-      parent_id: CHECKS.nothing,
-      type: 'text',
-      role: CHECKS.nothing,
-      format: CHECKS.nothing,
-      meta: CHECKS.nothing,
-      patched_meta: CHECKS.nothing,
-    },
-  },
+  event: { key: ['session_id', 'id'], columns: { ...ENTRY, ...RARE, ...OF_MESSAGES, type: 'text' } },
   message: {
     key: ['session_id', 'id'],
     columns: {
       ...ENTRY,
-      parent_id: 'uuid?',
-      type: CHECKS.nothing,
+      ...RARE,
+      type: nothing,
       role: oneOf(['user', 'assistant']),
       format: oneOf(MESSAGE_FORMATS),
       meta: 'object',
-      patched_meta: 'object?',
     },
   },
 } as const satisfies Record<string, { key: readonly string[]; columns: Record<string, Column> }>
