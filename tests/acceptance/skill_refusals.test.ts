@@ -44,6 +44,14 @@ const ZIPS: Record<string, [ZipEntry[], RegExp]> = {
     [md, ...many(1_000).map(({ path }) => ({ path: `${path}/`, content: '', method: 0 }))],
     /1000 entries/,
   ],
+  'extra fields without end': [
+    [md, ...many(100).map((entry) => ({ ...entry, extra: Buffer.alloc(65_532) }))],
+    /131072 bytes of extra fields/,
+  ],
+  'comments without end': [
+    [md, ...many(100).map((entry) => ({ ...entry, comment: 'c'.repeat(65_000) }))],
+    /131072 bytes of extra fields and comments/,
+  ],
   'a file that is many times as large as the zip': [[md, { path: 'bomb', content: zeros }], /100 times/],
   'files that are too large together': [
     [md, { path: 'a', content: randomBytes(9), declared_bytes: 9 * 1024 * 1024 }],

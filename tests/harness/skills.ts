@@ -11,6 +11,9 @@ export interface ZipEntry {
   mode?: number
   flags?: number
   method?: number
+  /** What the directory has of it besides. */
+  extra?: Buffer
+  comment?: string
 }
 
 /** A zip written by hand, so that it can say what no library would write. */
@@ -20,6 +23,7 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   let offset = 0
   for (const entry of entries) {
     const { path, content, declared_bytes, declared_crc, mode = 0o100644, flags = 0x800, method = 8 } = entry
+    const { extra = Buffer.alloc(0), comment = '' } = entry
     const bytes = Buffer.from(content)
     const data = method === 8 ? deflateRawSync(bytes) : bytes
     const name = Buffer.from(path)
@@ -32,10 +36,14 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
     common.writeUInt32LE(declared_bytes ?? bytes.length, 18)
     common.writeUInt16LE(name.length, 22)
     const local = Buffer.concat([Buffer.from('PK\x03\x04'), common, name, data])
+    const lengths = Buffer.from(common)
+    lengths.writeUInt16LE(extra.length, 24)
     const behind = Buffer.alloc(14)
+    behind.writeUInt16LE(Buffer.byteLength(comment), 0)
     behind.writeUInt32LE((mode << 16) >>> 0, 6)
     behind.writeUInt32LE(offset, 10)
-    central.push(Buffer.concat([Buffer.from('PK\x01\x02'), Buffer.from([20, 3]), common, behind, name]))
+    const head = [Buffer.from('PK\x01\x02'), Buffer.from([20, 3]), lengths, behind]
+    central.push(Buffer.concat([...head, name, extra, Buffer.from(comment)]))
     locals.push(local)
     offset += local.length
   }

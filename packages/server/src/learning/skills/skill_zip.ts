@@ -12,6 +12,10 @@ export const SKILL_BYTES_MAX = 8 * 1024 * 1024
 export const SKILL_FILES_MAX = 200
 /** Entries of a zip, folders and the like included. */
 const ENTRIES_MAX = 1_000
+/** Bytes of the extra fields and comments of all entries: the library makes objects of them, fifty times as large. */
+const EXTRA_BYTES_MAX = 128 * 1024
+/** What the directory of a zip has ahead of an entry's name, and where in it the lengths of what follows are. */
+const ENTRY = { bytes: 46, name_length_at: 28, extra_length_at: 30, comment_length_at: 32 }
 /** Times as large as the zip that its files may be. */
 const RATIO_MAX = 100
 /** What small zips may unpack to in any case. */
@@ -42,6 +46,9 @@ export async function readSkillZip(
   hold: (bytes: number) => Promise<void>,
 ): Promise<SkillFile[]> {
   const archive = await orRefuse(yauzl.fromBufferPromise(zip, { strictFileNames: true }))
+  if (archive.entryCount > ENTRIES_MAX) throw wrongZip(`it has more than ${ENTRIES_MAX} entries`)
+  if (extraBytes(zip, archive) > EXTRA_BYTES_MAX)
+    throw wrongZip(`it has more than ${EXTRA_BYTES_MAX} bytes of extra fields and comments`)
   const entries = await findFiles(archive, zip.length)
   const root = rootOf(entries)
   const paths = entries.map(({ fileName }) => fileName.slice(root.length))
@@ -53,9 +60,22 @@ export async function readSkillZip(
   return files
 }
 
+/** Bytes of the extra fields and comments in the directory, of which nothing is read yet. */
+function extraBytes(zip: Buffer, { readEntryCursor, entryCount }: ZipFile): number {
+  let bytes = 0
+  // The library's types take it for a boolean.
+  let at = readEntryCursor as unknown as number
+  for (let left = entryCount; left > 0 && at + ENTRY.bytes <= zip.length; left -= 1) {
+    const extra =
+      zip.readUInt16LE(at + ENTRY.extra_length_at) + zip.readUInt16LE(at + ENTRY.comment_length_at)
+    bytes += extra
+    at += ENTRY.bytes + zip.readUInt16LE(at + ENTRY.name_length_at) + extra
+  }
+  return bytes
+}
+
 /** The entries that are files, of sizes that may be unpacked. */
 async function findFiles(archive: ZipFile, zip_bytes: number): Promise<Entry[]> {
-  if (archive.entryCount > ENTRIES_MAX) throw wrongZip(`it has more than ${ENTRIES_MAX} entries`)
   const entries: Entry[] = []
   const isFile = ({ fileName }: Entry) => !fileName.endsWith('/') && !OF_FINDER.test(fileName)
   const next = archive.eachEntry()
