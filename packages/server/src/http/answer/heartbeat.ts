@@ -1,3 +1,5 @@
+import { inTurns } from '../../fairness/in_turns.js'
+
 const CHECK_MS = 2_000
 const BEAT_EVERY_CHECKS = 5
 
@@ -14,9 +16,10 @@ export class Heartbeat {
   private readonly streams = new Set<Beating>()
   private readonly timer: NodeJS.Timeout
   private checks = 0
+  private isTicking = false
 
   constructor() {
-    this.timer = setInterval(() => this.tick(), CHECK_MS)
+    this.timer = setInterval(() => void this.tick(), CHECK_MS)
     this.timer.unref()
   }
 
@@ -30,12 +33,16 @@ export class Heartbeat {
     clearInterval(this.timer)
   }
 
-  private tick(): void {
+  private async tick(): Promise<void> {
+    if (this.isTicking) return
+    this.isTicking = true
     this.checks += 1
-    for (const stream of this.streams) {
-      if (this.checks % BEAT_EVERY_CHECKS === 0) stream.beat()
+    const isBeat = this.checks % BEAT_EVERY_CHECKS === 0
+    await inTurns(this.streams, (stream) => {
+      if (isBeat) stream.beat()
       // A token that cannot be checked because the database is away is checked again at the next tick.
       stream.check().catch(() => {})
-    }
+    })
+    this.isTicking = false
   }
 }

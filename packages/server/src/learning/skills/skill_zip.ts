@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { setImmediate as breathe } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 import { wrongSkillPath } from '@annals/learning'
 import mime from 'mime/lite'
@@ -141,13 +142,17 @@ function foldersOf(path: string): string[] {
 async function unpack(archive: ZipFile, entry: Entry, path: string): Promise<SkillFile> {
   const hash = createHash('sha256')
   const chunks: Buffer[] = []
-  for await (const chunk of await archive.openReadStreamPromise(entry)) {
-    hash.update(chunk as Buffer)
-    chunks.push(chunk as Buffer)
+  let checksum = 0
+  for await (const chunk of (await archive.openReadStreamPromise(entry)) as AsyncIterable<Buffer>) {
+    hash.update(chunk)
+    checksum = crc32(chunk, checksum)
+    chunks.push(chunk)
+    // What small files unpack to is there sooner than it can be worked on.
+    await breathe()
   }
   const bytes = Buffer.concat(chunks)
   // The library does not look.
-  if (crc32(bytes) !== entry.crc32) throw new Error(`${shown(path)} is damaged: its checksum is another`)
+  if (checksum !== entry.crc32) throw new Error(`${shown(path)} is damaged: its checksum is another`)
   const is_text = isUtf8(bytes) && !bytes.includes(0)
   return { path, mime: mimeOf(path, is_text), is_text, sha256: hash.digest('hex'), bytes }
 }

@@ -1,3 +1,4 @@
+import { inTurns } from '../../fairness/in_turns.js'
 import type { Queryable } from '../../postgres/database.js'
 import type { Bell } from '../../postgres/postgres_bell.js'
 import { READ_HEADS } from '../read/read_queries.js'
@@ -76,9 +77,7 @@ export class Feed {
   private wake(project_id: string, session_ids: Iterable<string>): void {
     const sessions = this.projects.get(project_id)
     if (!sessions) return
-    for (const session_id of session_ids) {
-      for (const subscription of sessions.get(session_id) ?? []) subscription.wake()
-    }
+    void inTurns(subscriptionsOf(sessions, session_ids), ([subscription]) => subscription.wake())
   }
 
   private async poll(): Promise<void> {
@@ -88,11 +87,10 @@ export class Feed {
       for (const [project_id, sessions] of [...this.projects]) {
         const rows = await this.database.query(READ_HEADS, [project_id, [...sessions.keys()]])
         const heads = new Map(rows.map((row) => [row.session_id!, Number(row.last_seq)]))
-        for (const [session_id, subscriptions] of sessions) {
+        await inTurns(subscriptionsOf(sessions, sessions.keys()), ([subscription, session_id]) => {
           // A deleted session, or one whose log became shorter, also wakes its tails: they find out when they read.
-          const head = heads.get(session_id)
-          for (const subscription of subscriptions) if (subscription.seen_seq !== head) subscription.wake()
-        }
+          if (subscription.seen_seq !== heads.get(session_id)) subscription.wake()
+        })
       }
     } catch {
       // The database is unavailable; the next poll, or a reader's own query, will report it.
@@ -100,6 +98,14 @@ export class Feed {
       this.polling = false
     }
   }
+}
+
+function* subscriptionsOf(
+  sessions: ReadonlyMap<string, Set<Subscription>>,
+  session_ids: Iterable<string>,
+): Generator<[subscription: Subscription, session_id: string]> {
+  for (const session_id of session_ids)
+    for (const subscription of sessions.get(session_id) ?? []) yield [subscription, session_id]
 }
 
 export class Subscription {
