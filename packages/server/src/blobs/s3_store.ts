@@ -3,13 +3,20 @@ import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { Config } from '../configuration/config.js'
 import { AnnalsError, notFound, StartError } from '../errors.js'
+import { FairSemaphore } from '../fairness/fair_semaphore.js'
 import type { ObjectStore } from '../postgres/object_store.js'
 
 const SIGNED_S = 60
 const CONNECT_MS_MAX = 3_000
 /** Of a connection on which nothing is sent either way. */
 const IDLE_MS_MAX = 30_000
+/** Connections to the store, which projects share: one alone gets half of them, however slow its clients are. */
+const CONNECTIONS_MAX = 100
+const WAIT_MS_MAX = 3_000
 const MEDIA_TYPE = 'application/octet-stream'
+
+const TOO_MANY =
+  'This project has too many attachments on their way to their store, or from there. Nothing was done; retry shortly.'
 
 /** Packages that only those need who have a bucket: a sixth of what an installation by name would download. */
 const PACKAGES = ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner']
@@ -34,6 +41,11 @@ export function objectStoreOf(config: Config): ObjectStore | undefined {
 /** A bucket of Amazon S3, or of a service with its interface. */
 class S3Store implements ObjectStore {
   private connected: ReturnType<typeof connect> | undefined
+  private readonly connections = new FairSemaphore({
+    places_max: CONNECTIONS_MAX,
+    wait_ms_max: WAIT_MS_MAX,
+    refusal: () => new AnnalsError('overloaded', TOO_MANY),
+  })
 
   constructor(
     private readonly config: Config,
@@ -44,7 +56,14 @@ class S3Store implements ObjectStore {
     return Promise.all([this.connect(), import('@aws-sdk/s3-request-presigner')])
   }
 
-  async put(Key: string, source: AsyncIterable<Buffer>, length: number, sha256: string): Promise<void> {
+  put(
+    Key: string,
+    ...object: [source: AsyncIterable<Buffer>, length: number, sha256: string]
+  ): Promise<void> {
+    return this.connections.run(ownerOf(Key), () => this.send(Key, ...object))
+  }
+
+  private async send(Key: string, source: AsyncIterable<Buffer>, length: number, sha256: string) {
     const { sdk, client } = await this.connect()
     const body = Readable.from(source)
     const abort = new AbortController()
@@ -73,15 +92,29 @@ class S3Store implements ObjectStore {
   }
 
   async *get(Key: string, from: number, to: number): AsyncGenerator<Buffer> {
+    const owner = ownerOf(Key)
+    if (!this.connections.tryTake(owner, 1)) await this.connections.wait(owner, 1)
+    try {
+      yield* await this.receive(Key, from, to)
+    } finally {
+      this.connections.giveBack(owner, 1)
+    }
+  }
+
+  private async receive(Key: string, from: number, to: number): Promise<Readable> {
     const { sdk, client } = await this.connect()
     const asked = { Bucket: this.Bucket, Key, Range: `bytes=${from}-${to - 1}` }
     const { Body } = await client.send(new sdk.GetObjectCommand(asked)).catch((error) => {
       throw error instanceof sdk.NoSuchKey ? notFound('blob') : away(error)
     })
-    yield* Body as Readable
+    return Body as Readable
   }
 
-  async delete(Key: string): Promise<void> {
+  delete(Key: string): Promise<void> {
+    return this.connections.run(ownerOf(Key), () => this.remove(Key))
+  }
+
+  private async remove(Key: string): Promise<void> {
     const { sdk, client } = await this.connect()
     const object = { Bucket: this.Bucket, Key }
     try {
@@ -135,9 +168,19 @@ async function connect(
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: 2,
-    requestHandler: { connectionTimeout: CONNECT_MS_MAX, socketTimeout: IDLE_MS_MAX },
+    requestHandler: {
+      connectionTimeout: CONNECT_MS_MAX,
+      socketTimeout: IDLE_MS_MAX,
+      httpAgent: { maxSockets: CONNECTIONS_MAX },
+      httpsAgent: { maxSockets: CONNECTIONS_MAX },
+    },
   })
   return { sdk, client }
+}
+
+/** The project that an object belongs to: see keyOf. */
+function ownerOf(key: string): string {
+  return key.split('/', 1)[0]!
 }
 
 function away(cause: unknown): AnnalsError {
