@@ -61,6 +61,10 @@ describe('what is no HTTP', () => {
       'a length and chunks',
       `${head(['POST /api/v1/session HTTP/1.1', 'Host: a', 'Content-Length: 5', 'Transfer-Encoding: chunked'])}0\r\n\r\n`,
     ],
+    [
+      'a body that is said to be compressed and chunked',
+      `${head(['POST /api/v1/session HTTP/1.1', 'Host: a', 'Connection: close', 'Transfer-Encoding: gzip, chunked'])}0\r\n\r\n`,
+    ],
     ['a negative length', head(['POST /api/v1/session HTTP/1.1', 'Host: a', 'Content-Length: -1'])],
     [
       'a chunk of no size',

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type AnnalsError, invalidRequest } from '../../errors.js'
+import { AnnalsError, invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
 import type { Metrics } from '../../metrics/metrics.js'
 import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
@@ -66,10 +66,19 @@ const SENT_ONCE = new Map(
   ].map((name, index) => [name, 1 << index]),
 )
 
+/** Names and values of headers: the platform drops those beyond 1,000, which then could be there twice. */
+const RAW_HEADERS_MAX = 2 * 1_000
+
 /** The error for headers that no operation accepts: HTTP/1.1 needs a Host, and some headers may be sent only once. */
 function refuseHeaders({ headers, httpVersion, rawHeaders }: IncomingMessage): AnnalsError | undefined {
   if (headers.host === undefined && httpVersion === '1.1')
     return invalidRequest('Header host is required in HTTP/1.1.')
+  if (rawHeaders.length >= RAW_HEADERS_MAX)
+    return new AnnalsError('headers_too_large', 'The request has 1,000 headers or more. Send fewer.')
+  // Somebody on the way may decode what is encoded besides, and nobody else would.
+  const encoding = headers['transfer-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
+    return invalidRequest('Header transfer-encoding must be chunked, and nothing else.')
   // No name is there twice, as nearly always: the names need not be looked at.
   if (rawHeaders.length === 2 * Object.keys(headers).length) return undefined
   let seen = 0
