@@ -82,10 +82,15 @@ ON CONFLICT (project_id, webhook_id, session_id) DO UPDATE SET through_seq = gre
 RETURNING d.webhook_id`,
 )
 
-/** Where something is due, of all projects. Rows: project_id, webhook_id. */
+/**
+ * Where something is due, of all projects: for each webhook one look into the index, however many sessions wait for a
+ * receiver that is away. Rows: project_id, webhook_id.
+ */
 export const FIND_DUE_WEBHOOKS = planned(
   'find_due_webhooks',
-  'SELECT DISTINCT d.project_id, d.webhook_id FROM webhook_deliveries d WHERE d.not_before <= now()',
+  `SELECT w.project_id, w.id AS webhook_id FROM webhooks w
+WHERE EXISTS (
+  SELECT FROM webhook_deliveries d WHERE d.project_id = w.project_id AND d.webhook_id = w.id AND d.not_before <= now())`,
 )
 
 /** Takes up a session that is due. Parameters: $1 project, $2 webhook, $3 lease, $4 its seconds. */
