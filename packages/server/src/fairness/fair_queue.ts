@@ -25,6 +25,14 @@ export class FairQueue<T> {
     return undefined
   }
 
+  /** Lets all others that wait go before an owner. */
+  moveToEnd(owner: unknown): void {
+    const waiting = this.waiting.get(owner)
+    if (!waiting) return
+    this.waiting.delete(owner)
+    this.waiting.set(owner, waiting)
+  }
+
   remove(owner: unknown, item: T): void {
     const waiting = this.waiting.get(owner)
     const place = waiting?.indexOf(item) ?? -1

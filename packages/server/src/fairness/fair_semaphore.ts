@@ -98,6 +98,8 @@ export class FairSemaphore {
     if (left > 0) this.held.set(owner, left)
     else this.held.delete(owner)
     this.free += places
+    // Its turn has only now ended: whoever came meanwhile would otherwise wait for another one of it.
+    if (this.queue.size > 0) this.queue.moveToEnd(owner)
     this.admitWaiters()
   }
 

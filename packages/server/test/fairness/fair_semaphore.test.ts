@@ -87,6 +87,34 @@ describe('a fair semaphore', () => {
     expect(start('quiet').state).toBe('runs')
   })
 
+  it('lets whoever comes while a busy owner has its turn go before the next one of that owner', async () => {
+    const { of, start, startMany, tasks } = tasksIn(semaphoreOf(1))
+    startMany('busy', 4)
+    const order: string[] = []
+    for (let turns = 0; turns < 6; turns += 1) {
+      if (turns === 1) for (const owner of ['a', 'b']) start(owner)
+      const [running] = of('runs')
+      order.push(running!.owner)
+      running!.end()
+      await settle()
+    }
+    expect(order).toEqual(['busy', 'busy', 'a', 'b', 'busy', 'busy'])
+    expect(tasks.every(({ state }) => state === 'done')).toBe(true)
+  })
+
+  it('lets a busy owner have its turn, however many others come one after the other', async () => {
+    const { of, start, startMany } = tasksIn(semaphoreOf(1))
+    startMany('busy', 3)
+    for (const owner of ['a', 'b']) start(owner)
+    for (let turns = 0; turns < 9; turns += 1) {
+      const [{ owner, end }] = of('runs') as [Task]
+      if (owner !== 'busy') start(owner)
+      end()
+      await settle()
+    }
+    expect(of('done', 'busy')).toHaveLength(3)
+  })
+
   it('gives a place back when work fails, and passes the error on', async () => {
     const { of, startMany } = tasksIn(semaphoreOf(2))
     const [first, second] = startMany('a', 2)
