@@ -1,5 +1,5 @@
 import { KINDS, type StatementKind } from './render.js'
-import { hasSucceeded, type ShownEntry, type ShownRun } from './shown_run.js'
+import { type HeardEntry, hasSucceeded, type ShownEntry, type ShownRun } from './shown_run.js'
 import { oneLine } from './text.js'
 
 /** A statement as a model gives it. `run` is the letter under which it was shown a run. */
@@ -25,6 +25,7 @@ export type Refusal = 'form' | 'entry' | 'quote' | 'provenance' | 'person' | 'ou
 const TEXT_LENGTH = { min: 15, max: 400 }
 const QUOTE_LENGTH = { min: 8, max: 300 }
 const CITES_MAX = 8
+const TOOL_LENGTH_MAX = 100
 /** What nobody has to be sent to. */
 const ADDRESS = /:\/\/|\bwww\./i
 
@@ -70,47 +71,49 @@ function isKind(kind: string): kind is StatementKind {
   return (KINDS as readonly string[]).includes(kind)
 }
 
-function hasForm({ text, cites }: Candidate): boolean {
+function hasForm({ text, tool, cites }: Candidate): boolean {
   const isLong = text.length >= TEXT_LENGTH.min && text.length <= TEXT_LENGTH.max
-  return (
-    isLong && oneLine(text) === text && !ADDRESS.test(text) && cites.length > 0 && cites.length <= CITES_MAX
-  )
+  const isCited = cites.length > 0 && cites.length <= CITES_MAX
+  const isNamed = tool === null || tool.length <= TOOL_LENGTH_MAX
+  return isLong && isCited && isNamed && oneLine(text) === text && !ADDRESS.test(text)
 }
 
 function isQuoteOf(quote: string, { text }: ShownEntry): boolean {
   const isLong = quote.length >= QUOTE_LENGTH.min || quote === text
-  return isLong && quote.length <= QUOTE_LENGTH.max && text.includes(quote)
+  return isLong && quote.length <= QUOTE_LENGTH.max && plain(quote) !== '' && text.includes(quote)
 }
 
 /** Whether the agent said what a user or a tool had said: these are not its own words then. */
-function isEcho(quote: string, { seq }: ShownEntry, { entries }: ShownRun): boolean {
+function isEcho(quote: string, { seq }: ShownEntry, { heard }: ShownRun): boolean {
   const words = plain(quote)
-  return entries.some(
-    (other) => other.seq < seq && other.source !== 'agent' && plainText(other).includes(words),
-  )
+  return heard.some((other) => other.seq < seq && wordsHeard(other).includes(words))
 }
 
-const PLAIN_TEXTS = new WeakMap<ShownEntry, string>()
+const WORDS_HEARD = new WeakMap<HeardEntry, string>()
 
-/** Made once: every quote is looked for in it. */
-function plainText(entry: ShownEntry): string {
-  const text = PLAIN_TEXTS.get(entry) ?? plain(entry.text)
-  PLAIN_TEXTS.set(entry, text)
-  return text
+/** The words of an entry, made once: every quote is looked for in them. */
+export function wordsHeard(entry: HeardEntry): string {
+  const words = WORDS_HEARD.get(entry) ?? plain(entry.text)
+  WORDS_HEARD.set(entry, words)
+  return words
 }
+
+const folded = (text: string) => text.normalize('NFKC').toLowerCase()
 
 const plain = (text: string) =>
-  text
-    .toLowerCase()
+  folded(text)
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim()
 
-/** Whether it has an address or an identifier: a word with digits that stands in the log of somebody. */
+/** Whether it has an address or an identifier: a word with digits that stands, however it is written, in the log of somebody. */
 function namesRecord(text: string, runs: readonly ShownRun[]): boolean {
-  const words = text.match(/[\p{L}\p{N}_@]+(?:[.-]+[\p{L}\p{N}_@]+)*/gu) ?? []
-  const names = words.filter((word) => word.includes('@') || (word.length >= 4 && /\d/.test(word)))
-  return names.some(
-    (name) =>
-      name.includes('@') || runs.some(({ entries }) => entries.some((entry) => entry.text.includes(name))),
+  const words = folded(text).match(/[\p{L}\p{N}_@]+(?:[.-]+[\p{L}\p{N}_@]+)*/gu) ?? []
+  const names = words.filter((word) => word.includes('@') || (word.length >= 4 && /\p{N}/u.test(word)))
+  if (names.some((name) => name.includes('@'))) return true
+  return (
+    names.length > 0 &&
+    runs.some(({ entries }) =>
+      entries.some((entry) => names.some((name) => folded(entry.text).includes(name))),
+    )
   )
 }

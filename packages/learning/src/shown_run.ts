@@ -11,6 +11,9 @@ export interface ShownEntry {
   text: string
 }
 
+/** What somebody else than the agent said, whole: the agent may repeat what of it is not shown. */
+export type HeardEntry = Pick<ShownEntry, 'seq' | 'text'>
+
 /** What is known of how a run ended; `reward` from 0 (failure) to 1 (success). */
 export interface Outcome {
   reward?: number
@@ -23,6 +26,7 @@ export interface ShownRun {
   session_id: string
   outcome: Outcome
   entries: ShownEntry[]
+  heard: HeardEntry[]
   /** The tools that are called in these entries. */
   tools: string[]
 }
@@ -45,15 +49,19 @@ export function hasSucceeded({ reward }: Outcome): boolean | undefined {
 export function showRun(session_id: string, outcome: Outcome, log: Iterable<LogEntry>): ShownRun {
   const reader = new SessionReader()
   const all: ShownEntry[] = []
+  const heard: HeardEntry[] = []
   const tools = new Set<string>()
   for (const entry of log) {
     const read = reader.read(entry)
     for (const block of read.blocks) if (block.kind === 'call') tools.add(block.call.name)
     const source = sourceOf(read)
-    const text = source && textOf(read).slice(0, ENTRY_CHARS_MAX).toWellFormed().trim()
+    if (!source) continue
+    const said = textOf(read)
+    if (source !== 'agent') heard.push({ seq: read.seq, text: said })
+    const text = said.slice(0, ENTRY_CHARS_MAX).toWellFormed().trim()
     if (text) all.push({ seq: read.seq, source, text })
   }
-  return { session_id, outcome, entries: fitting(all), tools: [...tools] }
+  return { session_id, outcome, entries: fitting(all), heard, tools: [...tools] }
 }
 
 function sourceOf({ kind, speaker, blocks }: ReadEntry): Source | undefined {

@@ -14,6 +14,7 @@ import {
   type ShownRun,
   showRun,
   skillName,
+  wordsHeard,
 } from '@annals/learning'
 import { newId } from '../../ids.js'
 import { logEntries } from '../../log/log_entries.js'
@@ -65,6 +66,13 @@ export async function reflectOnSession(turn: Turn): Promise<void> {
   await turn.keepLane()
   const reflected = await askOnce(asking, 'reflect', reflectPrompt(runs))
   if (!reflected) return apply([], [])
+  if (reflected.answer.statements.length > 0) {
+    // Of long entries this takes long: others get their turns in between.
+    for (const entry of runs.flatMap(({ heard }) => heard)) {
+      wordsHeard(entry)
+      await breathe()
+    }
+  }
   const candidates = reflected.answer.statements
     .slice(0, CANDIDATES_MAX)
     .map((candidate) => passGates(candidate, runs, { is_of_user }))
