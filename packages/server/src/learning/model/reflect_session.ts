@@ -166,9 +166,10 @@ function applyReflection(database: Database, reflection: Reflection): Promise<vo
   const { project_id, space_id, session_id, session_ids, lane_until, call_ids } = reflection
   return database.transaction(async (connection) => {
     await connection.query(DURABLE, [])
-    if ((await connection.query(LANE.lock, [project_id, space_id, lane_until])).length === 0) return
+    // In the order in which deleting a session takes them.
     const held = await connection.query(LOCK_CITED_SESSIONS, [project_id, session_ids])
     if (held.length < session_ids.length) return
+    if ((await connection.query(LANE.lock, [project_id, space_id, lane_until])).length === 0) return
     const ended = await connection.query(END_ANSWERS, [project_id, call_ids])
     const is_new = ended.length === call_ids.length
     for (const delta of is_new ? reflection.deltas : []) await applyDelta(connection, reflection, delta)

@@ -102,8 +102,17 @@ BEGIN
 END`,
 )
 
-/** What a person's change of a statement does, in one transaction. Parameters of each: $1 project. */
+/**
+ * What a person's change of a statement does, in one transaction. Parameters of each: $1 project. Whoever keeps a version
+ * of a skill holds the space's row, as does whoever takes words out of all versions: none is made of what is going.
+ */
 export const CHANGE_STATEMENT = {
+  /** $2 statement. */
+  hold_space: prepared(
+    'hold_space_of_statement',
+    `SELECT l.id FROM learning_spaces l WHERE l.project_id = $1
+  AND l.id = (SELECT s.learning_space_id FROM statements s WHERE s.project_id = $1 AND s.id = $2) FOR NO KEY UPDATE`,
+  ),
   /** $2 statement. Row: learning_space_id, skill_id, state. */
   lock: prepared(
     'lock_statement',
@@ -150,19 +159,20 @@ FROM statements s JOIN skills k ON k.project_id = $1 AND k.id = s.skill_id
 WHERE s.project_id = $1 AND s.learning_space_id = $2 AND s.state = 'active' ORDER BY s.supports DESC, s.id LIMIT $3`,
 )
 
-/**
- * What a session says of statements that it used. Answer: how many of them the space has; null if there is no such
- * session in the project.
- */
+/** What a session says of statements that it used. Answer: how many of them the space has, or why not: no_space, no_session. */
 export const ADD_FEEDBACK = storedFunction(
   'add_statement_feedback',
   'p_project uuid, p_space uuid, p_session uuid, p_statements uuid[], p_helped boolean',
   `DECLARE
   known bigint;
 BEGIN
+  PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR KEY SHARE;
+  IF NOT FOUND THEN
+    RETURN 'no_space';
+  END IF;
   PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR KEY SHARE;
   IF NOT FOUND THEN
-    RETURN NULL;
+    RETURN 'no_session';
   END IF;
   INSERT INTO statement_feedback AS f (project_id, learning_space_id, statement_id, session_id, helped, created_at)
   SELECT p_project, p_space, s.id, p_session, p_helped, now()
@@ -188,6 +198,9 @@ export const ERASE_CITES = storedFunction(
   origins uuid[];
   revoked uuid[];
 BEGIN
+  PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = ANY (ARRAY(
+    SELECT DISTINCT c.learning_space_id FROM statement_cites c WHERE c.project_id = p_project AND c.session_id = ANY (p_sessions)))
+  ORDER BY l.id FOR NO KEY UPDATE;
   WITH gone AS (
     DELETE FROM statement_cites AS c WHERE c.project_id = p_project AND c.ctid = ANY (ARRAY(
       SELECT o.ctid FROM statement_cites o WHERE o.project_id = p_project AND o.session_id = ANY (p_sessions) LIMIT p_rows_max))

@@ -78,6 +78,7 @@ export async function changeStatement(
   { state, text, kind }: { state?: 'active' | 'retired'; text?: string; kind?: StatementKind },
 ): Promise<string> {
   await database.transaction(async (connection) => {
+    await connection.query(CHANGE_STATEMENT.hold_space, [project_id, id])
     const [before] = await connection.query(CHANGE_STATEMENT.lock, [project_id, id])
     if (!before) throw notFound('statement')
     if (state === undefined && text === undefined && kind === undefined) return
@@ -147,11 +148,11 @@ export async function addFeedback(
   space_id: string,
   { statement_ids, session_id, helped }: { statement_ids: string[]; session_id: string; helped: boolean },
 ): Promise<void> {
-  await readPolicy({ database, project_id }, space_id)
   const ids = [...new Set(statement_ids.map((id) => id.toLowerCase()))]
-  const known = await call(database, ADD_FEEDBACK, project_id, space_id, session_id, ids, helped)
-  if (known === null) throw notFound('session')
-  if (known === '0') throw notFound('statement')
+  const answer = await call(database, ADD_FEEDBACK, project_id, space_id, session_id, ids, helped)
+  if (answer === 'no_space') throw notFound('learning_space')
+  if (answer === 'no_session') throw notFound('session')
+  if (answer === '0') throw notFound('statement')
 }
 
 /** Erases some citations of sessions that go, with the statements and versions that rest on them. */
