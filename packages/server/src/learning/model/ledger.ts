@@ -119,7 +119,11 @@ async function send<S extends Step>(
   estimate: number,
 ): Promise<LedgerAnswer<S>> {
   const { schema } = ANSWERS[step]
-  const end = async (answer: string | null, error: string | null, { tokens_in, tokens_out }: Tokens) =>
+  const end = async (
+    answer: string | null,
+    error: string | null,
+    { tokens_in, tokens_out }: ModelFailure['tokens'],
+  ) =>
     database.transaction(async (connection) => {
       await connection.query(DURABLE, [])
       const call = [project_id, call_id, answer, error, estimate - tokens_in, tokens_out]
@@ -130,9 +134,8 @@ async function send<S extends Step>(
     })
   try {
     const given = await ask(address, { prompt, schema_name: step, schema, signal })
-    const used = withEstimate(given, prompt)
-    const answer = readAnswer(step, given.text, used)
-    const kept = await end(JSON.stringify(answer), null, used)
+    const answer = readAnswer(step, given)
+    const kept = await end(JSON.stringify(answer), null, given)
     if (kept.length === 0) throw new SourceGone()
     return { call_id, answer }
   } catch (error) {
@@ -141,21 +144,15 @@ async function send<S extends Step>(
   }
 }
 
-type Tokens = Pick<ModelAnswer, 'tokens_in' | 'tokens_out'>
-
-/** Servers that do not say what a call took are not free. */
-function withEstimate({ text, tokens_in, tokens_out }: ModelAnswer, { system, user }: Prompt): Tokens {
-  return {
-    tokens_in: tokens_in || estimateTokens(system) + estimateTokens(user),
-    tokens_out: tokens_out || estimateTokens(text),
-  }
-}
-
-function readAnswer<S extends Step>(step: S, text: string, used: Tokens): Answer[S] {
+function readAnswer<S extends Step>(step: S, { text, ...used }: ModelAnswer): Answer[S] {
   const { check } = ANSWERS[step]
   const value = parsed(text)
   if (!check.Check(value)) {
-    const place = (check.Errors(value) as { instancePath: string }[])[0]?.instancePath.slice(0, 100) || '/'
+    // Of what is there too much, the place would be a word of the model's.
+    const named = (check.Errors(value) as { keyword: string; instancePath: string }[]).find(
+      ({ keyword }) => keyword !== 'boolean',
+    )
+    const place = named?.instancePath || '/'
     throw new ModelFailure(
       `The model’s answer is not what it was asked for, at ${JSON.stringify(place)}.`,
       false,

@@ -1,6 +1,7 @@
+import type { Prompt } from '@annals/learning'
+import { estimateTokens } from '@annals/messages'
 import type OpenAI from 'openai'
-import type { AskModel, ModelAddress } from './model_port.js'
-import { ModelFailure } from './model_port.js'
+import { type AskModel, type ModelAddress, ModelFailure } from './model_port.js'
 
 const ANSWER_BYTES_MAX = 256 * 1024
 const ANSWER_TOKENS_MAX = 8_192
@@ -28,10 +29,10 @@ export function openAiModel(ms_max: number): AskModel {
         },
         { signal: AbortSignal.any([signal, deadline]) },
       )
-      return answerOf(completion)
+      return answerOf(completion, prompt)
     } catch (error) {
       if (error instanceof ModelFailure || signal.aborted) throw error
-      throw failureOf(deadline.aborted ? deadline.reason : error, ms_max)
+      throw failureOf(deadline.aborted ? deadline.reason : error, ms_max, prompt)
     }
   }
 }
@@ -50,6 +51,8 @@ function newClient(Client: typeof OpenAI, { url, key }: ModelAddress, ms_max: nu
   })
 }
 
+class AnswerTooLong extends Error {}
+
 /** Follows no redirect, which would take the key elsewhere, and reads no more than an answer may have. */
 async function boundedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await fetch(input, { ...init, redirect: 'error' })
@@ -57,7 +60,7 @@ async function boundedFetch(input: string | URL | Request, init?: RequestInit): 
   const bounded = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       bytes += chunk.length
-      if (bytes > ANSWER_BYTES_MAX) controller.error(new ModelFailure('The model answered too much.', false))
+      if (bytes > ANSWER_BYTES_MAX) controller.error(new AnswerTooLong())
       else controller.enqueue(chunk)
     },
   })
@@ -65,17 +68,22 @@ async function boundedFetch(input: string | URL | Request, init?: RequestInit): 
   return new Response(response.body?.pipeThrough(bounded) ?? null, { status, statusText, headers })
 }
 
+/** What was sent, where nobody says: servers that do not are not free, whatever they answer. */
+function sentTokens({ system, user }: Prompt): number {
+  return estimateTokens(system) + estimateTokens(user)
+}
+
 /** Whatever a server sends: its type is a promise that nobody has checked. */
-function answerOf(completion: Partial<OpenAI.ChatCompletion> | string | null) {
+function answerOf(completion: Partial<OpenAI.ChatCompletion> | string | null, prompt: Prompt) {
   const { choices, usage } = typeof completion === 'object' && completion !== null ? completion : {}
-  const tokens = {
-    tokens_in: countOf(usage?.prompt_tokens),
-    tokens_out: countOf(usage?.completion_tokens),
-  }
   const choice = Array.isArray(choices) ? choices[0] : undefined
+  const text: unknown = choice?.message?.content
+  const tokens = {
+    tokens_in: countOf(usage?.prompt_tokens) || sentTokens(prompt),
+    tokens_out: countOf(usage?.completion_tokens) || estimateTokens(typeof text === 'string' ? text : ''),
+  }
   if (choice?.finish_reason === 'length')
     throw new ModelFailure('The model’s answer was cut off: it was too long.', false, tokens)
-  const text = choice?.message?.content
   if (typeof text !== 'string' || text === '')
     throw new ModelFailure('The model gave no answer, or refused to.', false, tokens)
   return { text, ...tokens }
@@ -86,13 +94,16 @@ function countOf(tokens: unknown): number {
 }
 
 /** Without what the server said, which may be anything. */
-function failureOf(error: unknown, ms_max: number): ModelFailure {
+function failureOf(error: unknown, ms_max: number, prompt: Prompt): ModelFailure {
   const { status, name, cause, message } = error as Error & { status?: number; cause?: { code?: string } }
-  if (cause instanceof ModelFailure) return cause
+  const answered = (sentence: string) =>
+    new ModelFailure(sentence, false, { tokens_in: sentTokens(prompt), tokens_out: 0 })
+  if (error instanceof AnswerTooLong || cause instanceof AnswerTooLong)
+    return answered('The model answered too much.')
   if (name === 'TimeoutError' || message === 'Request timed out.')
     return new ModelFailure(`The model did not answer within ${ms_max / 1_000} s.`, true)
   if (status === undefined && error instanceof SyntaxError)
-    return new ModelFailure('The model’s server sent something that is not JSON.', false)
+    return answered('The model’s server sent something that is not JSON.')
   if (status === undefined) return new ModelFailure('The model could not be reached.', true)
   const means =
     status === 429
