@@ -101,3 +101,25 @@ it('the ledger comes along: what was used stays known, and no input that was ans
   const verified = await transfers.run('verify', '--project', copy.name)
   expect(verified.code, verified.stdout).toBe(0)
 })
+
+it('a call of a tool is counted once for each space, wherever they are, and what is no count is left out', async () => {
+  const project = await service.newProject()
+  const api = await service.newClient({ token: project.token })
+  const session = expectOk(await api.createSession({}), 201).id
+  const newSpace = async () => {
+    const space = expectOk(await api.createLearningSpace({}), 201).id
+    expectOk(await post(api, `/learning_spaces/${space}/learn`, { session_id: session }), 201)
+    return space
+  }
+  for (let count = 0; count < 3; count++) await callFailing(api, session, 'book_flight')
+  const first = await newSpace()
+  await learnt(api, first, session, 6)
+  const moved = `UPDATE space_sessions SET learnt_seq = 2, tools = '{"book_flight":1,"x":"y"}' WHERE project_id = $1`
+  await execute(service.databaseUrl, moved, [project.id])
+  const second = await newSpace()
+  for (const space of [first, second]) await learnt(api, space, session, 6)
+  const tools = 'SELECT tools FROM space_sessions WHERE project_id = $1'
+  expect(await queryRows(service.databaseUrl, tools, [project.id])).toEqual(
+    [first, second].map(() => ({ tools: { book_flight: 3 } })),
+  )
+})

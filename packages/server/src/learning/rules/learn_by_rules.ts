@@ -68,13 +68,22 @@ async function learn(
   { session_id, spaces, last_seq, has_model }: Learner,
   findErrors: FindErrors,
 ): Promise<boolean> {
-  const known_seq = Math.min(...spaces.map(({ learnt_seq }) => learnt_seq))
-  const piece = [project_id, session_id, known_seq, PIECE.entries, PIECE.bytes]
+  const known_seqs = spaces.map(({ learnt_seq }) => learnt_seq)
+  const known_seq = Math.min(...known_seqs)
+  // No farther than to where another space is: it has counted what is before, and knows what came of it.
+  const next_seq = Math.min(...known_seqs.filter((seq) => seq > known_seq))
+  const piece = [
+    project_id,
+    session_id,
+    known_seq,
+    Math.min(PIECE.entries, next_seq - known_seq),
+    PIECE.bytes,
+  ]
   const rows = await connection.query(READ_ENTRIES_FOR_RULES, piece)
   const seq = Math.max(Number(rows.at(-1)?.seq ?? 0), known_seq)
   const is_whole = seq >= last_seq
   const { errors, tools, outcome } = await findErrors(project_id, rows, known_seq)
-  for (const space of spaces) {
+  for (const space of spaces.filter(({ learnt_seq }) => learnt_seq <= seq)) {
     // With ids of each space's own.
     const findings = JSON.stringify(storedText(errors.map(findingOf)))
     const told = space.outcome === null ? outcome : { ...JSON.parse(space.outcome), ...outcome }
