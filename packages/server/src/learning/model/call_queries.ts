@@ -119,11 +119,23 @@ export const ERASE_CALLS = prepared(
 SELECT count(*) AS gone FROM gone`,
 )
 
-const users = (
-  polarity: string,
-) => `(SELECT count(DISTINCT coalesce(e.user_id, '00000000-0000-0000-0000-000000000000'))
-    FROM statement_cites c JOIN sessions e ON e.project_id = p_project AND e.id = c.session_id
-    WHERE c.project_id = p_project AND c.statement_id = known AND c.polarity = '${polarity}')`
+/**
+ * How many sessions and users support a statement, or contradict it, each of its own: an entry that a copy has from another
+ * session is that session's, and a session that belongs to nobody stands for no user.
+ */
+const independent = (polarity: string) => `(
+    WITH RECURSIVE cited AS (
+      SELECT c.session_id, c.session_id AS origin, c.seq FROM statement_cites c
+      WHERE c.project_id = p_project AND c.statement_id = known AND c.polarity = '${polarity}'
+      UNION
+      SELECT c.session_id, e.forked_from, c.seq
+      FROM cited c JOIN sessions e ON e.project_id = p_project AND e.id = c.origin AND c.seq <= e.forked_at_seq
+    )
+    SELECT json_build_object(
+      'sessions', least(count(DISTINCT c.session_id), count(DISTINCT o.id)),
+      'users', least(count(DISTINCT s.user_id), count(DISTINCT o.user_id)))
+    FROM cited c JOIN sessions s ON s.project_id = p_project AND s.id = c.session_id
+    JOIN sessions o ON o.project_id = p_project AND o.id = c.origin AND c.seq > coalesce(o.forked_at_seq, 0))`
 
 /**
  * Applies one change to the statements of a space: adds one, or citations to one. `p_statement`: null to add it. The same
@@ -150,7 +162,7 @@ BEGIN
     INSERT INTO statements AS s (project_id, learning_space_id, id, skill_id, rule_key, statement_kind, state, author, pinned, text, marker, supports, contradicts, created_at, updated_at)
     VALUES (p_project, p_space, (p_new ->> 'id')::uuid, skill, digest, p_new ->> 'kind', 'proposed', 'model', false, p_new ->> 'text', p_new ->> 'marker', 0, 0, now(), now())
     ON CONFLICT (project_id, learning_space_id, rule_key) DO UPDATE
-    SET state = 'proposed', text = excluded.text, marker = excluded.marker, author = excluded.author
+    SET state = 'proposed', skill_id = excluded.skill_id, text = excluded.text, marker = excluded.marker, author = excluded.author
     RETURNING s.id INTO known;
     is_origin := true;
   END IF;
@@ -167,7 +179,7 @@ BEGIN
     contradicts = (SELECT count(DISTINCT c.session_id) FROM statement_cites c WHERE c.project_id = p_project AND c.statement_id = known AND c.polarity = '-')
   WHERE s.project_id = p_project AND s.id = known;
   RETURN (SELECT json_build_object('id', s.id, 'kind', s.statement_kind, 'state', s.state, 'author', s.author, 'marker', s.marker,
-    'supports', s.supports, 'contradicts', s.contradicts, 'supporters', ${users('+')}, 'contradictors', ${users('-')})
+    'contradicts', s.contradicts, 'supporters', ${independent('+')}, 'contradictors', ${independent('-')})
   FROM statements s WHERE s.project_id = p_project AND s.id = known);
 END`,
 )

@@ -155,10 +155,14 @@ interface Touched {
   state: string
   author: string
   marker: string | null
-  supports: number
   contradicts: number
-  supporters: number
-  contradictors: number
+  supporters: Independent
+  contradictors: Independent
+}
+
+interface Independent {
+  sessions: number
+  users: number
 }
 
 /** Applies what a model made of a session, all of it and once. Not where another has the lane, or a session is gone. */
@@ -215,12 +219,12 @@ async function nextState(
   { project_id, space_id, is_auto, is_of_user }: Reflection,
   statement: Touched,
 ): Promise<'active' | 'conflict' | undefined> {
-  const { state, author, kind, marker, supports, contradicts, supporters, contradictors } = statement
-  const isEnough = (sessions: number, users: number) =>
+  const { state, author, kind, marker, contradicts, supporters, contradictors } = statement
+  const isEnough = ({ sessions, users }: Independent) =>
     sessions >= SUPPORT_MIN && (is_of_user || users >= SUPPORT_MIN)
-  if (state === 'active') return isEnough(contradicts, contradictors) ? 'conflict' : undefined
+  if (state === 'active') return isEnough(contradictors) ? 'conflict' : undefined
   if (!is_auto || state !== 'proposed' || author !== 'model' || contradicts > 0) return undefined
-  if (!isEnough(supports, supporters)) return undefined
+  if (!isEnough(supporters)) return undefined
   if (kind !== 'procedure') return 'active'
   if (marker === null) return undefined
   const rows = await connection.query(READ_TASK_RUNS, [project_id, space_id, marker])
