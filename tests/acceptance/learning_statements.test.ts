@@ -48,9 +48,9 @@ const contextOf = async (space: string, query = '') =>
   )
 
 /** A session with a failed call, which the space has learnt from. */
-async function learnError(space: string, user: string, error: string): Promise<string> {
+async function learnError(space: string, user: string, error: string, name = 'book'): Promise<string> {
   const session = expectOk(await api.createSession({ user }), 201).id
-  const data = { name: 'book', arguments: {}, error }
+  const data = { name, arguments: {}, error }
   expectOk(await api.appendEvent(session, { type: 'tool_call', data }))
   expectOk(await post(`/learning_spaces/${space}/learn`, { session_id: session }), 201)
   await vi.waitFor(async () => {
@@ -98,6 +98,17 @@ describe('statements', () => {
     expectError(await patch(NOBODYS_ID, { state: 'active' }), 404, 'statement_not_found')
     expect(expectOk(await patch(first.id, {})).text).toBe(first.text)
     expectError(await patch(first.id, { state: 'revoked' }), 400, 'invalid_request', '/state')
+  })
+
+  it('of a person can be added again once their words were changed, or they were retired', async () => {
+    const path = `/learning_spaces/${await newSpace()}/statements`
+    const body = { text: 'Ask for the name first.' }
+    const add = async () => expectOk(await post<Statement>(path, body), 201)
+    expectOk(await patch((await add()).id, { text: 'Ask for the code first.' }))
+    const again = await add()
+    expect(again).toMatchObject({ ...body, state: 'active' })
+    expectOk(await patch(again.id, { state: 'retired' }))
+    expect(await add()).toMatchObject({ ...body, state: 'active' })
   })
 
   it('that fit the words come first, as many as the tokens have room for', async () => {
@@ -166,6 +177,28 @@ describe('erasing what statements rest on', () => {
           [project.id, `%${word}%`],
         ),
       ).toEqual([])
+  })
+
+  it('leaves no name of a tool that only the user’s sessions called, until it is called again', async () => {
+    const space = await newSpace()
+    const tool = `call_${Math.random().toString(36).slice(2).replace(/\d/g, 'x')}`
+    const words = `%${tool.slice(5)}%`
+    await learnError(space, 'gil', 'the line is busy', tool)
+    const [statement] = await statementsOf(space)
+    for (const state of ['active', 'retired']) expectOk(await patch(statement!.id, { state }))
+    expectOk(await api.request('DELETE', '/api/v1/user/gil'))
+    const tables = await queryRows(
+      service.databaseUrl,
+      "SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'project_id'",
+    )
+    for (const { table_name } of tables) {
+      const sql = `SELECT 1 FROM ${table_name} t WHERE t.project_id = $1 AND t::text LIKE $2`
+      expect(await queryRows(service.databaseUrl, sql, [project.id, words]), table_name).toEqual([])
+    }
+    await learnError(space, 'hal', 'the line is busy', tool)
+    const [revived] = await statementsOf(space)
+    expect(revived).toMatchObject({ id: statement!.id, state: 'proposed' })
+    expect(revived!.skill).toBe(tool.replace('_', '-'))
   })
 
   it('takes a space with all that it learnt, and a user with the space of the user', async () => {

@@ -11,6 +11,7 @@ import { learnByRules } from './rules/learn_by_rules.js'
 import * as rules from './rules/rule_queries.js'
 import * as sessions from './sessions/space_session_queries.js'
 import * as skills from './skills/skill_queries.js'
+import * as erasure from './statements/erasure_queries.js'
 import * as statements from './statements/statement_queries.js'
 
 /** Learning spaces: they take in sessions of a project or of one of its users, and give back cited statements. */
@@ -29,7 +30,7 @@ export const LEARNING_MODULE: Module = {
       address: addressOf(config),
       project_tokens_max: config.model_tokens_per_day_max,
     }),
-  functions: functionsIn(calls, rules, sessions, skills, spaces, statements),
+  functions: functionsIn(calls, erasure, rules, sessions, skills, spaces, statements),
   tables: [
     {
       name: spaces.SPACE_LIST.table,

@@ -73,11 +73,11 @@ BEGIN
   LOOP
     SELECT s.id, s.state, s.pinned, s.text INTO known FROM statements s
     WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.rule_key = finding.digest FOR UPDATE;
-    IF NOT FOUND THEN
-      CONTINUE WHEN (SELECT count(*) FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space) >= ${STATEMENTS_MAX};${findOrCreateSkill('finding.skill', 'finding.description', 'finding.skill_id')}
+    IF known.id IS NULL OR known.state = 'revoked' THEN
+      CONTINUE WHEN known.id IS NULL AND (SELECT count(*) FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space) >= ${STATEMENTS_MAX};${findOrCreateSkill('finding.skill', 'finding.description', 'finding.skill_id')}
       INSERT INTO statements AS s (project_id, learning_space_id, id, skill_id, rule_key, statement_kind, state, author, pinned, text, supports, contradicts, created_at, updated_at)
       VALUES (p_project, p_space, finding.id, skill, finding.digest, 'fact', 'proposed', 'rule', false, finding.text, 0, 0, now(), now())
-      ON CONFLICT (project_id, learning_space_id, rule_key) DO NOTHING;
+      ON CONFLICT (project_id, learning_space_id, rule_key) DO UPDATE SET skill_id = excluded.skill_id WHERE s.state = 'revoked';
       SELECT s.id, s.state, s.pinned, s.text INTO known FROM statements s
       WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.rule_key = finding.digest FOR UPDATE;
     END IF;
@@ -101,7 +101,7 @@ BEGIN
     FROM (SELECT * FROM jsonb_each_text((SELECT x.tools FROM space_sessions x
         WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space AND x.learnt_seq < p_seq))
       UNION ALL SELECT * FROM jsonb_each_text(p_tools)) e
-    GROUP BY e.key ORDER BY e.key LIMIT 100) t;
+    WHERE e.value ~ '^[0-9]{1,15}$' GROUP BY e.key ORDER BY e.key LIMIT 100) t;
   UPDATE space_sessions AS x SET learnt_seq = greatest(x.learnt_seq, p_seq),
     tools = CASE WHEN x.learnt_seq < p_seq THEN coalesce(tools_so_far, x.tools) ELSE x.tools END,
     outcome = CASE WHEN p_outcome IS NULL THEN x.outcome ELSE coalesce(x.outcome, '{}') || p_outcome END,

@@ -1,6 +1,6 @@
 import { type ListPosition, listStatement } from '../../lists/keyset_queries.js'
 import { type ListStatement, writtenInSql } from '../../lists/listed.js'
-import { timestamps } from '../../lists/resource_json.js'
+import { timestamps, timestampText } from '../../lists/resource_json.js'
 import type { Parameter } from '../../postgres/database.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
@@ -118,11 +118,12 @@ export const CHANGE_STATEMENT = {
     'lock_statement',
     'SELECT s.learning_space_id, s.skill_id, s.state FROM statements s WHERE s.project_id = $1 AND s.id = $2 FOR UPDATE',
   ),
-  /** $2 statement, $3 state, $4 text, $5 kind: each null where it stays. */
+  /** $2 statement, $3 state, $4 text, $5 kind: each null where it stays. What a person wrote may then be added again. */
   update: prepared(
     'update_statement',
     `UPDATE statements AS s SET state = coalesce($3::text, s.state), text = coalesce($4::text, s.text),
-  statement_kind = coalesce($5::text, s.statement_kind), pinned = true, updated_at = greatest(now(), s.updated_at)
+  statement_kind = coalesce($5::text, s.statement_kind), pinned = true,
+  rule_key = CASE WHEN s.author = 'person' AND ($3::text = 'retired' OR $4::text IS NOT NULL OR $5::text IS NOT NULL) THEN NULL ELSE s.rule_key END, updated_at = greatest(now(), s.updated_at)
 WHERE s.project_id = $1 AND s.id = $2`,
   ),
   /** The statements that SKILL.md shows. $2 skill. Rows: id, kind, text, cites. */
@@ -184,61 +185,12 @@ BEGIN
 END`,
 )
 
-/**
- * Deletes up to so many citations of sessions that go, and what rests on them: a statement that was worded from one of
- * them or has no support left loses its words, as do the versions of skills that it was in. Answer: citations,
- * statements.
- */
-export const ERASE_CITES = storedFunction(
-  'erase_statement_cites',
-  'p_project uuid, p_sessions uuid[], p_rows_max bigint',
-  `DECLARE
-  cites bigint;
-  touched uuid[];
-  origins uuid[];
-  revoked uuid[];
-BEGIN
-  PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = ANY (ARRAY(
-    SELECT DISTINCT c.learning_space_id FROM statement_cites c WHERE c.project_id = p_project AND c.session_id = ANY (p_sessions)))
-  ORDER BY l.id FOR NO KEY UPDATE;
-  WITH gone AS (
-    DELETE FROM statement_cites AS c WHERE c.project_id = p_project AND c.ctid = ANY (ARRAY(
-      SELECT o.ctid FROM statement_cites o WHERE o.project_id = p_project AND o.session_id = ANY (p_sessions) LIMIT p_rows_max))
-    RETURNING c.statement_id, c.is_origin
-  )
-  SELECT count(*), coalesce(array_agg(DISTINCT g.statement_id), '{}'), coalesce(array_agg(DISTINCT g.statement_id) FILTER (WHERE g.is_origin), '{}')
-  INTO cites, touched, origins FROM gone g;
-  IF cites = 0 THEN
-    RETURN '0,0';
-  END IF;
-  PERFORM FROM statements s WHERE s.project_id = p_project AND s.id = ANY (touched) ORDER BY s.id FOR UPDATE;
-  UPDATE statements AS s SET supports = n.supports, contradicts = n.contradicts, updated_at = greatest(now(), s.updated_at)
-  FROM (
-    SELECT t.id, count(DISTINCT c.session_id) FILTER (WHERE c.polarity = '+') AS supports,
-      count(DISTINCT c.session_id) FILTER (WHERE c.polarity = '-') AS contradicts
-    FROM unnest(touched) AS t (id) LEFT JOIN statement_cites c ON c.project_id = p_project AND c.statement_id = t.id
-    GROUP BY t.id
-  ) n WHERE s.project_id = p_project AND s.id = n.id;
-  SELECT coalesce(array_agg(s.id), '{}') INTO revoked FROM statements s
-  WHERE s.project_id = p_project AND s.id = ANY (touched) AND s.author <> 'person' AND s.state <> 'revoked'
-    AND (s.supports = 0 OR s.id = ANY (origins) AND NOT s.pinned OR s.state = 'active' AND NOT s.pinned AND s.supports < 2);
-  IF cardinality(revoked) > 0 THEN
-    UPDATE skill_versions AS v SET text = NULL, statements = '{}', reason = 'A session that it was learnt from was deleted.', author = 'erasure'
-    WHERE v.project_id = p_project AND v.statements ?| revoked::text[]
-      AND v.learning_space_id IN (SELECT s.learning_space_id FROM statements s WHERE s.project_id = p_project AND s.id = ANY (revoked));
-    UPDATE statements AS s SET state = 'revoked', text = '', marker = NULL, pinned = false
-    WHERE s.project_id = p_project AND s.id = ANY (revoked);
-  END IF;
-  RETURN concat(cites, ',', cardinality(revoked));
-END`,
-)
-
 /** Versions of a space's skills, newest first. Parameters: $1 project, $2 space, $3 created_at and $4 id to begin behind, $5 how many. */
 export const LIST_VERSIONS = prepared(
   'list_skill_versions',
   `SELECT json_build_object('id', v.id, 'skill', (SELECT k.name FROM skills k WHERE k.project_id = $1 AND k.id = v.skill_id),
     'author', v.author, 'reason', v.reason, 'statement_ids', ARRAY(SELECT jsonb_object_keys(v.statements)), 'text', v.text,
-    'created_at', to_char(v.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text AS json,
+    'created_at', ${timestampText('v.created_at')})::text AS json,
   v.created_at::text AS created_at, v.id
 FROM skill_versions v
 WHERE v.project_id = $1 AND v.learning_space_id = $2 AND (v.created_at, v.id) < ($3::timestamptz, $4::uuid)
