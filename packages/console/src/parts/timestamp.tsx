@@ -1,4 +1,3 @@
-const DAY_MS = 86_400_000
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
   minute: '2-digit',
@@ -39,14 +38,18 @@ export function axisText(at_ms: number, seconds: number): string {
   return seconds >= 60 ? text.slice(0, 5) : text
 }
 
-/** A duration, in its two largest units. */
+/** A duration, in its two largest units. It is rounded first, so that 59.7 s is a minute, and no minute has 60 s. */
 export function durationText(ms: number): string {
   if (ms < 1) return '<1 ms'
-  if (ms < 1_000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`
-  if (ms < DAY_MS) return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
-  return `${Math.floor(ms / DAY_MS)} d ${Math.round((ms % DAY_MS) / 3_600_000)} h`
+  if (ms < 999.5) return `${Math.round(ms)} ms`
+  if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  const minutes = Math.round(ms / 60_000)
+  if (minutes < 1_440) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+  const hours = Math.round(ms / 3_600_000)
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
 const counted = new Intl.NumberFormat('en')
