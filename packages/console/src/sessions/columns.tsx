@@ -5,10 +5,10 @@ import { Menu } from '../parts/menu.tsx'
 export const COLUMNS = {
   outcome: { name: 'Outcome', width: '4.6rem' },
   title: { name: 'Session', width: 'minmax(14rem, 4fr)' },
-  user: { name: 'User', width: 'minmax(7rem, 1fr)' },
-  configs: { name: 'Configs', width: 'minmax(9rem, 3fr)' },
+  user: { name: 'User', width: 'minmax(9rem, 1fr)' },
+  configs: { name: 'Configs', width: 'minmax(9rem, 2fr)' },
   entries: { name: 'Entries', width: '3.9rem' },
-  duration: { name: 'Duration', width: '5.6rem' },
+  duration: { name: 'Duration', width: '6.7rem' },
   tokens: { name: 'Tokens', width: '4.4rem' },
   calls: { name: 'Tool calls', width: '4.6rem' },
   failures: { name: 'Failures', width: '4.2rem' },
