@@ -44,6 +44,23 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     expect(tab.complaints).toEqual([])
   })
 
+  it('keeps what a session offers within the window, however long its names are', async () => {
+    const user = 'u'.repeat(256)
+    const configs = { title: 'long '.repeat(50), ['key_'.repeat(40)]: 'value '.repeat(50) }
+    const { id } = expectOk(await api.createSession({ user, configs }), 201)
+    await say(id, 'Hello')
+    const { page } = tab
+    await page.goto(`${service.node.url}/console/sessions/${id}`)
+    await entry(1).getByText('Hello').waitFor()
+    await page.getByRole('link', { name: user }).waitFor()
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      const { x, width: taken } = (await page.getByRole('button', { name: 'Delete…' }).boundingBox())!
+      expect(x + taken).toBeLessThanOrEqual(width)
+    }
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
   it('shows the other entries where one cannot be drawn', async () => {
     const { id } = expectOk(await api.createSession({}), 201)
     await say(id, 'before')
