@@ -91,6 +91,16 @@ describe.skipIf(!CHROMIUM)(
       const { page } = tab
       await page.goto(`${service.node.url}/console/search?q=submarine`)
       await page.getByRole('heading', { name: 'Nothing matches “submarine”' }).waitFor()
+      expect(await page.getByText('There is no OR').count()).toBe(0)
+      await page.goto(`${service.node.url}/console/search?q=submarine+OR+periscope`)
+      await page.getByText('There is no OR').waitFor()
+    })
+
+    it('says what is wrong with a query, and does not offer to repeat it', async () => {
+      const { page } = tab
+      await page.goto(`${service.node.url}/console/search?q=-refund`)
+      await page.getByText('at least one word').waitFor()
+      expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
     })
 
     it('reads on by itself where a page ends with little of a phrase', async () => {

@@ -29,6 +29,8 @@ export function Failure(props: { error: unknown; is_page?: boolean; onRetry?: ((
   const { error, is_page = false, onRetry } = props
   const Title = is_page ? 'h1' : 'h2'
   const known = error instanceof AnnalsError ? error : undefined
+  // What the service refuses, it refuses again.
+  const is_refused = known !== undefined && known.status >= 400 && known.status < 500 && known.status !== 429
   return (
     <div className="state is-failure" role="alert">
       <Title>{titleOf(known)}</Title>
@@ -39,7 +41,7 @@ export function Failure(props: { error: unknown; is_page?: boolean; onRetry?: ((
         </p>
       )}
       <div className="state-more">
-        {onRetry && (
+        {onRetry && !is_refused && (
           <button type="button" className="button" onClick={onRetry}>
             Try again
           </button>
@@ -49,7 +51,7 @@ export function Failure(props: { error: unknown; is_page?: boolean; onRetry?: ((
             Sign in again
           </Link>
         )}
-        {known?.status === 404 && <Link to="/sessions">All sessions</Link>}
+        {is_page && is_refused && known.status !== 401 && <Link to="/sessions">All sessions</Link>}
       </div>
     </div>
   )

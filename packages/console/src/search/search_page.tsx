@@ -111,6 +111,9 @@ export function SearchPage() {
             {is_filtered && 'Only the sessions of the filter were searched. '}
             Words must match whole: write <code>refund*</code> to find refunds as well.
           </p>
+          {/\bOR\b/.test(q) && (
+            <p>There is no OR: an entry must have all words. Search for each by itself.</p>
+          )}
         </Empty>
       ) : (
         <FoundEntries items={items} q={q} />
