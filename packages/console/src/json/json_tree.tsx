@@ -1,5 +1,6 @@
 import { writeJson } from '@annals/messages/json'
 import { memo, useMemo, useState } from 'react'
+import { countText } from '../parts/timestamp.tsx'
 import { useIsFound } from '../search/finder.ts'
 import { ExactNumber, isObject, type Json, shortText } from './exact_json.ts'
 
@@ -48,7 +49,7 @@ function Members(props: {
             className="button is-small"
             onClick={() => setShown(shown + 10 * MEMBERS_MAX)}
           >
-            {members.length - shown} more
+            {countText(members.length - shown)} more
           </button>
         </li>
       )}

@@ -59,7 +59,7 @@ export function Outline(props: {
         aria-expanded={is_open}
         onClick={() => setOpen(!is_open)}
       >
-        Outline: {countText(reading.calls.length)} tool calls
+        Outline: {countText(reading.calls.length)} tool {reading.calls.length === 1 ? 'call' : 'calls'}
         {failures > 0 && `, ${countText(failures)} failed`}{' '}
         <span aria-hidden="true">{is_open ? '▴' : '▾'}</span>
       </button>
