@@ -50,7 +50,7 @@ export function takes(schema: SchemaView): string {
     const literals = schema.anyOf.every((option) => option.const !== undefined)
     return literals
       ? `one of ${schema.anyOf.map((option) => option.const).join(', ')}`
-      : schema.anyOf.map(takes).join(' or ')
+      : [...new Set(schema.anyOf.map(takes))].join(' or ')
   }
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.enum) return `one of ${schema.enum.join(', ')}`
@@ -62,7 +62,7 @@ export function takes(schema: SchemaView): string {
     case 'null':
       return 'null'
     case 'array':
-      return `an array of ${schema.items ? `(${takes(schema.items)})` : 'values'}${count(schema.minItems, schema.maxItems, 'items')}`
+      return `an array${count(schema.minItems, schema.maxItems, 'items')}${schema.items ? `, each ${takes(schema.items)}` : ''}`
     case 'object':
       return 'a JSON object'
     case 'string':

@@ -69,6 +69,12 @@ describe('a body that does not fit', () => {
       /^\/list must be an array .*of 0 to 2 items/,
     ],
     [
+      'items of several kinds that read alike',
+      strict({ a: Type.Array(Type.Union([strict({ n: Type.Integer() }), strict({})]), { maxItems: 1 }) }),
+      { a: [{}, {}] },
+      /^\/a must be an array of 0 to 1 items, each a JSON object\.$/,
+    ],
+    [
       'uniqueItems',
       strict({ a: Type.Array(Type.String(), { uniqueItems: true }) }),
       { a: ['x', 'x'] },
