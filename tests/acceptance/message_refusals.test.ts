@@ -59,4 +59,10 @@ describe('a blob that is no message of its format', () => {
     expectError(await log.add(blob, { format }), 400, 'invalid_request', field)
     expect(expectOk(await log.list({ format })).items).toEqual([])
   })
+
+  it('is refused in a sentence', async () => {
+    const { json } = await log.add({ role: 'user' })
+    const why = 'it is required and must be a string or an array of content parts.'
+    expect(json.msg).toBe(`/blob/content is invalid in a message of openai format: ${why}`)
+  })
 })

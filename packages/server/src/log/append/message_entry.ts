@@ -43,7 +43,7 @@ export function messageEntry(
   } catch (error) {
     if (!(error instanceof InvalidMessage)) throw error
     throw invalidRequest(
-      `${pointer}${error.pointer} is invalid in a message of ${format} format: ${error.reason}.`,
+      `${pointer}${error.pointer} is invalid in a message of ${format} format: it ${error.reason}.`,
     )
   }
 }

@@ -70,7 +70,7 @@ function readBlob(message: unknown, index: number, number: number): { role: stri
     if (!(error instanceof InvalidMessage)) throw error
     throw wrongLine(
       number,
-      `/messages/${index}${error.pointer} is invalid in a message of openai format: ${error.reason}.`,
+      `/messages/${index}${error.pointer} is invalid in a message of openai format: it ${error.reason}.`,
     )
   }
 }
