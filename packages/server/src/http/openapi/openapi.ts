@@ -10,12 +10,13 @@ const INTRODUCTION = `Each run of an agent is a **session**: an append-only log 
 
 ## Try it
 
-\`npx annals token create\` prints an API key. With it as \`$KEY\`, create a session, append to it, and read it:
+\`npx annals key\` prints an API key. With it as \`$KEY\`, create a session under an id of yours, append to it, and read it:
 
 \`\`\`sh
 API=http://127.0.0.1:8029/api/v1
+SESSION=01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b71
 curl -s $API/session -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
-  -d '{"user":"alice","configs":{"agent":"refunds"}}'
+  -d '{"use_uuid":"'$SESSION'","user":"alice","configs":{"agent":"refunds"}}'
 curl -s $API/session/$SESSION/messages -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
   -d '{"format":"openai","blob":{"role":"user","content":"Where is my refund?"}}'
 curl -s $API/session/$SESSION/timeline -H "Authorization: Bearer $KEY"
