@@ -33,6 +33,8 @@ describe('annals search', () => {
     expect((await values('search', 'refund', '--show', '1')).map(({ seq }) => seq)).toEqual([2, 3])
     expect(await values('search', '-paid refund', '--kind', 'event')).toMatchObject([hit])
     expect(await values('search', '-where refund')).toEqual([])
+    expect(await values('search', 'refund', '-paid', '--kind', 'event')).toMatchObject([hit])
+    expect(await values('search', '-where', '--kind', 'event', 'refund')).toEqual([])
     for (const query of [['-paid'], ['--', '-paid']])
       expect(await annals(['search', ...query])).toMatchObject({
         code: 2,

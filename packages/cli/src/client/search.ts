@@ -26,7 +26,7 @@ interface SearchOptions extends ListOptions, ConnectionOptions, WebOption {
 export function searchCommand(): Command {
   const command = takingHyphens(new Command('search'))
     .description('Find entries of all sessions by what is said in them, newest first.')
-    .argument('<query>', 'words, "words in this order", -without, begin*')
+    .argument('<query...>', 'words, "words in this order", -without, begin*')
     .option('--user <identifier>', "only this user's sessions")
     .option('--configs <json or key=value>', 'only sessions whose configs contain this', parseObject)
     .option('--session <session>', 'only this session', parseUuid)
@@ -48,7 +48,8 @@ Examples:
   annals search '"no refund"' --user omar --from 7d
   annals search 'refund -paid' --show 1`,
     )
-    .action(async (query: string, options: SearchOptions) => {
+    .action(async (words: string[], options: SearchOptions) => {
+      const query = words.join(' ')
       const connection = await connect(options)
       const { annals, output } = connection
       if (options.web) return openConsole(connection, '/search', { q: query })
