@@ -80,8 +80,7 @@ export function SignIn() {
         <p className="hint">
           You stay signed in on this browser until you sign out or do not use the console for 12 hours; the
           key itself is not kept. <code>npx annals console</code> prints a link that signs you in, and{' '}
-          <code>npx annals token create</code> creates a key. Enter the admin token to manage keys and
-          projects.
+          <code>npx annals key</code> creates a key. Enter the admin token to manage keys and projects.
         </p>
         {accounts.open.length > 0 && <Link to="/sessions">Back without adding a project</Link>}
       </form>
