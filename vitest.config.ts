@@ -74,7 +74,11 @@ export default defineConfig({
         test: {
           name: 'acceptance',
           isolate: false,
-          setupFiles: [...SHARED_PROCESS.setupFiles, 'tests/harness/patient_waits.ts'],
+          setupFiles: [
+            ...SHARED_PROCESS.setupFiles,
+            'tests/harness/patient_waits.ts',
+            'tests/harness/commands_end.ts',
+          ],
           include: ['tests/**/*.test.ts', 'packages/adapters/*/test/**/*.test.ts'],
           globalSetup: ['tests/harness/global_setup.ts'],
           // It ends what hangs. A busy machine may be five times slower than a quiet one.

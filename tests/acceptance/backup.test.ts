@@ -5,6 +5,7 @@ import { Annals } from '@annals/client'
 import { describe, expect, inject, it, vi } from 'vitest'
 import { runAnnals, startAnnals, startServer } from '../harness/annals_process.ts'
 import { apiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { countEntries, insertLargeLog, useTransfers } from '../harness/exports.ts'
 import { type Project, useService } from '../harness/service.ts'
@@ -180,7 +181,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
       expect(existsSync(path)).toBe(false)
     })
     const partial = await readFile(`${path}.partial`)
-    const { code, stderr } = await runAnnals(args, { DATABASE_URL })
+    const { code, stderr } = await runCommand(args, { DATABASE_URL })
     expect([code, stderr]).toEqual([0, expect.stringContaining('Going on with the backup')])
     const whole = await readFile(path)
     expect(existsSync(`${path}.partial.json`)).toBe(false)

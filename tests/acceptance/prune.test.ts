@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { runAnnals, startAnnals } from '../harness/annals_process.ts'
+import { startAnnals } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { openTail } from '../harness/event_stream.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { whileSessionIsHeld } from '../harness/held_session.ts'
@@ -44,7 +45,7 @@ async function newOldSessions(count: number, days: number, body: unknown = {}): 
 }
 
 const prune = (...args: string[]) =>
-  runAnnals(['prune', '--project', project.name, ...args], { DATABASE_URL: service.databaseUrl })
+  runCommand(['prune', '--project', project.name, ...args], { DATABASE_URL: service.databaseUrl })
 const remaining = async () => {
   const sessions = await walkPages((cursor) => api.listSessions({ limit: 200, cursor }))
   return sessions.map((session) => session.id).sort()
@@ -102,7 +103,7 @@ describe('annals prune', () => {
   it('leaves other projects alone', async () => {
     const [id] = await newOldSessions(1, 100)
     const other = await service.newProject()
-    const result = await runAnnals(['prune', '--project', other.name, '--older-than', '90d'], {
+    const result = await runCommand(['prune', '--project', other.name, '--older-than', '90d'], {
       DATABASE_URL: service.databaseUrl,
     })
     expect(result.stdout).toMatch(/^Deleted 0 /)
@@ -121,7 +122,7 @@ describe('annals prune', () => {
       expect(result.code, args.join(' ')).toBe(2)
       expect(result.stderr).toMatch(/^annals: |must be/)
     }
-    const neither = await runAnnals(['prune', '--older-than', '1d'], { DATABASE_URL: service.databaseUrl })
+    const neither = await runCommand(['prune', '--older-than', '1d'], { DATABASE_URL: service.databaseUrl })
     expect(neither.code).toBe(2)
     expect(neither.stderr).toContain('name one with --project')
   })

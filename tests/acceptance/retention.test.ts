@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { runAnnals } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
@@ -83,7 +83,7 @@ describe("a project's retention", () => {
 
   it('is set by the command line', async () => {
     const set = (...args: string[]) =>
-      runAnnals(['project', 'set', project.name, ...args], { DATABASE_URL: service.databaseUrl })
+      runCommand(['project', 'set', project.name, ...args], { DATABASE_URL: service.databaseUrl })
     const json = async (...args: string[]) => JSON.parse((await set(...args, '--json')).stdout) as ProjectJson
     expect((await json('--retention-days', '90')).retention_days).toBe(90)
     expect((await json('--retention-days', 'none')).retention_days).toBe(null)
@@ -92,7 +92,7 @@ describe("a project's retention", () => {
       expect(result.code).toBe(2)
       expect(result.stderr).not.toBe('')
     }
-    const unknown = await runAnnals(['project', 'set', 'no such project', '--retention-days', '1'], {
+    const unknown = await runCommand(['project', 'set', 'no such project', '--retention-days', '1'], {
       DATABASE_URL: service.databaseUrl,
     })
     expect(unknown.code).toBe(3)

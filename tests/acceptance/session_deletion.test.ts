@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { runAnnals } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { openTail, type Tail } from '../harness/event_stream.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { type Project, useService } from '../harness/service.ts'
@@ -95,7 +95,7 @@ describe('a session with more entries than are deleted at once', () => {
       expectError(anew, 503, 'unavailable')
       expect(anew.headers['retry-after']).toBeDefined()
       expect(await rowsOf(log.id)).toMatchObject({ sessions: 0, session_heads: 0, erased_sessions: 1 })
-      const verified = await runAnnals(['verify', '--project', project.name], {
+      const verified = await runCommand(['verify', '--project', project.name], {
         DATABASE_URL: service.databaseUrl,
       })
       expect(verified.code, verified.stdout + verified.stderr).toBe(0)

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { ADMIN_TOKEN, type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
+import { ADMIN_TOKEN, type AnnalsServer, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { httpClient } from '../harness/http_client.ts'
 import { createProject } from '../harness/service.ts'
@@ -51,7 +52,7 @@ describe.skipIf(reasonForNoOwnDatabase() !== undefined)('a database of schema ve
     expectOk(await api.request<{ items: unknown[] }>('GET', `/api/v1${path}`, { query: { limit: 200 } }))
       .items
   const verified = async () => {
-    const { code, stdout } = await runAnnals(['verify'], { DATABASE_URL: database.url })
+    const { code, stdout } = await runCommand(['verify'], { DATABASE_URL: database.url })
     expect([code, stdout]).toEqual([0, expect.stringContaining('nothing is wrong')])
   }
 
@@ -196,7 +197,7 @@ describe.skipIf(reasonForNoOwnDatabase() !== undefined)('a database of schema ve
             25_000,
           )
         }
-        const { code, stdout } = await runAnnals(['verify'], { DATABASE_URL: database.url })
+        const { code, stdout } = await runCommand(['verify'], { DATABASE_URL: database.url })
         expect([code, stdout]).toEqual([0, expect.stringContaining('nothing is wrong')])
       } finally {
         api.close()

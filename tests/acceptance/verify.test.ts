@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { runAnnals } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { DAMAGES } from '../harness/session_damages.ts'
@@ -12,7 +12,7 @@ import { type Verified, verifyDatabase } from '../harness/verification.ts'
 
 const service = useService()
 
-const annals = (...args: string[]) => runAnnals(['verify', ...args], { DATABASE_URL: service.databaseUrl })
+const annals = (...args: string[]) => runCommand(['verify', ...args], { DATABASE_URL: service.databaseUrl })
 
 const verify = (...args: string[]) => verifyDatabase(service.databaseUrl, ...args)
 

@@ -118,15 +118,20 @@ function launch(
     stderr = 'pipe',
   }: { stdin?: 'ignore' | 'pipe'; stderr?: 'pipe' | number | undefined } = {},
 ): ChildProcess {
-  const { PATH = '', HOME = '/' } = process.env
   const child = spawn(process.execPath, [ANNALS_BIN, ...args], {
     cwd: tmpdir(),
-    env: { PATH, HOME, NO_COLOR: '1', ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-unused'), ...env },
+    env: variablesOf(env),
     stdio: [stdin, 'pipe', stderr],
   })
   children.add(child)
   child.once('exit', () => children.delete(child))
   return child
+}
+
+/** All that a command finds in its environment: these, and none of this process. */
+export function variablesOf(env: Record<string, string> = {}): Record<string, string> {
+  const { PATH = '', HOME = '/' } = process.env
+  return { PATH, HOME, NO_COLOR: '1', ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-unused'), ...env }
 }
 
 /** Keeps what anyone who can reach the service or its machine sees, for the search at the end of the run. */

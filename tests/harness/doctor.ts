@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { runAnnals } from './annals_process.ts'
+import { runCommand } from './command_process.ts'
 
 /** One of the things that `annals doctor` looked at, and what to do about it where something is wrong. */
 export interface Diagnosis {
@@ -11,7 +11,7 @@ export interface Diagnosis {
 
 /** What `annals doctor` says, with these variables set; `of` picks what it found by the name of the check. */
 export async function doctor(env: Record<string, string>, ...options: string[]) {
-  const { code, stdout, stderr } = await runAnnals(['doctor', '--json', ...options], env)
+  const { code, stdout, stderr } = await runCommand(['doctor', '--json', ...options], env)
   expect(stdout, stderr).not.toBe('')
   const { checks, ...rest } = JSON.parse(stdout) as {
     healthy: boolean

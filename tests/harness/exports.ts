@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { type Finished, runAnnals } from './annals_process.ts'
+import type { Finished } from './annals_process.ts'
+import { runCommand } from './command_process.ts'
 import type { Service } from './service.ts'
 import { execute, queryRows } from './sql.ts'
 
@@ -34,7 +35,7 @@ export function useTransfers(service: Service, env: Record<string, string> = {})
   afterAll(() => rm(directory, { recursive: true, force: true }))
   const transfers: Transfers = {
     newPath: () => join(directory, `${randomBytes(6).toString('hex')}.ndjson`),
-    run: (...args) => runAnnals(args, { DATABASE_URL: service.databaseUrl, ...env }),
+    run: (...args) => runCommand(args, { DATABASE_URL: service.databaseUrl, ...env }),
     export: async (project, ...args) => {
       const path = transfers.newPath()
       const result = await transfers.run('export', '--project', project, '--output', path, ...args)

@@ -1,6 +1,6 @@
 import { beforeEach, expect, vi } from 'vitest'
-import { runAnnals } from './annals_process.ts'
 import type { ApiClient } from './api_client.ts'
+import { runCommand } from './command_process.ts'
 import { expectOk } from './expectations.ts'
 import { insertLongSession } from './long_session.ts'
 import { type Project, type Service, useService } from './service.ts'
@@ -74,7 +74,7 @@ export function useLongSession(): LongSession {
       }),
     expectSound: async () => {
       const env = { DATABASE_URL: service.databaseUrl }
-      const verified = await runAnnals(['verify', '--project', made.project.name], env)
+      const verified = await runCommand(['verify', '--project', made.project.name], env)
       expect(verified.code, verified.stdout + verified.stderr).toBe(0)
     },
   }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { runAnnals } from './annals_process.ts'
+import { runCommand } from './command_process.ts'
 
 /** A problem that was found. */
 interface Finding {
@@ -23,7 +23,7 @@ export interface Verified {
 }
 
 export async function verifyDatabase(databaseUrl: string, ...args: string[]): Promise<Verified> {
-  const { code, stdout, stderr } = await runAnnals(['verify', '--json', ...args], {
+  const { code, stdout, stderr } = await runCommand(['verify', '--json', ...args], {
     DATABASE_URL: databaseUrl,
   })
   expect(stdout, stderr).not.toBe('')
