@@ -27,6 +27,8 @@ export async function locateDatabase(
 ): Promise<DatabaseLocation> {
   if (config.database_url !== undefined) {
     const connectionString = config.database_url
+    checkUrl('DATABASE_URL', connectionString)
+    if (config.database_direct_url) checkUrl('DATABASE_DIRECT_URL', config.database_direct_url)
     const traits = await traitsOf({ connectionString })
     const { pooled } = traits
     const direct = config.database_direct_url ?? (pooled ? undefined : connectionString)
@@ -62,6 +64,18 @@ export function checkEmbeddedConnections(config: Config, processes: number): voi
   throw new StartError(
     `${processes} workers with ${each} connections each are more than the embedded PostgreSQL has (${EMBEDDED_CONNECTIONS_MAX}). Start fewer workers, or lower ANNALS_DATABASE_CONNECTIONS_MAX.`,
   )
+}
+
+/** The driver reads a URL, and the files that it names, when a connection is made: of a pool, only then. */
+function checkUrl(variable: string, connectionString: string): void {
+  try {
+    singleConnection({ connectionString }, 'annals')
+  } catch (error) {
+    // Its message may name a file, and never quotes the URL.
+    throw new StartError(
+      `${variable} cannot be used (${(error as Error).message}). Correct it; in a user name or password, write characters such as / ? # as %2F %3F %23.`,
+    )
+  }
 }
 
 function describeUrl(text: string): string {
