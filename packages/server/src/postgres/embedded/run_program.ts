@@ -35,6 +35,8 @@ export function runProgram(
       ...options.account,
       cwd: options.cwd ?? '/',
       env: programEnvironment(),
+      // As for the server: Ctrl-C in our terminal is for us.
+      detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let output = ''
