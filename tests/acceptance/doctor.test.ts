@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, inject, it } from 'vitest'
@@ -57,6 +57,25 @@ describe('annals doctor', () => {
         todo: expect.stringContaining('TLS'),
       },
     ])
+  })
+
+  it('does not take a data directory that it cannot read for one to be created', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
+    try {
+      await writeFile(join(directory, 'data'), '')
+      const { code, of } = await doctor({ ANNALS_DATA_DIR: join(directory, 'data') })
+      expect(code).toBe(1)
+      expect(of('data directory')).toEqual([
+        {
+          check: 'data directory',
+          state: 'failure',
+          found: expect.stringContaining('cannot be used'),
+          todo: expect.stringContaining('is not a directory'),
+        },
+      ])
+    } finally {
+      await rm(directory, { recursive: true })
+    }
   })
 
   it('tells people in lines what to do', async () => {

@@ -1,5 +1,7 @@
-import { stat, statfs } from 'node:fs/promises'
+import { readdir, stat, statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { passOver } from '../postgres/embedded/data_directory.js'
+import { asStartError } from '../postgres/embedded/failures.js'
 import { describeRemains } from '../postgres/embedded/remains.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 
@@ -17,18 +19,24 @@ const UNSAFE: Record<number, string> = {
   26985: 'NFS, whose server may confirm writes that it has not stored',
 }
 
+/** A finding named `data directory` means that there is no database to be looked at. */
 export async function checkDataDirectory(dataDir: string): Promise<Diagnosis[]> {
   const path = resolve(dataDir)
   const cluster = join(path, 'postgres')
-  if (!(await stat(join(cluster, 'PG_VERSION')).catch(() => undefined))) {
-    return [well('data directory', `${path}: does not exist yet; the first start creates it`)]
+  try {
+    const names = await readdir(cluster).catch(passOver('ENOENT'))
+    if (!names?.length)
+      return [well('data directory', `${path}: does not exist yet; the first start creates it`)]
+    return [
+      await checkDisk(path),
+      await checkFileSystem(path),
+      await checkRights(cluster),
+      await checkRemains(path),
+    ]
+  } catch (error) {
+    const { message } = await asStartError(error, path)
+    return [wrong('data directory', 'failure', `${path} cannot be used`, message)]
   }
-  return [
-    await checkDisk(path),
-    await checkFileSystem(path),
-    await checkRights(cluster),
-    await checkRemains(path),
-  ]
 }
 
 async function checkDisk(path: string): Promise<Diagnosis> {

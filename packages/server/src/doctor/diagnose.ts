@@ -5,7 +5,7 @@ import type { Database } from '../postgres/database.js'
 import { NODE_MIN } from '../version.js'
 import { checkDataDirectory } from './data_directory.js'
 import { checkDatabase } from './database.js'
-import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
+import { type Diagnosis, well, wrong } from './diagnosis.js'
 
 /** Opens the configured database for `work`, without migrating it. */
 export type OpenDatabase = (
@@ -32,9 +32,9 @@ export async function diagnose(
   }
   checks.push(well('settings', 'all values are valid'), ...checkExposure(config))
   if (config.database_url === undefined) {
-    const directory = await attempt('data directory', () => checkDataDirectory(config.data_dir))
+    const directory = await checkDataDirectory(config.data_dir)
     checks.push(...directory)
-    // There is nothing to check yet, and starting the server would create it.
+    // Starting the server would create what is not there.
     if (directory.some(({ check }) => check === 'data directory')) return checks
   }
   return [...checks, ...(await checkConnection(config, open, workers))]
