@@ -218,6 +218,13 @@ describe('annals serve --workers', () => {
     expect(result.stdout).toBe('')
   })
 
+  it('says so if they cannot listen on any port of the address', async () => {
+    const env = { DATABASE_URL: database.url, HOST: 'no-such-host.invalid', PORT: '0' }
+    const { code, stderr } = await runAnnals(['serve', '--workers', '2'], env)
+    expect(stderr).toContain('HOST no-such-host.invalid is not an address of this machine.')
+    expect(code).toBe(1)
+  })
+
   it('refuses more workers than the embedded database has connections for, and counts that are none', async () => {
     const result = await runAnnals(['serve', '--workers', '10'], {
       ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-never-made'),

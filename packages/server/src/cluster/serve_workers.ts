@@ -21,7 +21,8 @@ export async function serveByWorkers(
   say: (sentence: string) => void,
 ): Promise<Running | undefined> {
   const prepared = await prepareDatabase(config, say, count)
-  const port = config.port === 0 ? await findFreePort(config.host) : config.port
+  // If there is none, the first worker finds no other either, and says why.
+  const port = config.port === 0 ? await findFreePort(config.host).catch(() => 0) : config.port
   const workers = new Workers({
     count,
     args: ['serve', '--worker'],
