@@ -10,7 +10,8 @@ export async function knownUsers(annals: Annals): Promise<Map<string, string>> {
     const { items } = await annals.users.list({ time_desc: true, limit: USERS_MAX }).page()
     for (const { id, identifier } of items) names.set(id, identifier)
   } catch (error) {
-    if (!(error instanceof AnnalsError)) throw error
+    // Without an answer, the list itself would wait as long once more.
+    if (!(error instanceof AnnalsError) || error.status === 0) throw error
   }
   return names
 }
