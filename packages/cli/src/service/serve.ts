@@ -27,7 +27,14 @@ export function serveCommand(): Command {
     .action(async (options: { workers?: number; worker?: boolean }) => {
       goOnWithoutOutput()
       collectGarbageSooner()
-      const stopping = new Promise<string>(onInterrupt)
+      const stopping = new Promise<string>((resolve) =>
+        onInterrupt((signal) => {
+          // Said at once: a start is finished first, and may wait for a database.
+          if (!options.worker)
+            process.stderr.write(`${signal}: answering the accepted requests, then stopping.\n`)
+          resolve(signal)
+        }),
+      )
       const config = readServiceConfig(process.env)
       if (options.worker) {
         const { serveAsWorker } = await import('annals/dist/cluster/serve_workers.js')
@@ -43,8 +50,7 @@ export function serveCommand(): Command {
       if (!running) return
       if (config.database_url === undefined) keepAddress(config.data_dir, running.url)
       process.stdout.write(banner(running))
-      const signal = await stopping
-      process.stderr.write(`${signal}: answering the accepted requests, then stopping.\n`)
+      await stopping
       if (config.database_url === undefined) forgetAddress(config.data_dir, running.url)
       await running.stop()
       // Nothing is left to do; a forgotten connection must not keep the process alive.
