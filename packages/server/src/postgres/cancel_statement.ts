@@ -39,7 +39,7 @@ export function orCancelled<T>(
 
 async function cancel(client: pg.PoolClient, target: ConnectionTarget): Promise<void> {
   // A pooler invents this number: it may belong to another client's process.
-  if ('pooled' in target && target.pooled) return
+  if (target.pooled) return
   await cancelBackend(target, (client as unknown as { processID: number }).processID)
 }
 

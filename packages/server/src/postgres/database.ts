@@ -6,7 +6,7 @@ import { driverSocket } from './message_socket.js'
 import type { WithObjects } from './object_store.js'
 import { startupOptions, statementBounds } from './pool_settings.js'
 import { type Row, runPrepared } from './prepared_query.js'
-import type { ConnectionTarget } from './single_connection.js'
+import type { ConnectionTarget, ServerTraits } from './single_connection.js'
 import { isRead, type Statement } from './statement.js'
 import { brokeConnection, outcomeOf, outcomeOfCommit } from './transaction_outcome.js'
 
@@ -78,7 +78,7 @@ const KEEP_ALIVE_MS = 10_000
  * goes on, unless the role has a statement_timeout.
  */
 export function openDatabase(options: DatabaseOptions): DatabasePool {
-  const pooled = 'pooled' in options.target && options.target.pooled === true
+  const { pooled = false, distributed = false } = options.target
   const pool = new pg.Pool({
     ...options.target,
     max: options.connections_max,
@@ -96,28 +96,21 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   })
   // A connection in use reports its end to its statement; any other error without a listener would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  pool.on('error', (error) => options.onIdleError?.(error))
-  const { probe, signal, target, objects, onFailure } = options
-  const distributed = 'distributed' in target && target.distributed === true
-  const connections = { pool, pooled, probe, signal, target, distributed, objects, onFailure }
+  // One that is being closed may still hear that the server stops.
+  pool.on('error', (error) => pool.ending || options.onIdleError?.(error))
+  const connections: Connections = { ...options, pool, pooled, distributed }
   return {
     query: (statement, parameters, onSending) => runOnPool(connections, statement, parameters, onSending),
     transaction: (work) => transaction(connections, work),
     close: () => pool.end(),
-    objects,
+    objects: options.objects,
     distributed,
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   }
 }
 
-interface Connections extends WithObjects {
+interface Connections extends DatabaseOptions, ServerTraits {
   pool: pg.Pool
-  pooled: boolean
-  probe: AvailabilityProbe | undefined
-  signal: AbortSignal | undefined
-  target: ConnectionTarget
-  distributed: boolean
-  onFailure: ((error: unknown) => void) | undefined
 }
 
 async function runOnPool(

@@ -34,8 +34,7 @@ export const REQUEST_SETTINGS = {
  * plans, and passes times on as the connection writes them, which the other machine may read as other ones.
  */
 export function requestSettings(target: ConnectionTarget): Record<string, string> {
-  const isDistributed = 'distributed' in target && target.distributed === true
-  return isDistributed
+  return target.distributed
     ? { ...REQUEST_SETTINGS, plan_cache_mode: 'force_custom_plan', datestyle: 'ISO' }
     : REQUEST_SETTINGS
 }

@@ -13,10 +13,16 @@ export interface ServerTraits {
   distributed: boolean
 }
 
+/** Where a database is on this machine: the directory of its socket, and the number in the socket's name. */
+export interface LocalTarget {
+  host: string
+  port: number
+  database: string
+  user: string
+}
+
 /** Where a database is, and how it is reached. */
-export type ConnectionTarget =
-  | ({ connectionString: string } & Partial<ServerTraits>)
-  | { host: string; port: number; database: string; user: string }
+export type ConnectionTarget = ({ connectionString: string } | LocalTarget) & Partial<ServerTraits>
 
 /**
  * A connection of its own, beside the pools, which is not open yet. `purpose` is its name in the server's list of

@@ -1,9 +1,16 @@
+import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Appender } from '../../src/log/append/appender.ts'
 import { DatabaseAway, type DatabasePool, openDatabase } from '../../src/postgres/database.ts'
 import { planned } from '../../src/postgres/statement.ts'
 import { anEvent } from '../log/append/requests.ts'
-import { type FakePostgres, type OnMessage, startFakePostgres } from './fake_postgres.ts'
+import {
+  type FakePostgres,
+  type OnMessage,
+  rowAnswer,
+  startFakePostgres,
+  stoppingAnswer,
+} from './fake_postgres.ts'
 
 const WAIT_MS = 1_500
 const WRITE = planned('write', 'DELETE FROM anything')
@@ -113,6 +120,39 @@ describe('a database that does not answer', () => {
     closings.push(() => appender.close())
     await expect(appender.append(anEvent())).rejects.toMatchObject({ name: 'AppendInDoubt' })
   })
+})
+
+describe('a database that stops', () => {
+  const answers: OnMessage = (socket, type) =>
+    socket.write(type === 'Q' ? rowAnswer({ one: '1' }) : stoppingAnswer())
+
+  it.each(['while a connection is idle is told of', 'while the pool closes is not told of'])(
+    '%s',
+    async (when) => {
+      const lost: string[] = []
+      let connection: Socket | undefined
+      const server = await startFakePostgres((socket, type, payload) => {
+        connection = socket
+        answers(socket, type, payload)
+      })
+      closings.push(() => server.close())
+      const database = openDatabase({
+        target: server.target,
+        connections_max: 1,
+        wait_ms_max: WAIT_MS,
+        statement_ms_max: 0,
+        onIdleError: ({ message }) => lost.push(message),
+      })
+      await database.query(READ, [])
+      const closed = new Promise((resolve) => connection!.once('close', resolve))
+      if (when.startsWith('while a connection')) connection!.end(stoppingAnswer())
+      else await database.close()
+      await closed
+      await new Promise(setImmediate)
+      const told = when.endsWith('is told of') ? ['terminating connection due to administrator command'] : []
+      expect(lost).toEqual(told)
+    },
+  )
 })
 
 describe('a database that is not there', () => {

@@ -74,6 +74,12 @@ export function rowAnswer(row: Record<string, string>): Buffer {
   ])
 }
 
+/** What a server says at its end, to each client. */
+export function stoppingAnswer(): Buffer {
+  const fields = ['SFATAL', 'C57P01', 'Mterminating connection due to administrator command', '']
+  return message('E', Buffer.concat(fields.map(text)))
+}
+
 function readyForQuery(): Buffer {
   return message('Z', Buffer.from('I'))
 }

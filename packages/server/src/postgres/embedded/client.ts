@@ -31,21 +31,17 @@ import { listenOn, someoneListensOn } from './presence.js'
  * Locking needs no disk space: on a full disk the server can still be stopped.
  */
 export class Client {
-  readonly #id: string
-  readonly #directory: DataDirectory
-  /** A path to the data directory that is short enough for sockets. */
-  readonly #reach: string
-  readonly #listener: Server
   /** The lock is per client, so one process's operations with its client run one after the other. */
-  #turn: Promise<unknown> = Promise.resolve()
-  #left = false
+  private turn: Promise<unknown> = Promise.resolve()
+  private left = false
 
-  private constructor(id: string, directory: DataDirectory, reach: string, listener: Server) {
-    this.#id = id
-    this.#directory = directory
-    this.#reach = reach
-    this.#listener = listener
-  }
+  private constructor(
+    private readonly id: string,
+    private readonly directory: DataDirectory,
+    /** A path to the data directory that is short enough for sockets. */
+    private readonly reach: string,
+    private readonly listener: Server,
+  ) {}
 
   /** Becomes a client of the data directory; from now on nobody else stops its server. */
   static async join(directory: DataDirectory, reach: string): Promise<Client> {
@@ -69,32 +65,32 @@ export class Client {
 
   /** Runs `work` while no other client of the directory does such work; reports if it has to wait. */
   whileLocked<T>(work: () => Promise<T>, say: (sentence: string) => void): Promise<T> {
-    return this.#inTurn(async () => {
-      await this.#lock(say)
+    return this.inTurn(async () => {
+      await this.lock(say)
       try {
         return await work()
       } finally {
-        await rename(this.#directory.lock, join(this.#directory.clients, this.#id)).catch(passOver('ENOENT'))
+        await rename(this.directory.lock, join(this.directory.clients, this.id)).catch(passOver('ENOENT'))
       }
     })
   }
 
   /** Ends the membership; calls `last`, under the lock, if no other client is left. */
   leave(last: () => Promise<void>, say: (sentence: string) => void): Promise<void> {
-    return this.#inTurn(async () => {
-      this.#left = true
+    return this.inTurn(async () => {
+      this.left = true
       try {
-        await this.#lock(say)
-        if (!(await this.#hasCompany())) await last()
+        await this.lock(say)
+        if (!(await this.hasCompany())) await last()
       } catch (error) {
         // The data directory was deleted: PostgreSQL notices that and ends by itself.
         passOver('ENOENT')(error)
       } finally {
-        await unlink(join(this.#directory.lock, this.#id)).catch(() => {})
-        await rmdir(this.#directory.lock).catch(() => {})
+        await unlink(join(this.directory.lock, this.id)).catch(() => {})
+        await rmdir(this.directory.lock).catch(() => {})
         // Only there if the lock could not be acquired.
-        await rm(join(this.#directory.clients, this.#id), { recursive: true, force: true }).catch(() => {})
-        this.#listener.close()
+        await rm(join(this.directory.clients, this.id), { recursive: true, force: true }).catch(() => {})
+        this.listener.close()
       }
     })
   }
@@ -104,32 +100,32 @@ export class Client {
    * process needs to look who is left.
    */
   abandon(): void {
-    this.#listener.close()
+    this.listener.close()
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(() => {
-      if (this.#left) throw new Error('This client has left its PostgreSQL server.')
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.turn.then(() => {
+      if (this.left) throw new Error('This client has left its PostgreSQL server.')
       return work()
     })
-    this.#turn = turn.catch(() => {})
+    this.turn = turn.catch(() => {})
     return turn
   }
 
-  async #lock(say: (sentence: string) => void): Promise<void> {
+  private async lock(say: (sentence: string) => void): Promise<void> {
     const began = performance.now()
     let said = false
     for (;;) {
       try {
-        await rename(join(this.#directory.clients, this.#id), this.#directory.lock)
+        await rename(join(this.directory.clients, this.id), this.directory.lock)
         return
       } catch (error) {
         passOver('ENOTEMPTY', 'EEXIST')(error)
       }
-      const holder = await this.#liveHolder()
+      const holder = await this.liveHolder()
       if (holder === undefined) continue
       const waited = performance.now() - began
-      const sentence = `Process ${holder.split('-')[0]} is starting or stopping the PostgreSQL in ${this.#directory.path}`
+      const sentence = `Process ${holder.split('-')[0]} is starting or stopping the PostgreSQL in ${this.directory.path}`
       if (waited > LOCK_PATIENCE_MS) {
         throw new StartError(
           `${sentence} and has not finished for ${LOCK_PATIENCE_MS / 1000} s: check that process.`,
@@ -145,18 +141,18 @@ export class Client {
   }
 
   /** The id of the client that holds the lock. A dead holder's file is removed, which frees the lock. */
-  async #liveHolder(): Promise<string | undefined> {
-    for (const id of await readdir(this.#directory.lock).catch(() => [])) {
-      if (await someoneListensOn(join(this.#reach, 'lock', id))) return id
-      await unlink(join(this.#directory.lock, id)).catch(passOver('ENOENT'))
+  private async liveHolder(): Promise<string | undefined> {
+    for (const id of await readdir(this.directory.lock).catch(() => [])) {
+      if (await someoneListensOn(join(this.reach, 'lock', id))) return id
+      await unlink(join(this.directory.lock, id)).catch(passOver('ENOENT'))
     }
     return undefined
   }
 
   /** Whether another client is alive; removes the remains of dead ones. Only under the lock. */
-  async #hasCompany(): Promise<boolean> {
-    for (const id of await readdir(this.#directory.clients)) {
-      const home = join(this.#directory.clients, id)
+  private async hasCompany(): Promise<boolean> {
+    for (const id of await readdir(this.directory.clients)) {
+      const home = join(this.directory.clients, id)
       if (id.startsWith('.new-')) {
         // Not yet a client: it will wait for the lock and then check by itself whether the server runs.
         const made = (await stat(home).catch(() => undefined))?.mtimeMs
@@ -164,7 +160,7 @@ export class Client {
           await rm(home, { recursive: true, force: true })
         continue
       }
-      if (await someoneListensOn(join(this.#reach, 'clients', id, id))) return true
+      if (await someoneListensOn(join(this.reach, 'clients', id, id))) return true
       await rm(home, { recursive: true, force: true })
     }
     return false

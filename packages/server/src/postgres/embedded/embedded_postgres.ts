@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { StartError } from '../../errors.js'
-import { onSingleConnection, singleConnection } from '../single_connection.js'
+import { type LocalTarget, onSingleConnection, singleConnection } from '../single_connection.js'
 import { Client } from './client.js'
 import { clusterExists, createCluster, prepareCluster } from './cluster.js'
 import { openDataDirectory } from './data_directory.js'
@@ -34,7 +34,7 @@ import { shortPathTo } from './short_path.js'
  */
 export interface EmbeddedPostgres {
   /** What `pg` needs: directory of the Unix socket as host, database, user. */
-  readonly connection: Connection
+  readonly connection: LocalTarget
   /** Leaves the server; the last process stops it. Idempotent. */
   release(): Promise<void>
 }
@@ -78,7 +78,7 @@ async function joinServer(place: Place): Promise<EmbeddedPostgres> {
   }
   process.once('exit', onExit)
   const leave = () => client.leave(() => takeDown(place), say).finally(() => process.off('exit', onExit))
-  const connection: Connection = {
+  const connection: LocalTarget = {
     host: `${reach}/postgres`,
     port: SOCKET_PORT,
     database: DATABASE_NAME,
@@ -110,7 +110,7 @@ function leaveToAnother(dataDir: string): void {
 }
 
 /** Ensures that the server runs and has the database; returns its process id. Only under the lock. */
-async function serve(place: Place, connection: Connection, { create } = { create: true }): Promise<number> {
+async function serve(place: Place, connection: LocalTarget, { create } = { create: true }): Promise<number> {
   const { directory, reach, account, say } = place
   const began = performance.now()
   for (;;) {
@@ -141,13 +141,6 @@ async function serve(place: Place, connection: Connection, { create } = { create
 // Including the start before it; only a stuck server, or one that somebody else is stopping, needs more.
 const CONNECT_MS = 30_000
 
-export interface Connection {
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  readonly user: string
-}
-
 // SQLSTATEs of PostgreSQL (appendix A of its manual).
 const TOO_MANY_CONNECTIONS = '53300'
 const GOING_DOWN = ['57P01', '57P02', '57P03']
@@ -156,7 +149,7 @@ const GOING_DOWN = ['57P01', '57P02', '57P03']
  * Connects once and creates the database if it is missing. False: the server does not accept connections now, because
  * it is stopping or has just stopped. Only under the lock.
  */
-async function ensureDatabase(connection: Connection): Promise<boolean> {
+async function ensureDatabase(connection: LocalTarget): Promise<boolean> {
   const client = singleConnection({ ...connection, database: 'postgres' }, 'annals start')
   try {
     await onSingleConnection(client, async () => {

@@ -8,7 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { expect, inject } from 'vitest'
-import { type Connection, startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.ts'
+import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.ts'
+import type { LocalTarget } from '../../../src/postgres/single_connection.ts'
 
 /** Whether this run is root's: some promises only show as root, some only as an ordinary user. */
 export const IS_ROOT = process.getuid?.() === 0
@@ -129,10 +130,10 @@ export class Holder {
   }
 
   /** Waits until it is up. */
-  async connection(): Promise<Connection> {
+  async connection(): Promise<LocalTarget> {
     const line = await this.outcome
     expect(line).toMatch(/^up /)
-    return JSON.parse(line.slice('up '.length)) as Connection
+    return JSON.parse(line.slice('up '.length)) as LocalTarget
   }
 
   async release(): Promise<void> {
@@ -151,7 +152,7 @@ export class Holder {
 }
 
 /** Runs one statement on a connection of its own. */
-export async function query(connection: Connection, statement: string): Promise<Record<string, unknown>[]> {
+export async function query(connection: LocalTarget, statement: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ ...connection })
   client.on('error', () => {})
   await client.connect()
