@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
@@ -117,6 +117,14 @@ describe('beside the embedded database', () => {
       const here = data
       const demo = await runAnnals(['demo'], here)
       expect(demo.code, demo.stderr).toBe(0)
+      const keys = () => runAnnals(['token', 'list', '--json'], here).then(({ stdout }) => stdout)
+      const before = await keys()
+      await mkdir(join(directory, 'lost'))
+      await symlink('nowhere', join(directory, 'lost', 'annals'))
+      const unkept = { ...here, XDG_CONFIG_HOME: join(directory, 'lost') }
+      const refused = await runAnnals(['users', 'list'], unkept)
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Set XDG_CONFIG_HOME') })
+      expect(await keys()).toBe(before)
       const list = await runAnnals(['sessions', 'list', '--user', 'omar'], here)
       expect(list.code, list.stderr).toBe(0)
       expect(linesOf(list.stdout)).toHaveLength(4)

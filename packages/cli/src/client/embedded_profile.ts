@@ -6,7 +6,7 @@ import { isLoopback } from 'annals/dist/configuration/exposure.js'
 import { operatorName, withDatabase } from '../database/with_database.js'
 import { keptAddress } from '../service/service_address.js'
 import { tell } from '../terminal/output.js'
-import { type Profile, profilesPath, readProfiles, saveProfile } from './profiles.js'
+import { checkProfilesWritable, type Profile, profilesPath, readProfiles, saveProfile } from './profiles.js'
 
 /** The project that the first start creates. */
 const PROJECT = 'default'
@@ -42,6 +42,7 @@ export async function embeddedProfile(
     if (kept.url !== address) saveProfile(name, profile)
     return [name, profile]
   }
+  checkProfilesWritable()
   const profile = { url: address, token: await makeToken(), made_for }
   saveProfile(name, profile)
   tell(

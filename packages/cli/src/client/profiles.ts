@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { StartError } from 'annals/dist/errors.js'
@@ -54,10 +64,30 @@ export function removeProfile(name: string, path: string = profilesPath()): bool
   return was_there
 }
 
+/** Whether profiles can be stored, before there is one to be lost. @throws StartError */
+export function checkProfilesWritable(): void {
+  const path = profilesPath()
+  orExplain(path, () => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    accessSync(dirname(path), constants.W_OK)
+  })
+}
+
+function orExplain(path: string, write: () => void): void {
+  try {
+    write()
+  } catch (error) {
+    throw new StartError(
+      `${path} cannot be written (${(error as Error).message}). Set XDG_CONFIG_HOME to a directory of yours, or ANNALS_API_KEY, which needs no file.`,
+      { cause: error },
+    )
+  }
+}
+
 /** The file appears complete or not at all, and is never readable by others, not even for a moment. */
 function writeProfiles(profiles: Map<string, Profile>, path: string): void {
   const draft = `${path}.${process.pid}`
-  try {
+  orExplain(path, () => {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     rmSync(draft, { force: true })
     writeFileSync(draft, `${JSON.stringify({ profiles: Object.fromEntries(profiles) }, null, 2)}\n`, {
@@ -66,7 +96,5 @@ function writeProfiles(profiles: Map<string, Profile>, path: string): void {
     })
     chmodSync(draft, 0o600)
     renameSync(draft, path)
-  } catch (error) {
-    throw new StartError(`${path} cannot be written (${(error as Error).message}).`, { cause: error })
-  }
+  })
 }
