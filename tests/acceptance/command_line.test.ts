@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { runAnnals } from '../harness/annals_process.ts'
 import { expectError, expectOk, UUID } from '../harness/expectations.ts'
@@ -37,6 +38,11 @@ describe('annals project', () => {
     expect(result.code).not.toBe(0)
     expect(result.stderr).toContain(name)
     expect(result.stderr).not.toMatch(/^\s+at /m)
+  })
+
+  it('create shows no escape sequence of a name to the terminal', async () => {
+    const { stdout } = await annals('project', 'create', `${name} \u001b[31mred`)
+    expect(stdout).toContain(`Created project ${name} \\u001b[31mred (`)
   })
 
   it('list shows it, for people and as JSON, without the token', async () => {
@@ -142,10 +148,16 @@ describe('annals with input that does not fit', () => {
     [['migrate'], { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'DATABASE_URL'],
     [['serve'], { DATABASE_URL: 'postgresql://nobody:s3cret-word@127.0.0.1:1/none' }, 'DATABASE_URL'],
     [['no-such-command'], {}, 'no-such-command'],
+    [['serve'], { DATABASE_URL: 'postgresql://nobody:s3cret-word/x@127.0.0.1:1/none' }, 'DATABASE_URL'],
     [['project', 'create'], {}, 'name'],
+    [['project', 'create', ''], {}, 'name'],
+    [['token', 'create', '--name', ''], {}, 'name'],
+    [['console', '--url', 'x y'], {}, '--url'],
+    [['restore', tmpdir()], {}, 'it is a directory'],
   ])('%s with %o fails with a sentence, not a stack', async (args, env, word) => {
-    const result = await runAnnals(args, env)
+    const result = await runAnnals(args, { DATABASE_URL: service.databaseUrl, ...env })
     expect(result.code).toBeGreaterThan(0)
+    expect(result.code).not.toBe(70)
     expect(result.stderr).toContain(word)
     expect(result.stderr).not.toMatch(/^\s+at /m)
     expect(result.stdout + result.stderr).not.toMatch(/s3cret-word|: short/)

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { isJsonObject, parseJson } from '@annals/messages/json'
 import { parseId } from 'annals/dist/ids.js'
+import { NAME_LENGTH_MAX } from 'annals/dist/limits.js'
 import { InvalidArgumentError } from 'commander'
 import { UsageError } from '../run_command.js'
 import { momentOf, msOf } from '../terminal/times.js'
@@ -24,6 +25,19 @@ export function parseSession(value: string): string {
   throw new InvalidArgumentError(
     "It must be a session's UUID as the lists show it, or at least 4 characters of its beginning.",
   )
+}
+
+/** The address of a service. */
+export function parseUrl(value: string): string {
+  if (/^https?:\/\/[^\s/]/.test(value) && URL.canParse(value)) return value
+  throw new InvalidArgumentError('It must be a URL such as https://annals.example.com.')
+}
+
+/** A name of a project or of a key, as the API takes it. */
+export function parseName(value: string): string {
+  if (value === '' || value.length > NAME_LENGTH_MAX)
+    throw new InvalidArgumentError(`A name has 1 to ${NAME_LENGTH_MAX} characters.`)
+  return value
 }
 
 /** A whole number from 1. */
@@ -104,10 +118,14 @@ export async function readObject(source: string): Promise<Record<string, unknown
 
 async function readSource(source: string): Promise<string> {
   if (source === '-') return text(process.stdin)
-  if (!source.startsWith('@')) return source
+  return source.startsWith('@') ? (await readGiven(source.slice(1))).toString('utf8') : source
+}
+
+/** The bytes of a file that was named. @throws UsageError */
+export async function readGiven(path: string): Promise<Buffer> {
   try {
-    return await readFile(source.slice(1), 'utf8')
+    return await readFile(path)
   } catch (error) {
-    throw new UsageError(`${source.slice(1)} cannot be read (${(error as Error).message}).`)
+    throw new UsageError(`${path} cannot be read (${(error as Error).message}).`)
   }
 }

@@ -1,9 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import type { Skill, SpacePolicy, Statement } from '@annals/client'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { UsageError } from '../run_command.js'
 import type { Column } from '../terminal/table.js'
-import { parseUuid } from './arguments.js'
+import { parseUuid, readGiven } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 
@@ -75,7 +73,10 @@ function skillsCommand(): Command {
         const is_write = upload !== undefined || exclude !== undefined
         const { annals, output } = await connect(options, is_write ? 5 : undefined)
         if (upload !== undefined) {
-          const { id } = await annals.skills.create(await readZip(upload), user === undefined ? {} : { user })
+          const { id } = await annals.skills.create(
+            new Uint8Array(await readGiven(upload)),
+            user === undefined ? {} : { user },
+          )
           await annals.learningSpaces.includeSkill(space_id, id)
         }
         if (exclude !== undefined) await annals.learningSpaces.excludeSkill(space_id, exclude)
@@ -139,14 +140,6 @@ function decideCommand(name: string, state: 'active' | 'retired', description: s
       const statement = await annals.learningSpaces.changeStatement(statement_id, { state })
       output.outcome(statement, `Statement ${statement.id} is ${statement.state}.`)
     })
-}
-
-async function readZip(path: string): Promise<Uint8Array<ArrayBuffer>> {
-  try {
-    return new Uint8Array(await readFile(path))
-  } catch (error) {
-    throw new UsageError(`${path} cannot be read (${(error as Error).message}).`)
-  }
 }
 
 const SKILL_COLUMNS: Column<Skill>[] = [

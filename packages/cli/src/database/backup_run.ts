@@ -24,6 +24,7 @@ import { VERSION } from 'annals/dist/version.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countsOf } from '../terminal/count.js'
 import { withProgress } from '../terminal/progress.js'
+import { describe } from './import_run.js'
 import { runVerify } from './verify.js'
 import { operatorName, tellProgress } from './with_database.js'
 
@@ -72,6 +73,7 @@ export async function runBackup(
 /** Runs `annals restore`. */
 export async function runRestore(database: Database, path: string, signal: AbortSignal): Promise<void> {
   const registry = registryOf(MODULES)
+  await describe(path)
   const backup = await openBackup(path, schemaVersion())
   const { sections, catalogue } = backup.end
   const over = <T>(task: string, work: (onProgress: (bytes: number) => void) => Promise<T>) =>

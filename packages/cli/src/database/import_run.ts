@@ -98,7 +98,8 @@ async function isRegularFile(file: string): Promise<boolean> {
   return file !== '-' && (await describe(file)).isFile()
 }
 
-async function describe(file: string): Promise<Stats> {
+/** @throws StartError if it is not there, or is a directory */
+export async function describe(file: string): Promise<Stats> {
   try {
     const found = await stat(file)
     if (found.isDirectory()) throw new Error('it is a directory')

@@ -2,8 +2,10 @@ import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from 'annals/dist/limit
 import { MODEL_PATTERNS, type ProjectSettings } from 'annals/dist/projects/project_settings.js'
 import { changeProject, createProject, findProject, listProjects } from 'annals/dist/projects/projects.js'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { parseName } from '../client/arguments.js'
 import { UsageError } from '../run_command.js'
 import { askSecret } from '../terminal/ask.js'
+import { visibleLine } from '../terminal/visible.js'
 import { operatorName, printResources, withDatabase } from './with_database.js'
 
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
@@ -35,7 +37,7 @@ export function projectCommand(): Command {
     .addCommand(
       withSettings(new Command('create'))
         .description('Create a project and its first API key, which is shown only once.')
-        .argument('<name>', 'a unique name')
+        .argument('<name>', 'a unique name', parseName)
         .option('--json', 'print JSON')
         .addHelpText('after', '\nExample:\n  annals project create checkout-agent')
         .action(async (name: string, options: SettingOptions) => {
@@ -46,7 +48,7 @@ export function projectCommand(): Command {
           if (options.json) process.stdout.write(`{"project":${json},"token":"${token}"}\n`)
           else
             process.stdout.write(
-              `Created project ${name} (${JSON.parse(json).id}).\nAPI key (shown only once): ${token}\n`,
+              `Created project ${visibleLine(name)} (${JSON.parse(json).id}).\nAPI key (shown only once): ${token}\n`,
             )
         }),
     )

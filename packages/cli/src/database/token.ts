@@ -1,5 +1,4 @@
 import { hostname, userInfo } from 'node:os'
-import { parseId } from 'annals/dist/ids.js'
 import {
   findNamedProject,
   findProject,
@@ -10,6 +9,7 @@ import {
 } from 'annals/dist/projects/projects.js'
 import { SCOPES, type Scope } from 'annals/dist/projects/tokens/token.js'
 import { Command, InvalidArgumentError } from 'commander'
+import { parseName, parseUuid } from '../client/arguments.js'
 import { operatorName, printResources, tellProgress, withDatabase } from './with_database.js'
 
 const COLUMNS = ['id', 'name', 'scopes', 'created_at', 'expires_at', 'revoked_at']
@@ -51,7 +51,7 @@ function ofProject(command: Command): Command {
 function createCommand(): Command {
   return ofProject(new Command('create'))
     .description('Create an API key. It is shown only once; Annals stores a hash.')
-    .requiredOption('--name <name>', 'what it is for')
+    .requiredOption('--name <name>', 'what it is for', parseName)
     .option('--scopes <list>', 'what it may do: read, write, or both', parseScopes, [...SCOPES])
     .option('--expires-at <time>', 'when it expires, in RFC 3339', parseTime)
     .addHelpText('after', '\nExample:\n  annals token create --name dashboard --scopes read')
@@ -105,7 +105,7 @@ function listCommand(): Command {
 function revokeCommand(): Command {
   return ofProject(new Command('revoke'))
     .description('Revoke an API key. Every node refuses it within 5 seconds.')
-    .argument('<token id>', 'as `annals token list` shows it', parseTokenId)
+    .argument('<token id>', 'as `annals token list` shows it', parseUuid)
     .addHelpText('after', '\nExample:\n  annals token revoke 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
     .action(async (token_id: string, options: Options) => {
       const json = await withDatabase(async (database) =>
@@ -128,10 +128,4 @@ function parseTime(text: string): string {
   if (Number.isNaN(time.getTime()))
     throw new InvalidArgumentError('It must be a time such as 2027-01-31T00:00:00Z.')
   return time.toISOString()
-}
-
-function parseTokenId(text: string): string {
-  const id = parseId(text)
-  if (id === undefined) throw new InvalidArgumentError('It must be a UUID, as `annals token list` shows it.')
-  return id
 }

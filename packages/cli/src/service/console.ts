@@ -1,5 +1,6 @@
 import { findProject } from 'annals/dist/projects/projects.js'
 import { Command } from 'commander'
+import { parseUrl } from '../client/arguments.js'
 import { withDatabase } from '../database/with_database.js'
 
 interface Options {
@@ -14,7 +15,7 @@ export function consoleCommand(): Command {
       'Print a link that signs you in to the console of a running service, once, within 15 minutes.',
     )
     .option('--project <name or id>', 'the project; not needed if there is only one')
-    .option('--url <url>', "the service's address, if it is not on this machine")
+    .option('--url <url>', "the service's address, if it is not on this machine", parseUrl)
     .addHelpText('after', '\nExample:\n  annals console')
     .action(async (options: Options) => {
       const { createSignInCode } = await import('annals/dist/console_api/sign_in.js')
