@@ -1,6 +1,6 @@
-import { readConfig } from 'annals/dist/configuration/config.js'
+import type { ConnectionTarget } from 'annals/dist/postgres/database.js'
 import { Command } from 'commander'
-import { runLongWork, tellProgress, tellTime } from './with_database.js'
+import { runSchemaWork, tellProgress } from './with_database.js'
 
 const AGAIN = 'Nothing was distributed; run the same command again.'
 
@@ -19,26 +19,13 @@ Example:
   DATABASE_URL=postgresql://annals:…@coordinator/annals annals distribute`,
     )
     .action(async () => {
-      const { locateDatabase } = await import('annals/dist/postgres/connection_target.js')
       const { distribute } = await import('annals/dist/postgres/distribute.js')
-      const { migrateDatabase } = await import('annals/dist/service/migrate_database.js')
-      const location = await locateDatabase(readConfig(process.env), tellProgress)
-      const work = async (signal: AbortSignal) => {
-        const { target } = location
-        const tables = await tellTime('Distributing', async () => {
-          await migrateDatabase(target, tellProgress, signal)
-          return distribute(target, tellProgress, signal)
-        })
-        process.stdout.write(
-          tables.length === 0
-            ? 'Everything is already distributed.\n'
-            : `Distributed ${tables.length} tables: ${tables.join(', ')}.\n`,
-        )
+      const work = async (target: ConnectionTarget, signal: AbortSignal) => {
+        const tables = await distribute(target, tellProgress, signal)
+        return tables.length === 0
+          ? 'Everything is already distributed.'
+          : `Distributed ${tables.length} tables: ${tables.join(', ')}.`
       }
-      try {
-        await runLongWork(work, AGAIN)
-      } finally {
-        await location.release()
-      }
+      await runSchemaWork('Distributing', work, AGAIN)
     })
 }

@@ -4,9 +4,10 @@ import { readConfig } from 'annals/dist/configuration/config.js'
 import { AnnalsError } from 'annals/dist/errors.js'
 import { AppendInDoubt } from 'annals/dist/log/append/append_request.js'
 import type { Appender } from 'annals/dist/log/append/appender.js'
-import type { Database } from 'annals/dist/postgres/database.js'
+import type { ConnectionTarget, Database } from 'annals/dist/postgres/database.js'
 import { LONG_READ_SETTINGS } from 'annals/dist/postgres/pool_settings.js'
 import type { UsageDays } from 'annals/dist/projects/usage_days.js'
+import type { WorkOptions } from 'annals/dist/service/work_on_database.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { onInterrupt } from '../terminal/interrupt.js'
 
@@ -30,34 +31,34 @@ export function operatorName(): string {
 }
 
 /** Runs a command's work on the database that the environment names. */
-export async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  work: (database: Database, appender: Appender, usage: UsageDays) => Promise<T>,
+  options?: WorkOptions,
+): Promise<T> {
   const { workOnDatabase } = await import('annals/dist/service/work_on_database.js')
-  return workOnDatabase(readConfig(process.env), tellProgress, work)
+  return workOnDatabase(readConfig(process.env), tellProgress, work, options)
 }
 
 /** The same for long work, which may also append to logs and count usage; `signal` ends it. */
-export async function withDatabaseForLong<T>(
-  work: (database: Database, appender: Appender, usage: UsageDays) => Promise<T>,
+export function withDatabaseForLong<T>(
+  work: Parameters<typeof withDatabase<T>>[0],
   signal: AbortSignal,
 ): Promise<T> {
-  const { workOnDatabase } = await import('annals/dist/service/work_on_database.js')
-  return workOnDatabase(readConfig(process.env), tellProgress, work, { ...LONG_WORK, signal })
+  return withDatabase(work, { ...LONG_WORK, signal })
 }
 
 /** The same for long work that only reads; the schema is not migrated, and must already have this version. */
-export async function withDatabaseToRead<T>(
+export function withDatabaseToRead<T>(
   work: (database: Database) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { workOnDatabase } = await import('annals/dist/service/work_on_database.js')
-  const options = { ...LONG_WORK, settings: LONG_READ_SETTINGS, schema: 'check', signal } as const
-  return workOnDatabase(readConfig(process.env), tellProgress, work, options)
+  return withDatabase(work, { ...LONG_WORK, settings: LONG_READ_SETTINGS, schema: 'check', signal })
 }
 
 const CLOCK_EVERY_MS = 5_000
 
 /** For work of unknown duration: reports every few seconds that it is still running. */
-export async function tellTime<T>(task: string, work: () => Promise<T>): Promise<T> {
+async function tellTime<T>(task: string, work: () => Promise<T>): Promise<T> {
   const begun = performance.now()
   const tell = () => process.stderr.write(`${task}: ${Math.round((performance.now() - begun) / 1000)} s\n`)
   const clock = setInterval(tell, CLOCK_EVERY_MS)
@@ -65,6 +66,29 @@ export async function tellTime<T>(task: string, work: () => Promise<T>): Promise
     return await work()
   } finally {
     clearInterval(clock)
+  }
+}
+
+/** Runs long work on the schema of the database that the environment names, and tells how long it takes. */
+export async function runSchemaWork(
+  task: string,
+  work: (target: ConnectionTarget, signal: AbortSignal) => Promise<string>,
+  words: string,
+): Promise<void> {
+  const { locateDatabase } = await import('annals/dist/postgres/connection_target.js')
+  const { migrateDatabase } = await import('annals/dist/service/migrate_database.js')
+  const location = await locateDatabase(readConfig(process.env), tellProgress)
+  const migrated = async (signal: AbortSignal) => {
+    const outcome = await tellTime(task, async () => {
+      await migrateDatabase(location.target, tellProgress, signal)
+      return work(location.target, signal)
+    })
+    process.stdout.write(`${outcome}\n`)
+  }
+  try {
+    await runLongWork(migrated, words)
+  } finally {
+    await location.release()
   }
 }
 
