@@ -14,28 +14,35 @@ const SEGMENT = 40
 const at = (ms: number) => new Date(Date.UTC(2026, 0, 1) + ms).toISOString().replace('Z', '000Z')
 
 /** Sessions, each with the words of its entries and how long after the one before they come: 0 makes ties. */
-const anySessions = fc.array(
-  fc.array(fc.record({ words: fc.subarray(['a', 'b', 'c']), after: fc.integer({ min: 0, max: 9 }) }), {
-    minLength: 1,
-    maxLength: 40,
-  }),
-  { minLength: 1, maxLength: 6 },
-)
-const anyQuery = fc.constantFrom<[string, string, (words: string[]) => boolean]>(
-  ['a', 'a', (words) => words.includes('a')],
-  ['a & b', 'a & b', (words) => words.includes('a') && words.includes('b')],
-  ['a', 'a & !b', (words) => words.includes('a') && !words.includes('b')],
+const sessionsOf = (most: number, entries: number) =>
+  fc.array(
+    fc.array(fc.record({ words: fc.subarray(['a', 'b', 'c']), after: fc.integer({ min: 0, max: 9 }) }), {
+      minLength: 1,
+      maxLength: entries,
+    }),
+    { minLength: 1, maxLength: most },
+  )
+const anySessions = fc.oneof(sessionsOf(6, 40), sessionsOf(60, 3))
+/** What runs must have, what lines must be like and not like, and whether an entry with such words is found. */
+type Query = [together: string, alike: string[], unlike: string[], isMatch: (words: string[]) => boolean]
+const anyQuery = fc.constantFrom<Query>(
+  ['a', ['% a %'], [], (words) => words.includes('a')],
+  ['a & b', ['% a %', '% b %'], [], (words) => words.includes('a') && words.includes('b')],
+  ['a', ['% a %'], ['% b %'], (words) => words.includes('a') && !words.includes('b')],
+  ['a & c:*', ['% a %', '% c%'], [], (words) => words.includes('a') && words.includes('c')],
 )
 type Hit = [session_id: string, seq: number, created_at: string, bytes: number]
 
 async function find(
   connection: Client,
-  [project, together, each]: [project: string, together: string, each: string],
+  project: string,
+  [together, alike, unlike]: Query,
   rest: Array<string | number | null>,
+  sessions: string[] | null = null,
 ): Promise<{ hits: Hit[]; at: string[] | null }> {
-  const filters = ['{}', null, null, null, null, null, '-infinity']
+  const filters = [null, sessions, null, null, null, null, '-infinity']
   const { rows } = await connection.query(FIND_ENTRIES.statement.text, [
-    ...[project, together, each, 'a', ...filters],
+    ...[project, together, alike, unlike, 'a', ...filters],
     ...rest,
   ])
   return JSON.parse(rows[0].answer)
@@ -54,6 +61,7 @@ async function store(sessions: Array<Array<{ words: string[]; after: number }>>)
     }),
   )
   const all = entries.flat()
+  const lasts = entries.map((given) => given.at(-1)!)
   const columns = (rows: object[], names: string[]) =>
     names.map((name) => rows.map((row) => row[name as never]))
   await execute(
@@ -90,6 +98,13 @@ async function store(sessions: Array<Array<{ words: string[]; after: number }>>)
      FROM generate_series(0, $2::int) AS n`,
     [project, Math.max(...runs.map(({ segment }) => segment)), at(0), SEGMENT],
   )
+  await execute(
+    log.url,
+    `UPDATE session_heads AS h SET last_seq = x.seq, updated_at = x.at
+     FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[]) AS x (session_id, seq, at)
+     WHERE h.project_id = $1 AND h.session_id = x.session_id`,
+    [project, ...columns(lasts, ['session_id', 'seq']), lasts.map(({ ms }) => at(ms))],
+  )
   const newestFirst = all.toSorted(
     (a, b) => b.ms - a.ms || (a.session_id < b.session_id ? 1 : -1) || b.seq - a.seq,
   )
@@ -106,15 +121,20 @@ it(
           anyQuery,
           fc.integer({ min: 1, max: 9 }),
           fc.constantFrom(-1, 1_000),
-          async (sessions, [together, each, isMatch], limit, ms) => {
+          fc.boolean(),
+          async (sessions, query, limit, ms, isOfSessions) => {
             const { project, newestFirst } = await store(sessions)
+            const ids = [...new Set(newestFirst.map(({ session_id }) => session_id))].sort()
+            const searched = ids.filter((_, index) => !isOfSessions || index % 3 > 0)
             const found: string[] = []
             let place: readonly (string | number | null)[] = NEWEST
             for (;;) {
               const { hits, at: rest } = await find(
                 connection,
-                [project, together, each],
+                project,
+                query,
                 [...place, limit, ms],
+                isOfSessions ? searched : null,
               )
               found.push(...hits.map(([session, seq]) => `${session} ${seq}`))
               if (hits.length < limit && !rest) break
@@ -122,7 +142,10 @@ it(
               place = hits.length === limit ? [created_at!, session!, seq!] : rest!
               expect(found.length).toBeLessThanOrEqual(newestFirst.length)
             }
-            const expected = newestFirst.filter(({ words }) => isMatch(words))
+            const [, , , isMatch] = query
+            const expected = newestFirst.filter(
+              ({ session_id, words }) => isMatch(words) && searched.includes(session_id),
+            )
             expect(found).toEqual(expected.map(({ session_id, seq }) => `${session_id} ${seq}`))
           },
         ),
@@ -135,7 +158,12 @@ it(
 it('gives something of a word that newest entries have, though its time is over before it has looked', () =>
   withConnection(log.url, async (connection) => {
     const { project } = await store([Array.from({ length: 40 }, () => ({ words: ['a'], after: 9 }))])
-    const { hits, at: rest } = await find(connection, [project, 'a', 'a'], [...NEWEST, 40, -1])
+    const { hits, at: rest } = await find(
+      connection,
+      project,
+      ['a', ['% a %'], [], () => true],
+      [...NEWEST, 40, -1],
+    )
     expect(hits.map(([, seq]) => seq)).toEqual(hits.map((_, index) => 40 - index))
     expect(hits.length).toBeGreaterThan(0)
     expect(rest).not.toBeNull()

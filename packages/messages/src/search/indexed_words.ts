@@ -17,27 +17,45 @@ export function indexedLabel(type: string | null, role: string | null): string {
   return sign + name.slice(0, LABEL_LENGTH_MAX).replaceAll(/\W/g, '_')
 }
 
-/** Conditions on words, as PostgreSQL's tsquery; and the longest word of those that must be there, or begin a word. */
+/** Conditions on words: where words must stand behind each other, more than the query finds (`isExact`). */
 export interface SearchCondition {
-  /** What some entries together must have: as `each`, without what must not be there. */
+  /** What some entries together must have, as PostgreSQL's tsquery: all but what must not be there. */
   together: string
-  /** What each entry must have: where words must stand behind each other, more than the query finds (`isExact`). */
-  each: string
+  /** What the line of each entry, and a space behind it, must be LIKE, and must not be. */
+  alike: string[]
+  unlike: string[]
+  /** The longest word of those that must be there, or begin a word. */
   longest: string
 }
 
 /** `labels`: those that entries must have as well. */
 export function searchCondition(terms: readonly SearchTerm[], labels: readonly string[]): SearchCondition {
-  const required = terms.filter(({ is_excluded }) => !is_excluded)
+  const required = terms.filter(({ is_excluded }) => !is_excluded).flatMap(wordsOfTerm)
   const excluded = terms.filter(({ words, is_excluded }) => is_excluded && words.length === 1)
-  const together = [...labels.map((label) => `'${label}'`), ...required.flatMap(wordsOfTerm)]
-  const each = [...together, ...excluded.flatMap(wordsOfTerm).map((word) => `!${word}`)]
-  const longest = required.flatMap(({ words }) => words).reduce((a, b) => (b.length > a.length ? b : a), '')
-  return { together: together.join(' & '), each: each.join(' & '), longest }
+  const together = [
+    ...labels.map((label) => `'${label}'`),
+    ...required.map(({ word, is_prefix }) => `'${word}'${is_prefix ? ':*' : ''}`),
+  ]
+  return {
+    together: together.join(' & '),
+    alike: [...labels.map((label) => `${label} %`), ...required.map(patternOf)],
+    unlike: excluded.flatMap(wordsOfTerm).map(patternOf),
+    longest: required.reduce((longest, { word }) => (word.length > longest.length ? word : longest), ''),
+  }
 }
 
-function wordsOfTerm({ words, is_prefix }: SearchTerm): string[] {
-  return words.map((word, index) => `'${word}'${is_prefix && index === words.length - 1 ? ':*' : ''}`)
+interface WantedWord {
+  word: string
+  is_prefix: boolean
+}
+
+function wordsOfTerm({ words, is_prefix }: SearchTerm): WantedWord[] {
+  return words.map((word, index) => ({ word, is_prefix: is_prefix && index === words.length - 1 }))
+}
+
+/** Words have no signs, so none of LIKE's. */
+function patternOf({ word, is_prefix }: WantedWord): string {
+  return `% ${word}${is_prefix ? '' : ' '}%`
 }
 
 /** Whether what `searchCondition` finds needs no further look. */

@@ -43,7 +43,8 @@ describe('a search query', () => {
     const terms = parseSearchQuery('refund -paid res* -"too late" get_user')
     expect(searchCondition(terms, ['@user'])).toEqual({
       together: `'@user' & 'refund' & 'res':* & 'get' & 'user'`,
-      each: `'@user' & 'refund' & 'res':* & 'get' & 'user' & !'paid'`,
+      alike: ['@user %', '% refund %', '% res%', '% get %', '% user %'],
+      unlike: ['% paid %'],
       longest: 'refund',
     })
     expect(isExact(terms)).toBe(false)

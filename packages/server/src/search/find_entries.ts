@@ -79,10 +79,10 @@ async function scopesOf(
   database: Queryable,
   { project_id, user, configs, session_id }: Search,
   { user_id }: SearchState,
-): Promise<{ scopes: string; sessions: string | null; configs: string | null } | undefined> {
+): Promise<{ scopes: string | null; sessions: string | null; configs: string | null } | undefined> {
   if (user !== undefined && user_id === null) return undefined
   const sessions = session_id === undefined ? null : plainArray([session_id])
-  const scopes = textArray(user_id === null ? [] : [`u${user_id}`])
+  const scopes = user_id === null ? null : textArray([`u${user_id}`])
   const narrowed = { scopes, sessions, configs: configs ?? null }
   if (configs === undefined || session_id !== undefined) return narrowed
   const position = { time_desc: true, limit: NARROWING_SESSIONS, after: undefined }
@@ -122,12 +122,13 @@ export async function* findCandidates(
     ...(type === null ? [] : [indexedLabel(type, null)]),
     ...(role === null ? [] : [indexedLabel(null, role)]),
   ]
-  const { together, each, longest } = searchCondition(terms, labels)
+  const { together, alike, unlike, longest } = searchCondition(terms, labels)
   for (let limit = first; ; limit = Math.min(2 * limit, most)) {
     const [row] = await database.query(FIND_ENTRIES.statement, [
       search.project_id,
       together,
-      each,
+      textArray(alike),
+      textArray(unlike),
       longest,
       narrowed.scopes,
       narrowed.sessions,

@@ -8,23 +8,28 @@ const SCOPES = `ARRAY[c.project_id::text || ' ' || c.segment::text, 's' || c.ses
 
 /**
  * Runs, planned each time that they are looked for: with a plan from when there were few it would read all of a project.
- * Parameters: $1 project, $2 segments, $3 scopes to have all of, $4 to have one of, $5 words, $6 from, $7 to.
+ * Parameters: $1 project, $2 scopes to have one of, $3 of these as well, or null, $4 to have all of, or null, $5 words, $6 from,
+ * $7 to.
  */
 const FIND_RUNS = `SELECT c.session_id, c.seq, c.last_at FROM search_entries c
-WHERE c.project_id = $1 AND ${SCOPES} && $2 AND ${SCOPES} @> $3 AND ${SCOPES} && $4 AND c.words::tsvector @@ $5
+WHERE c.project_id = $1 AND ${SCOPES} && $2 AND ($3 IS NULL OR ${SCOPES} && $3) AND ($4 IS NULL OR ${SCOPES} @> $4) AND c.words::tsvector @@ $5
   AND c.last_at >= $6 AND c.first_at <= $7
 ORDER BY c.last_at DESC, c.session_id DESC, c.seq DESC`
 
 /**
- * Segments that are searched at once, at most: where the page is not full yet, the more the further it goes. Those that
- * have few runs to look at cost little more together than each by itself.
+ * Segments that are searched at once: where the page is not full yet, the more the further it goes, up to so many; and
+ * as many as may have so many runs to look at, since those that have few cost little more together than each by itself.
  */
 const SEGMENTS_MAX = 8
-const SPARSE_SEGMENTS_MAX = 64
-const SPARSE_RUNS = 64
+const SPARSE_SEGMENTS_MAX = 512
+const RUNS_WANTED = 64
 
-/** Sessions with no more entries than these are searched without going through segments. */
-const ENTRIES_AT_ONCE_MAX = SEGMENTS_MAX * SEGMENT_ENTRIES
+/**
+ * Sessions with no more entries than these are searched without going through segments: those that were written to last
+ * come first, so many at once, and the more the further it goes.
+ */
+const ENTRIES_OF_SESSIONS_MAX = SEGMENTS_MAX * SEGMENT_ENTRIES
+const SESSIONS_AT_ONCE = 16
 
 /** Runs that are looked at whatever the time. */
 const RUNS_MIN = 8
@@ -51,12 +56,13 @@ const ANSWER = `RETURN (
  * [session_id, seq, created_at, bytes] of p_limit at most; `at`, where fewer are given though there may be more: the
  * position that it came to.
  *
- * p_together: what a run must have, p_each: what an entry must have, p_longest: the longest word in it. p_scopes: those
- * that a run must have all of; p_sessions: ids, of one of which it must be. The other filters may be null.
+ * p_together: what a run must have; p_alike and p_unlike: what an entry's line, and a space, must be LIKE, and must not
+ * be; p_longest: what must be in it, which is quicker to tell. p_scopes: those that a run must have all of; p_sessions:
+ * ids, of one of which it must be. These and the filters may be null.
  */
 export const FIND_ENTRIES: StoredFunction = storedFunction(
   'find_entries',
-  `p_project uuid, p_together tsquery, p_each tsquery, p_longest text, p_scopes text[], p_sessions uuid[], p_kind text,
+  `p_project uuid, p_together tsquery, p_alike text[], p_unlike text[], p_longest text, p_scopes text[], p_sessions uuid[], p_kind text,
   p_type text, p_role text, p_configs jsonb, p_from timestamptz, p_at timestamptz, p_session uuid, p_seq bigint,
   p_limit int, p_ms int`,
   `DECLARE
@@ -72,99 +78,121 @@ export const FIND_ENTRIES: StoredFunction = storedFunction(
   rest_session uuid := '00000000-0000-0000-0000-000000000000';
   rest_seq bigint := 0;
   of_sessions text[];
-  is_one_step boolean := false;
-  segments text[];
+  session_times timestamptz[];
+  is_by_session boolean := false;
+  sessions_done int := 0;
+  sessions_max int := ${SESSIONS_AT_ONCE};
+  scopes text[];
   segments_max int := 1;
   last_segment int := 2147483647;
   begins timestamptz;
   runs int := 0;
   seen int;
+  checked_session uuid;
+  is_searched boolean;
   touched timestamptz;
-  run_words text;
+  lines text[];
+  seqs bigint[];
   c record;
-  l record;
-  e record;
 BEGIN
   IF p_sessions IS NOT NULL THEN
-    SELECT array_agg('s' || x.id) INTO of_sessions FROM unnest(p_sessions) AS x (id);
-    SELECT sum(h.last_seq) <= ${ENTRIES_AT_ONCE_MAX} INTO is_one_step FROM session_heads h
-    WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions);
+    SELECT array_agg('s' || h.session_id ORDER BY h.updated_at DESC), array_agg(h.updated_at ORDER BY h.updated_at DESC),
+      sum(h.last_seq) <= ${ENTRIES_OF_SESSIONS_MAX}
+    INTO of_sessions, session_times, is_by_session
+    FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions);
+    IF of_sessions IS NULL THEN
+      ${ANSWER}
+    END IF;
   END IF;
   LOOP
-    segments := '{}';
-    FOR c IN
-      SELECT s.segment, s.begins_at FROM search_segments s
-      WHERE s.project_id = p_project AND s.segment < last_segment AND s.begins_at <= p_at
-      ORDER BY s.segment DESC LIMIT segments_max
-    LOOP
-      segments := array_append(segments, p_project::text || ' ' || c.segment::text);
-      last_segment := c.segment;
-      begins := c.begins_at;
-    END LOOP;
-    EXIT WHEN segments = '{}';
-    IF is_one_step THEN
-      segments := of_sessions;
-      begins := '-infinity';
+    scopes := '{}';
+    IF is_by_session THEN
+      scopes := of_sessions[sessions_done + 1:sessions_done + sessions_max];
+      sessions_done := sessions_done + sessions_max;
+      sessions_max := 2 * sessions_max;
+      -- No entry of the sessions that are left is newer than the head of the first of them.
+      begins := coalesce(session_times[sessions_done + 1] + interval '1 microsecond', '-infinity');
+    ELSE
+      FOR c IN
+        SELECT s.segment, s.begins_at FROM search_segments s
+        WHERE s.project_id = p_project AND s.segment < last_segment AND s.begins_at <= p_at
+        ORDER BY s.segment DESC LIMIT segments_max
+      LOOP
+        scopes := array_append(scopes, p_project::text || ' ' || c.segment::text);
+        last_segment := c.segment;
+        begins := c.begins_at;
+      END LOOP;
     END IF;
+    EXIT WHEN scopes = '{}';
     seen := 0;
+    PERFORM set_config('enable_indexscan', 'off', true);
     FOR c IN EXECUTE $query$${FIND_RUNS}$query$
-      USING p_project, segments, p_scopes, coalesce(of_sessions, segments), p_together, p_from, p_at
+      USING p_project, scopes, CASE WHEN is_by_session THEN NULL ELSE of_sessions END, p_scopes, p_together, p_from, p_at
     LOOP
+      IF seen = 0 THEN
+        PERFORM set_config('enable_indexscan', 'on', true);
+      END IF;
       EXIT WHEN c.last_at < full_at;
       -- Not without any progress: all runs that reach beyond the position were looked at, and as many as a frequent word
       -- is found in, since looking the runs up can take all the time where the machine is busy.
       runs := runs + 1;
       seen := seen + 1;
-      IF c.last_at < p_at AND runs > ${RUNS_MIN} AND clock_timestamp() > until THEN
-        rest_at := c.last_at;
+      IF greatest(c.last_at, begins) < p_at AND runs > ${RUNS_MIN} AND clock_timestamp() > until THEN
+        rest_at := greatest(c.last_at, begins);
         rest_session := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
         rest_seq := 9007199254740991;
         ${ANSWER}
       END IF;
-      SELECT h.updated_at INTO touched FROM session_heads h WHERE h.project_id = p_project AND h.session_id = c.session_id;
-      CONTINUE WHEN NOT FOUND;
-      -- One that has expired is not found, though it may be a minute until it is deleted.
-      PERFORM FROM sessions s WHERE s.project_id = p_project AND s.id = c.session_id
-        AND (p_configs IS NULL OR s.configs @> p_configs)
-        AND (touched + make_interval(secs => s.expires_in_s) <= now()) IS NOT TRUE;
-      CONTINUE WHEN NOT FOUND;
-      SELECT r.words INTO run_words FROM search_entries r
+      SELECT string_to_array(r.words, E'\\n') INTO lines FROM search_entries r
       WHERE r.project_id = p_project AND r.session_id = c.session_id AND r.seq = c.seq;
-      FOR l IN
-        SELECT c.seq + x.place - 1 AS seq FROM string_to_table(run_words, E'\\n') WITH ORDINALITY AS x (line, place)
-        WHERE CASE WHEN strpos(x.line, p_longest) > 0 THEN x.line::tsvector @@ p_each END
-      LOOP
-        SELECT e.created_at, e.bytes INTO e FROM entries e
-        WHERE e.project_id = p_project AND e.session_id = c.session_id AND e.seq = l.seq AND e.retracted_by IS NULL
-          AND e.kind = coalesce(p_kind, e.kind) AND (p_type IS NULL OR e.type = p_type) AND (p_role IS NULL OR e.role = p_role)
-          AND e.created_at >= p_from AND (e.created_at, e.session_id, e.seq) < (p_at, at_session, at_seq);
-        CONTINUE WHEN NOT FOUND;
-        found_at := array_append(found_at, e.created_at);
-        found_sessions := array_append(found_sessions, c.session_id);
-        found_seqs := array_append(found_seqs, l.seq);
-        found_bytes := array_append(found_bytes, e.bytes::bigint);
-        full_at := NULL;
+      seqs := '{}';
+      FOR place IN 1..coalesce(cardinality(lines), 0) LOOP
+        IF strpos(lines[place], p_longest) > 0 AND lines[place] || ' ' LIKE ALL (p_alike)
+          AND NOT lines[place] || ' ' LIKE ANY (p_unlike) THEN
+          seqs := array_append(seqs, c.seq + place - 1);
+        END IF;
       END LOOP;
-      IF full_at IS NULL THEN
-        SELECT CASE WHEN count(*) = p_limit THEN min(f.at) ELSE '-infinity' END INTO full_at
-        FROM (SELECT x.at FROM unnest(found_at) AS x (at) ORDER BY x.at DESC LIMIT p_limit) f;
+      CONTINUE WHEN seqs = '{}';
+      IF c.session_id IS DISTINCT FROM checked_session THEN
+        checked_session := c.session_id;
+        SELECT h.updated_at INTO touched FROM session_heads h WHERE h.project_id = p_project AND h.session_id = c.session_id;
+        is_searched := FOUND;
+        -- One that has expired is not found, though it may be a minute until it is deleted.
+        PERFORM FROM sessions s WHERE s.project_id = p_project AND s.id = c.session_id
+          AND (p_configs IS NULL OR s.configs @> p_configs)
+          AND (touched + make_interval(secs => s.expires_in_s) <= now()) IS NOT TRUE;
+        is_searched := is_searched AND FOUND;
+      END IF;
+      CONTINUE WHEN NOT is_searched;
+      SELECT found_at || array_agg(e.created_at), found_sessions || array_agg(e.session_id), found_seqs || array_agg(e.seq),
+        found_bytes || array_agg(e.bytes::bigint)
+      INTO found_at, found_sessions, found_seqs, found_bytes
+      FROM entries e
+      WHERE e.project_id = p_project AND e.session_id = c.session_id AND e.seq = ANY (seqs) AND e.retracted_by IS NULL
+        AND e.kind = coalesce(p_kind, e.kind) AND (p_type IS NULL OR e.type = p_type) AND (p_role IS NULL OR e.role = p_role)
+        AND e.created_at >= p_from AND (e.created_at, e.session_id, e.seq) < (p_at, at_session, at_seq);
+      IF cardinality(found_at) >= p_limit THEN
+        SELECT min(f.at) INTO full_at FROM (SELECT x.at FROM unnest(found_at) AS x (at) ORDER BY x.at DESC LIMIT p_limit) f;
       END IF;
     END LOOP;
-    EXIT WHEN cardinality(found_at) >= p_limit OR begins <= p_from;
+    PERFORM set_config('enable_indexscan', 'on', true);
+    EXIT WHEN full_at >= begins OR begins <= p_from;
     IF begins < p_at AND clock_timestamp() > until THEN
-      -- All of these segments were searched: it goes on right before them.
+      -- All that is no older was searched: it goes on right before.
       rest_at := begins;
       ${ANSWER}
     END IF;
-    segments_max := CASE WHEN seen < ${SPARSE_RUNS} THEN least(segments_max * 8, ${SPARSE_SEGMENTS_MAX})
-      ELSE least(segments_max * 2, ${SEGMENTS_MAX}) END;
+    -- So many that as many runs can be expected as a page may need.
+    segments_max := least(greatest(least(2 * segments_max, ${SEGMENTS_MAX}), segments_max * ${RUNS_WANTED} / greatest(seen, 4)),
+      ${SPARSE_SEGMENTS_MAX});
   END LOOP;
   ${ANSWER}
 END`,
   {
-    // The index of words gives bitmaps; all else is looked up by complete keys.
+    // The index of words gives bitmaps, and is not to be passed over for a key: while runs are looked for, the function
+    // itself switches the other scans off. All else is looked up by complete keys.
     enable_seqscan: 'off',
-    enable_indexscan: 'off',
+    enable_indexscan: 'on',
     enable_indexonlyscan: 'off',
     enable_bitmapscan: 'on',
     // Reading a row's words as a tsvector takes as long as some hundred operators, which its plan does not know.

@@ -17,7 +17,7 @@ function finding(
 ): Finding {
   const query = async (statement: unknown, parameters: readonly unknown[]) => {
     if (statement === FIND_ENTRIES.statement)
-      return [{ answer: JSON.stringify(answer(parameters[14] as number, parameters[13] as number | null)) }]
+      return [{ answer: JSON.stringify(answer(parameters[15] as number, parameters[14] as number | null)) }]
     const seqs = String(parameters[2]).match(/\d+/g)!.map(Number)
     return seqs.map((seq) => ({
       session_id: SESSION,
