@@ -148,7 +148,7 @@ WITH owner AS MATERIALIZED (
   SELECT bit_or(term_bits(w.term)) AS mask FROM wanted w
 ), firsts AS MATERIALIZED (
   SELECT f.${at} AS at, f.${item_id} AS item_id FROM wanted w LEFT JOIN LATERAL (
-    SELECT t.${at}, t.${item_id} FROM (${armsOf('w.term')}) AS a (term)
+    SELECT t.${at}, t.${item_id} FROM (${armsText('w.term')}) AS a (term)
     CROSS JOIN LATERAL (
       SELECT t.${at}, t.${item_id} FROM ${table} t
       WHERE ${ofTerm} AND (t.${at}, t.${item_id}) ${behind} ($2::timestamptz, $3::uuid) ${inOrder} LIMIT 1
@@ -162,7 +162,7 @@ WITH owner AS MATERIALIZED (
 ), entered AS MATERIALIZED (
   SELECT w.term FROM wanted w
   ORDER BY CASE WHEN (SELECT count(*) FROM wanted) > 1 THEN (
-    SELECT ${nearest}(t.${at}) FROM (${armsOf('w.term')}) AS a (term)
+    SELECT ${nearest}(t.${at}) FROM (${armsText('w.term')}) AS a (term)
     CROSS JOIN LATERAL (
       SELECT t.${at} FROM ${table} t WHERE ${ofTerm} AND ${fromBegin} ${inOrder} OFFSET ${PROBED_ROWS} LIMIT 1
     ) t
@@ -170,7 +170,7 @@ WITH owner AS MATERIALIZED (
   LIMIT 1
 ), page AS MATERIALIZED (
   SELECT f.*
-  FROM (SELECT b.term FROM entered e CROSS JOIN LATERAL (${armsOf('e.term')}) AS b (term)) AS a (term)
+  FROM (SELECT b.term FROM entered e CROSS JOIN LATERAL (${armsText('e.term')}) AS b (term)) AS a (term)
   CROSS JOIN LATERAL (
     SELECT p.* FROM (
       SELECT r.*, t.${at} AS listed_at FROM ${table} t ${beside('r', matching)}
@@ -191,7 +191,7 @@ FROM (SELECT p.* FROM page p ORDER BY p.listed_at ${order}, p.id ${order}) t`
  * Where documents with a term are found: under the term itself, and, if they were cut off above the term's level,
  * under the number of that level.
  */
-function armsOf(term: string): string {
+export function armsText(term: string): string {
   return `SELECT ${term} UNION ALL SELECT generate_series(0, (${term} & 7) - 1)`
 }
 

@@ -5,15 +5,10 @@ import {
   type SearchTerm,
   searchCondition,
 } from '@annals/messages/search'
-import { PAGE_LIMIT_MAX } from '../limits.js'
-import { directionOf, listParameters } from '../lists/keyset_queries.js'
-import { type Listing, PLACE, readList } from '../lists/listed.js'
-import { termsStatement } from '../lists/term_queries.js'
-import { SESSION_LIST } from '../log/append/configs_queries.js'
 import { plainArray, textArray } from '../postgres/array_literal.js'
 import type { Queryable } from '../postgres/database.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
-import { READ_FOUND } from './search_queries.js'
+import { FIND_SESSIONS, READ_FOUND } from './search_queries.js'
 import type { SearchState } from './search_state.js'
 
 /** What a search is for. Times are RFC 3339. */
@@ -69,8 +64,6 @@ export interface Finding {
 
 /** How long a statement of a search may take, about. */
 const STATEMENT_MS = 150
-/** A filter by configs that fewer sessions match than these narrows the search to them. */
-const NARROWING_SESSIONS = PAGE_LIMIT_MAX
 /** What is read of logs at once. */
 const PIECE_BYTES = 1024 * 1024
 
@@ -85,25 +78,10 @@ async function scopesOf(
   const scopes = user_id === null ? null : textArray([`u${user_id}`])
   const narrowed = { scopes, sessions, configs: configs ?? null }
   if (configs === undefined || session_id !== undefined) return narrowed
-  const position = { time_desc: true, limit: NARROWING_SESSIONS, after: undefined }
-  const parameters = [...listParameters(project_id, position), configs, user ?? null]
-  const found = await readList(
-    { database, project_id },
-    { statement: FIND_SESSIONS, parameters, listing: IDS },
-  )
-  if (found.length === 0) return undefined
-  if (found.length > NARROWING_SESSIONS) return narrowed
-  return { ...narrowed, sessions: plainArray(found.map(({ id }) => id)) }
+  const [found] = await database.query(FIND_SESSIONS, [project_id, configs, user_id])
+  if (found?.sessions === '{}') return undefined
+  return { ...narrowed, sessions: found?.sessions ?? null }
 }
-
-const IDS: Listing = { columns: PLACE, json: () => '' }
-
-const FIND_SESSIONS = termsStatement({
-  name: 'find_sessions_to_search',
-  list: SESSION_LIST,
-  listing: IDS,
-  direction: directionOf({ time_desc: true, limit: 0, after: undefined }),
-})
 
 /**
  * Finds entries that may match, the newest first, behind a place: `first` of them, and then ever more at once, up to

@@ -1,6 +1,7 @@
 import { HEARD_S } from '../changes/project_consumers.js'
 import { beside } from '../lists/keyset_queries.js'
 import { timestampText } from '../lists/resource_json.js'
+import { armsText } from '../lists/term_queries.js'
 import { prepared } from '../postgres/statement.js'
 
 /** The tables of words: see migrations/0019_search.sql and 0025_search_index_of_runs.sql. */
@@ -123,6 +124,42 @@ CROSS JOIN LATERAL (
   SELECT count(*) AS sessions, min(m.marked_at) AS marked_at
   FROM change_marks m WHERE m.project_id = $1 AND m.consumer = 'search'
 ) m`,
+)
+
+/** Terms of a filter that are looked up, rows of each that are read, and sessions that a search is narrowed to, at most. */
+const TERMS_MAX = 16
+const TERM_ROWS_MAX = 1_000
+const NARROWING_SESSIONS = 200
+
+/**
+ * Sessions that a search can be narrowed to: those that may contain configs and be a user's, by the term that fewest
+ * have; null if these are many. It leaves it to the search to look at the sessions themselves. Row: sessions. Parameters:
+ * $1 project, $2 configs, $3 id of the user or null.
+ */
+export const FIND_SESSIONS = prepared(
+  'find_sessions_to_search',
+  `
+WITH wanted AS MATERIALIZED (
+  (SELECT w.term FROM unnest(json_terms('sessions', $2::jsonb, true)) AS w (term) ORDER BY w.term & 7 LIMIT ${TERMS_MAX})
+  UNION ALL SELECT user_term('sessions', $3::uuid) WHERE $3::uuid IS NOT NULL
+), signed AS MATERIALIZED (
+  SELECT bit_or(term_bits(w.term)) AS mask FROM wanted w
+), narrowest AS MATERIALIZED (
+  SELECT f.walked, f.sessions FROM wanted w CROSS JOIN signed s CROSS JOIN LATERAL (
+    SELECT count(*) AS walked, array_agg(t.item_id) FILTER (WHERE t.signature & s.mask = s.mask) AS sessions
+    FROM (
+      SELECT i.item_id, i.signature FROM (${armsText('w.term')}) AS a (term)
+      CROSS JOIN LATERAL (
+        SELECT t.item_id, t.signature FROM list_terms t WHERE t.project_id = $1 AND t.term = a.term LIMIT ${TERM_ROWS_MAX + 1}
+      ) i
+      LIMIT ${TERM_ROWS_MAX + 1}
+    ) t
+  ) f
+  ORDER BY f.walked LIMIT 1
+)
+SELECT CASE WHEN n.walked <= ${TERM_ROWS_MAX} AND coalesce(cardinality(n.sessions), 0) <= ${NARROWING_SESSIONS}
+  THEN coalesce(n.sessions, '{}') END AS sessions
+FROM narrowest n`,
 )
 
 /** Sessions of a project. Parameters: $1 project. Row: sessions. */
