@@ -10,6 +10,8 @@ const SIGNED_S = 60
 const CONNECT_MS_MAX = 3_000
 /** Of a connection on which nothing is sent either way. */
 const IDLE_MS_MAX = 30_000
+/** Of a store that has been sent all that it needs for an answer. */
+const ANSWER_MS_MAX = 8_000
 /** Connections to the store, which projects share: one alone gets half of them, however slow its clients are. */
 const CONNECTIONS_MAX = 100
 const WAIT_MS_MAX = 3_000
@@ -104,7 +106,8 @@ class S3Store implements ObjectStore {
   private async receive(Key: string, from: number, to: number): Promise<Readable> {
     const { sdk, client } = await this.connect()
     const asked = { Bucket: this.Bucket, Key, Range: `bytes=${from}-${to - 1}` }
-    const { Body } = await client.send(new sdk.GetObjectCommand(asked)).catch((error) => {
+    const get = (abortSignal: AbortSignal) => client.send(new sdk.GetObjectCommand(asked), { abortSignal })
+    const { Body } = await answered(get).catch((error) => {
       throw error instanceof sdk.NoSuchKey ? notFound('blob') : away(error)
     })
     return Body as Readable
@@ -118,8 +121,8 @@ class S3Store implements ObjectStore {
     const { sdk, client } = await this.connect()
     const object = { Bucket: this.Bucket, Key }
     try {
-      await client.send(new sdk.DeleteObjectCommand(object))
-      await client.send(new sdk.HeadObjectCommand(object))
+      await answered((abortSignal) => client.send(new sdk.DeleteObjectCommand(object), { abortSignal }))
+      await answered((abortSignal) => client.send(new sdk.HeadObjectCommand(object), { abortSignal }))
     } catch (error) {
       if (error instanceof sdk.NotFound) return
       throw away(error)
@@ -176,6 +179,17 @@ async function connect(
     },
   })
   return { sdk, client }
+}
+
+/** The answer to a request without a body: one that is silent counts as away. What follows the answer may take longer. */
+async function answered<Answer>(ask: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), ANSWER_MS_MAX)
+  try {
+    return await ask(late.signal)
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** The project that an object belongs to: see keyOf. */
