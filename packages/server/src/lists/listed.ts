@@ -73,13 +73,15 @@ export async function readList(tenant: ListReader, page: ListStatement): Promise
   for (let isLast = false; !isLast; ) {
     const after = listed.at(-1) ?? { created_at: created_at!, id: id! }
     const limit = Math.min(Number(rows_max) - listed.length, LARGE_ROWS_AT_ONCE)
-    const parameters = [project_id!, after.created_at, after.id, limit, ...more]
-    const piece = await readRows(tenant, { ...page, parameters })
+    const read = (rows: number) =>
+      readRows(tenant, { ...page, parameters: [project_id!, after.created_at, after.id, rows, ...more] })
+    // Texts with much to be escaped are larger than they may be.
+    const piece = (await read(limit)) ?? (await read(1))
     if (!piece) throw new Error('a row of a list is larger than rows can be')
     listed.push(...piece)
     for (const { json } of piece) length += json.length
     await tenant.memory?.hold(PIECE_READ_BYTES + 2 * length)
-    isLast = piece.length < limit || listed.length >= Number(rows_max)
+    isLast = piece.length === 0 || listed.length >= Number(rows_max)
   }
   return listed
 }

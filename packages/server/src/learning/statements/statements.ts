@@ -3,7 +3,7 @@ import { renderSkill, type SpaceStatement, type StatementKind } from '@annals/le
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { BEFORE_ALL, type ListPosition } from '../../lists/keyset_queries.js'
-import { type Listed, readList } from '../../lists/listed.js'
+import { type Listed, type ListReader, readList } from '../../lists/listed.js'
 import { readResource } from '../../lists/tenant_resource.js'
 import type { Database, Queryable, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
@@ -25,6 +25,8 @@ import {
 const CONSIDERED_MAX = 300
 /** Citations that one statement erases. */
 const CITES_AT_ONCE_MAX = 1_000
+/** Versions that are read at once. */
+const VERSIONS_AT_ONCE = 5
 const SKILL_DEFAULT = 'general'
 /** Characters that the event loop works on without a pause. */
 export const LENGTH_AT_ONCE = 32 * 1024
@@ -38,15 +40,25 @@ export async function findStatements(database: Queryable, filter: StatementFilte
   return readList({ database, project_id: filter.project_id }, listStatements(filter, position))
 }
 
-/** A page of what a space's skills were, newest first. @throws AnnalsError learning_space_not_found */
+/**
+ * A page of what a space's skills were, newest first, read a few at a time: each may have megabytes.
+ * @throws AnnalsError learning_space_not_found, overloaded
+ */
 export async function findVersions(
-  { database, project_id }: Tenant,
+  { database, project_id, memory }: ListReader,
   space_id: string,
-  { after = BEFORE_ALL.desc, limit }: Pick<ListPosition, 'limit'> & { after: ListPosition['after'] },
-) {
+  { after = BEFORE_ALL.desc, limit }: Pick<ListPosition, 'limit' | 'after'>,
+): Promise<Listed[]> {
   await readPolicy({ database, project_id }, space_id)
-  const page = [project_id, space_id, after.created_at, after.id, limit + 1]
-  return (await database.query(LIST_VERSIONS, page)) as unknown as Listed[]
+  const versions: Listed[] = []
+  for (let rows_max = Math.min(VERSIONS_AT_ONCE, limit + 1); rows_max > 0; ) {
+    const { created_at, id } = versions.at(-1) ?? after
+    const rows = await database.query(LIST_VERSIONS, [project_id, space_id, created_at, id, rows_max])
+    versions.push(...(rows as unknown as Listed[]))
+    await memory?.hold(2 * versions.reduce((sum, { json }) => sum + json.length, 0))
+    rows_max = rows.length < rows_max ? 0 : Math.min(VERSIONS_AT_ONCE, limit + 1 - versions.length)
+  }
+  return versions
 }
 
 /** Adds a person's own statement. Gives it as JSON. @throws AnnalsError learning_space_not_found, quota_exceeded */
