@@ -16,6 +16,12 @@ const ADD_CHUNK = `
     INSERT INTO blob_chunks AS c (project_id, blob_id, n, data) VALUES (p_project, p_id, p_n, p_data);
   END IF;`
 
+const DELETE_UPLOAD = `
+  DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = p_id AND b.sha256 IS NULL RETURNING b.in_object_store INTO is_object;
+  IF is_object THEN
+    INSERT INTO discarded_objects AS d (project_id, id, discarded_at) VALUES (p_project, p_id, now());
+  END IF;`
+
 /**
  * Adds the next chunk of an upload; the first one begins it. Its commit does not wait for the disk: that of FINISH_BLOB
  * does, and what was committed before it is then on the disk as well.
@@ -45,11 +51,7 @@ BEGIN
       RETURN 'stored';
     END IF;
     RETURN NULL;
-  EXCEPTION WHEN unique_violation THEN
-    DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = p_id RETURNING b.in_object_store INTO is_object;
-    IF is_object THEN
-      INSERT INTO discarded_objects AS d (project_id, id, discarded_at) VALUES (p_project, p_id, now());
-    END IF;
+  EXCEPTION WHEN unique_violation THEN${DELETE_UPLOAD}
     UPDATE blobs AS b SET unreferenced_since = now() WHERE b.project_id = p_project AND b.sha256 = p_sha256 AND b.unreferenced_since IS NOT NULL;
     PERFORM FROM blobs b WHERE b.project_id = p_project AND b.sha256 = p_sha256 FOR KEY SHARE;
     IF NOT FOUND THEN
@@ -78,11 +80,7 @@ export const DISCARD_UPLOAD = storedFunction(
   'p_project uuid, p_id uuid',
   `DECLARE
   is_object boolean;
-BEGIN
-  DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = p_id AND b.sha256 IS NULL RETURNING b.in_object_store INTO is_object;
-  IF is_object THEN
-    INSERT INTO discarded_objects AS d (project_id, id, discarded_at) VALUES (p_project, p_id, now());
-  END IF;
+BEGIN${DELETE_UPLOAD}
   RETURN NULL;
 END`,
 )

@@ -3,6 +3,7 @@ import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Queryable, Row, Tenant } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import { call } from '../postgres/stored_function.js'
 import type { Asset } from './asset_urls.js'
 import {
   ADD_BLOB_CHUNK,
@@ -44,8 +45,8 @@ export async function touchBlob(
   { database, project_id }: Tenant,
   sha256: string,
 ): Promise<number | undefined> {
-  const [row] = await database.query(TOUCH_BLOB.statement, [project_id, sha256])
-  return row?.answer == null ? undefined : Number(row.answer)
+  const bytes = await call(database, TOUCH_BLOB, project_id, sha256)
+  return bytes === null ? undefined : Number(bytes)
 }
 
 /**
@@ -70,7 +71,7 @@ export async function storeBlob(
     let last: Buffer = NOTHING
     for await (const chunk of chunksOf(source)) {
       if (last.length > 0) {
-        await database.query(ADD_BLOB_CHUNK.statement, [project_id, upload.id, upload.chunks, last])
+        await call(database, ADD_BLOB_CHUNK, project_id, upload.id, upload.chunks, last)
         upload.chunks += 1
       }
       upload.bytes += chunk.length
@@ -80,14 +81,13 @@ export async function storeBlob(
     }
     const found = upload.hash.digest('hex')
     if (found !== sha256) throw wrongHash(sha256, found)
-    const parameters = [project_id, upload.id, upload.chunks, last, sha256, upload.bytes]
-    const [row] = await database.query(FINISH_BLOB.statement, parameters)
-    if (!row?.answer) throw givenUp()
-    return { bytes: upload.bytes, known: row.answer === 'known' }
+    const { id, chunks, bytes } = upload
+    const answer = await call(database, FINISH_BLOB, project_id, id, chunks, last, sha256, bytes)
+    if (!answer) throw givenUp()
+    return { bytes, known: answer === 'known' }
   } catch (error) {
     // What cannot be deleted now is deleted by housekeeping.
-    if (upload.chunks > 0)
-      await database.query(DISCARD_UPLOAD.statement, [project_id, upload.id]).catch(() => {})
+    if (upload.chunks > 0) await call(database, DISCARD_UPLOAD, project_id, upload.id).catch(() => {})
     throw isForeignKeyViolation(error) ? givenUp() : error
   }
 }
@@ -110,15 +110,14 @@ async function storeObject(
   try {
     await database.query(BEGIN_OBJECT, [project_id, id])
     await objects.put(key, checked(source, sha256, length), length, sha256)
-    const [row] = await database.query(FINISH_BLOB.statement, [project_id, id, 1, NOTHING, sha256, length])
-    answer = row!.answer
+    answer = await call(database, FINISH_BLOB, project_id, id, 1, NOTHING, sha256, length)
     if (answer) return { bytes: length, known: answer === 'known' }
     // Its row has gone, and was taken for all that there was.
     await objects.delete(key)
     throw givenUp()
   } catch (error) {
     // Unless it is a blob by now: the answer may have been lost.
-    await database.query(DISCARD_UPLOAD.statement, [project_id, id]).catch(() => {})
+    await call(database, DISCARD_UPLOAD, project_id, id).catch(() => {})
     throw isForeignKeyViolation(error) ? givenUp() : error
   } finally {
     if (answer !== 'stored') await discardObjects(tenant).catch(() => {})

@@ -1,6 +1,7 @@
 import { AnnalsError } from '../errors.js'
-import type { Counts, Dependents, ErasedStep } from '../lifecycle/table.js'
+import type { Dependents, ErasedStep } from '../lifecycle/table.js'
 import type { Queryable, Tenant } from '../postgres/database.js'
+import { call } from '../postgres/stored_function.js'
 import {
   COLLECT_BLOBS,
   DELETED_BYTES_MAX,
@@ -24,19 +25,16 @@ export async function collectBlobs(database: Queryable, signal: AbortSignal): Pr
   for (const { project_id } of await database.query(FIND_PROJECTS_WITH_OLD_BLOBS, [])) {
     for (let seen = BLOBS_AT_ONCE_MAX; seen === BLOBS_AT_ONCE_MAX; ) {
       signal.throwIfAborted()
-      const [row] = await database.query(COLLECT_BLOBS.statement, [project_id!, BLOBS_AT_ONCE_MAX])
-      seen = Number(row!.answer)
+      seen = Number(await call(database, COLLECT_BLOBS, project_id!, BLOBS_AT_ONCE_MAX))
     }
   }
 }
 
 /** Deletes references of owners that are being erased, and with each the blob that nothing else refers to. */
 export const releaseSome: Dependents['eraseSome'] = async ({ database, project_id }, owner_ids) => {
-  const parameters = [project_id, owner_ids, RELEASED_AT_ONCE_MAX]
-  const [row] = await database.query(RELEASE_BLOBS.statement, parameters)
-  const [released, blobs] = row!.answer!.split(',').map(Number)
-  const counts: Counts = { blobs: blobs! }
-  return { counts, has_all: released! < RELEASED_AT_ONCE_MAX }
+  const answer = await call(database, RELEASE_BLOBS, project_id, owner_ids, RELEASED_AT_ONCE_MAX)
+  const [released, blobs] = answer!.split(',').map(Number)
+  return { counts: { blobs: blobs! }, has_all: released! < RELEASED_AT_ONCE_MAX }
 }
 
 /** Deletes some blobs of a project that is being erased, and their chunks. */

@@ -6,7 +6,7 @@ import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 
 /** Most sessions that the chart counts: this limits its cost, whatever the filter. */
-export const SESSIONS_COUNTED_MAX = 20_000
+const SESSIONS_COUNTED_MAX = 20_000
 
 export const NAME_USERS = prepared(
   'name_users',

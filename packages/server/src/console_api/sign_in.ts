@@ -8,7 +8,7 @@ import type { Grant } from '../projects/tokens/key_look_ups.js'
 import { hashToken, mintToken, SCOPES, type Scope } from '../projects/tokens/token.js'
 import { END_SESSION, FORGET_EXPIRED_SIGN_INS, RENEW_SESSION, TAKE_SIGN_IN_CODE } from './console_queries.js'
 
-export const CODE_MINUTES_MAX = 15
+const CODE_MINUTES_MAX = 15
 const CODE_BYTES = 32
 
 const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()

@@ -18,7 +18,7 @@ import {
   WEBHOOKS_ARE_BEHIND,
 } from './webhook_queries.js'
 
-export const WEBHOOKS_MAX = 10
+const WEBHOOKS_MAX = 10
 const SECRET_BYTES = 32
 
 export interface NewWebhook {

@@ -49,12 +49,12 @@ ORDER BY r.owner_id, r.seq, r.sha256 LIMIT $7`,
 
 /** Parameters of these: $1 project, $2 lines as a JSON array. */
 export const RESTORE_BLOBS = {
-  /** Begins the uploads that chunks belong to. */
+  /** Begins the uploads that chunks belong to, and those of blobs. */
   uploads: planned(
     'restore_blob_uploads',
     `
 INSERT INTO blobs AS b (project_id, id, bytes, created_at)
-SELECT DISTINCT $1::uuid, (l ->> 'blob_id')::uuid, 0, now() FROM jsonb_array_elements($2::jsonb) AS l
+SELECT DISTINCT $1::uuid, coalesce(l ->> 'blob_id', l ->> 'id')::uuid, 0, now() FROM jsonb_array_elements($2::jsonb) AS l
 ON CONFLICT DO NOTHING`,
   ),
   chunks: planned(
@@ -63,16 +63,6 @@ ON CONFLICT DO NOTHING`,
 INSERT INTO blob_chunks AS c (project_id, blob_id, n, data)
 SELECT $1, (l ->> 'blob_id')::uuid, (l ->> 'n')::int, decode(l ->> 'data', 'base64') FROM jsonb_array_elements($2::jsonb) AS l
 ON CONFLICT DO NOTHING`,
-  ),
-  /** Rows: sha256, of the blobs that the project has. $2 hashes. */
-  find: planned(
-    'find_restored_blobs',
-    'SELECT b.sha256 FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
-  ),
-  /** Begins a blob without chunks. $2 id. */
-  empty: planned(
-    'restore_empty_blob',
-    'INSERT INTO blobs AS b (project_id, id, bytes, created_at) VALUES ($1, $2, 0, now()) ON CONFLICT DO NOTHING',
   ),
   finish: planned(
     'finish_restored_blob',

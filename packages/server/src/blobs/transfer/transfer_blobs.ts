@@ -3,7 +3,7 @@ import { type ExportLine, type ExportPiece, wrongLine } from '../../lifecycle/tr
 import { jsonOf, type RestoreContext, type Tallies, tally } from '../../lifecycle/transfer/restore_context.js'
 import type { Row, Tenant } from '../../postgres/database.js'
 import { DISCARD_UPLOAD } from '../blob_queries.js'
-import { chunksOf, readBlob } from '../blob_store.js'
+import { chunksOf, findBlobs, readBlob } from '../blob_store.js'
 import { hasItsHash } from '../verify_bytes.js'
 import { EXPORT_BLOB, EXPORT_CHUNK, EXPORT_REFERENCES, RESTORE_BLOBS } from './blob_transfer_queries.js'
 
@@ -25,8 +25,7 @@ export async function restoreBlobs(context: RestoreContext, lines: ExportLine[])
   }
   const blobs = lines.filter(({ kind }) => kind === 'blob')
   const hashes = blobs.map(({ record }) => record.sha256 as string)
-  const rows = await database.query(RESTORE_BLOBS.find, [project_id, hashes])
-  const known = new Set(rows.map((row) => row.sha256))
+  const known = await findBlobs(context, hashes)
   for (const line of dry_run ? [] : blobs) await restoreBlob(context, line, known)
   const fresh = blobs.filter(({ record }) => !known.has(record.sha256 as string))
   const bytes = fresh.reduce((sum, { record }) => sum + Number(record.bytes), 0)
@@ -35,20 +34,20 @@ export async function restoreBlobs(context: RestoreContext, lines: ExportLine[])
 
 async function restoreBlob(
   { database, project_id }: RestoreContext,
-  { number, record }: ExportLine,
-  known: ReadonlySet<unknown>,
+  line: ExportLine,
+  known: ReadonlyMap<string, unknown>,
 ): Promise<void> {
-  const { id, sha256, bytes, created_at } = record as Record<string, string>
-  if (known.has(sha256)) {
+  const { id, sha256, bytes, created_at } = line.record as Record<string, string>
+  if (known.has(sha256!)) {
     await database.query(DISCARD_UPLOAD.statement, [project_id, id!])
     return
   }
-  if (Number(bytes) === 0) await database.query(RESTORE_BLOBS.empty, [project_id, id!])
+  if (Number(bytes) === 0) await database.query(RESTORE_BLOBS.uploads, [project_id, jsonOf([line])])
   const upload = { id: id!, sha256: sha256!, bytes: Number(bytes), in_object_store: false }
   const isWhole = await hasItsHash({ database, project_id }, upload)
   const finished = await database.query(RESTORE_BLOBS.finish, [project_id, id!, sha256!, bytes!, created_at!])
   if (!isWhole || finished.length === 0)
-    throw wrongLine(number, 'the chunks before it are not those of this blob.')
+    throw wrongLine(line.number, 'the chunks before it are not those of this blob.')
 }
 
 /** Restores the references of those entries and skills that there are. */

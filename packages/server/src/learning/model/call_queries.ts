@@ -1,6 +1,6 @@
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
-import { findOrCreateSkill, STATEMENTS_MAX } from '../statements/statement_queries.js'
+import { findOrCreateSkill, recountText, STATEMENTS_MAX } from '../statements/statement_queries.js'
 
 const DAY = "interval '1 day'"
 const today = (at: string) => `(${at} AT TIME ZONE 'UTC')::date`
@@ -173,11 +173,7 @@ BEGIN
   INSERT INTO statement_cites AS c (project_id, learning_space_id, statement_id, session_id, seq, polarity, quote, is_origin)
   SELECT p_project, p_space, known, r.session_id, r.seq, p_polarity, r.quote, is_origin
   FROM jsonb_to_recordset(p_cites) AS r (session_id uuid, seq bigint, quote text)
-  ON CONFLICT (project_id, statement_id, session_id, seq) DO NOTHING;
-  UPDATE statements AS s SET updated_at = greatest(now(), s.updated_at),
-    supports = (SELECT count(DISTINCT c.session_id) FROM statement_cites c WHERE c.project_id = p_project AND c.statement_id = known AND c.polarity = '+'),
-    contradicts = (SELECT count(DISTINCT c.session_id) FROM statement_cites c WHERE c.project_id = p_project AND c.statement_id = known AND c.polarity = '-')
-  WHERE s.project_id = p_project AND s.id = known;
+  ON CONFLICT (project_id, statement_id, session_id, seq) DO NOTHING;${recountText('s.id = known')}
   RETURN (SELECT json_build_object('id', s.id, 'kind', s.statement_kind, 'state', s.state, 'author', s.author, 'marker', s.marker,
     'contradicts', s.contradicts, 'supporters', ${independent('+')}, 'contradictors', ${independent('-')})
   FROM statements s WHERE s.project_id = p_project AND s.id = known);

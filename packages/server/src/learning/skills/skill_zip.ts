@@ -9,8 +9,8 @@ import yauzl, { type Entry, type ZipFile } from 'yauzl'
 import yazl from 'yazl'
 import { type AnnalsError, invalidRequest } from '../../errors.js'
 
-export const SKILL_BYTES_MAX = 8 * 1024 * 1024
-export const SKILL_FILES_MAX = 200
+const SKILL_BYTES_MAX = 8 * 1024 * 1024
+const SKILL_FILES_MAX = 200
 /** Entries of a zip, folders and the like included. */
 const ENTRIES_MAX = 1_000
 /** Bytes of the extra fields and comments of all entries: the library makes objects of them, fifty times as large. */

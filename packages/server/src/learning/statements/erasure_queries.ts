@@ -1,4 +1,5 @@
 import { storedFunction } from '../../postgres/stored_function.js'
+import { recountText } from './statement_queries.js'
 
 /**
  * Deletes up to so many citations of sessions that go, and what rests on them: a statement that was worded from one of
@@ -29,14 +30,7 @@ BEGIN
   IF cites = 0 THEN
     RETURN '0,0';
   END IF;
-  PERFORM FROM statements s WHERE s.project_id = p_project AND s.id = ANY (touched) ORDER BY s.id FOR UPDATE;
-  UPDATE statements AS s SET supports = n.supports, contradicts = n.contradicts, updated_at = greatest(now(), s.updated_at)
-  FROM (
-    SELECT t.id, count(DISTINCT c.session_id) FILTER (WHERE c.polarity = '+') AS supports,
-      count(DISTINCT c.session_id) FILTER (WHERE c.polarity = '-') AS contradicts
-    FROM unnest(touched) AS t (id) LEFT JOIN statement_cites c ON c.project_id = p_project AND c.statement_id = t.id
-    GROUP BY t.id
-  ) n WHERE s.project_id = p_project AND s.id = n.id;
+  PERFORM FROM statements s WHERE s.project_id = p_project AND s.id = ANY (touched) ORDER BY s.id FOR UPDATE;${recountText('s.id = ANY (touched)')}
   SELECT coalesce(array_agg(s.id), '{}') INTO revoked FROM statements s
   WHERE s.project_id = p_project AND s.id = ANY (touched) AND s.author <> 'person' AND s.state <> 'revoked'
     AND (s.supports = 0 OR s.id = ANY (origins) AND NOT s.pinned OR s.state = 'active' AND NOT s.pinned AND s.supports < 2);

@@ -6,7 +6,7 @@ import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 
 /** Citations that a statement is shown with. */
-export const CITES_SHOWN_MAX = 100
+const CITES_SHOWN_MAX = 100
 /** Statements of a space: more would be read by nobody. What rules and models find beyond is dropped. */
 export const STATEMENTS_MAX = 2_000
 /** Versions of its skills that a space keeps. */
@@ -70,6 +70,16 @@ export function findOrCreateSkill(name: string, description: string, new_id: str
     ON CONFLICT (project_id, learning_space_id, name) WHERE learning_space_id IS NOT NULL DO NOTHING;
     SELECT k.id INTO skill FROM skills k WHERE k.project_id = p_project AND k.learning_space_id = p_space AND k.name = ${name};
   END IF;`
+}
+
+const sessionsText = (polarity: string) =>
+  `(SELECT count(DISTINCT c.session_id) FROM statement_cites c WHERE c.project_id = p_project AND c.statement_id = s.id AND c.polarity = '${polarity}')`
+
+/** Step of a stored function that counts anew the sessions that support and contradict some statements `s`. */
+export function recountText(which: string): string {
+  return `
+  UPDATE statements AS s SET supports = ${sessionsText('+')}, contradicts = ${sessionsText('-')}, updated_at = greatest(now(), s.updated_at)
+  WHERE s.project_id = p_project AND ${which};`
 }
 
 /**

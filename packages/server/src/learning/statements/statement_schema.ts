@@ -13,7 +13,7 @@ import {
 } from '../../contract/schema.js'
 import { IDS_MAX } from '../../limits.js'
 
-export const STATEMENT_LENGTH_MAX = 2_000
+const STATEMENT_LENGTH_MAX = 2_000
 
 const Kind = OneOf(KINDS, 'What it says: what to do, what to avoid, how things are, or what somebody wants.')
 const State = OneOf(
