@@ -1,22 +1,13 @@
 import { AnnalsError } from '../errors.js'
 import type { Row } from '../postgres/database.js'
 
-export interface Quotas {
-  max_sessions: number | undefined
-  /** Of the entries of all sessions, as the JSON in which they were sent. */
-  max_bytes: number | undefined
-  max_blob_bytes: number | undefined
-  /** Open at one node. */
-  max_tails: number | undefined
-}
+/** max_bytes: of the entries of all sessions, as the JSON in which they were sent; max_tails: open at one node. */
+const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
+
+export type Quotas = Record<(typeof QUOTAS)[number], number | undefined>
 
 export function quotasOf(row: Row): Quotas {
-  return {
-    max_sessions: numberOf(row.max_sessions),
-    max_bytes: numberOf(row.max_bytes),
-    max_blob_bytes: numberOf(row.max_blob_bytes),
-    max_tails: numberOf(row.max_tails),
-  }
+  return Object.fromEntries(QUOTAS.map((name) => [name, numberOf(row[name])])) as Quotas
 }
 
 /** A nullable number of a row. */

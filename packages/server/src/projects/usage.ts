@@ -2,21 +2,12 @@ import { LRUCache } from 'lru-cache'
 import { AnnalsError } from '../errors.js'
 import { type AppendOutcome, type AppendRequest, storedOf } from '../log/append/append_request.js'
 import type { Appender } from '../log/append/appender.js'
-import type { Row, Tenant } from '../postgres/database.js'
+import type { Tenant } from '../postgres/database.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
+import { type Counts, countUsage } from './count_usage.js'
 import { quotaExceeded } from './quotas.js'
 import { type Stored, UsageDays } from './usage_days.js'
-import {
-  COUNT_BLOBS,
-  COUNT_BYTES,
-  COUNT_STATEMENTS,
-  READ_SIZE,
-  READ_SIZE_UP_TO,
-  READ_USAGE,
-} from './usage_queries.js'
 
-/** Most sessions that one statement adds up: some ten milliseconds of work. */
-const SESSIONS_AT_ONCE = 20_000
 const PROJECTS_REMEMBERED_MAX = 10_000
 /** Largest age of a count in normal use, and if it would refuse a request or is requested itself. */
 const COUNT_AGE_MS_MAX = 5_000
@@ -24,15 +15,7 @@ const COUNT_AGE_MS_MIN = 1_000
 /** Counting a project takes at most a twentieth of the time. */
 const PAUSE_FACTOR = 20
 
-export interface Usage {
-  sessions: number
-  entries: number
-  bytes: number
-  blobs: number
-  blob_bytes: number
-  statements: number
-  /** Of them, by the day on which they were made, such as 2026-11-21, in UTC. */
-  statement_days: ReadonlyMap<string, number>
+export interface Usage extends Counts {
   /** RFC 3339, by this node's clock. */
   counted_at: string
 }
@@ -192,65 +175,5 @@ class ProjectUsage {
     for (const what of ['sessions', 'bytes', 'blob_bytes'] as const) this.added[what] -= before[what]
     this.counted_at_ms = performance.now()
     this.count_ms = this.counted_at_ms - began
-  }
-}
-
-/** A session's entries and their bytes, from its head or of those up to a seq; 0 if there is no such session. */
-export async function readSize(
-  { database, project_id }: Tenant,
-  session_id: string,
-  up_to_seq?: number,
-): Promise<{ entries: number; bytes: number }> {
-  const [row] =
-    up_to_seq === undefined
-      ? await database.query(READ_SIZE, [project_id, session_id])
-      : await database.query(READ_SIZE_UP_TO, [project_id, session_id, up_to_seq])
-  return { entries: Number(row?.entries ?? 0), bytes: Number(row?.bytes ?? 0) }
-}
-
-/** Adds up the heads of a project, after the logs of those that do not know their bytes. */
-export async function countUsage(
-  tenant: Tenant,
-  sessions_at_once = SESSIONS_AT_ONCE,
-): Promise<Omit<Usage, 'counted_at'>> {
-  const { database, project_id } = tenant
-  const blobs = await countBlobs(tenant, sessions_at_once)
-  const statement_days = await countStatements(tenant, sessions_at_once)
-  const statements = [...statement_days.values()].reduce((sum, count) => sum + count, 0)
-  const usage = { sessions: 0, entries: 0, bytes: 0, ...blobs, statements, statement_days }
-  for (let last_id: string | undefined; ; ) {
-    const [row] =
-      last_id === undefined
-        ? await database.query(READ_USAGE.first, [project_id, sessions_at_once])
-        : await database.query(READ_USAGE.next, [project_id, sessions_at_once, last_id])
-    for (const name of ['sessions', 'entries', 'bytes'] as const) usage[name] += Number(row![name])
-    for (const session_id of row!.uncounted?.split(',') ?? []) {
-      const [counted] = await database.query(COUNT_BYTES, [project_id, session_id])
-      usage.bytes += Number(counted?.bytes ?? 0)
-    }
-    if (Number(row!.sessions) < sessions_at_once) return usage
-    last_id = row!.last_id!
-  }
-}
-
-async function countBlobs({ database, project_id }: Tenant, at_once: number) {
-  const counted = { blobs: 0, blob_bytes: 0 }
-  for (let last_id: string | null = null; ; ) {
-    const [row]: Row[] = await database.query(COUNT_BLOBS, [project_id, at_once, last_id])
-    counted.blobs += Number(row!.counted)
-    counted.blob_bytes += Number(row!.bytes)
-    if (Number(row!.found) < at_once) return counted
-    last_id = row!.last_id!
-  }
-}
-
-async function countStatements({ database, project_id }: Tenant, at_once: number) {
-  const days = new Map<string, number>()
-  for (let last_at: string | null = null; ; ) {
-    const [row]: Row[] = await database.query(COUNT_STATEMENTS, [project_id, at_once, last_at])
-    const counts = JSON.parse(row!.days ?? '{}') as Record<string, number>
-    for (const [day, count] of Object.entries(counts)) days.set(day, (days.get(day) ?? 0) + count)
-    if (Number(row!.found) < at_once) return days
-    last_at = row!.last_at!
   }
 }

@@ -1,29 +1,24 @@
 import { prepared } from '../postgres/statement.js'
 
-function slice(name: string, behind: string) {
-  return prepared(
-    name,
-    `
-SELECT count(*) AS sessions, coalesce(sum(h.last_seq), 0) AS entries,
-  coalesce(sum(h.bytes) FILTER (WHERE h.counted = h.last_seq), 0) AS bytes,
-  string_agg(h.session_id::text, ',') FILTER (WHERE h.counted <> h.last_seq) AS uncounted,
-  max(h.session_id::text) AS last_id
-FROM (
-  SELECT i.session_id, i.last_seq, i.bytes, i.counted FROM session_heads i
-  WHERE i.project_id = $1${behind} ORDER BY i.session_id LIMIT $2
-) h`,
-  )
-}
+const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /**
- * The totals of some sessions of a project, in order of their ids. Row: sessions, entries, bytes (without those of
- * sessions in `uncounted`, separated by commas, whose heads do not know their bytes), last_id. Parameters: $1
- * project, $2 how many; of `next` $3 the id to start after.
+ * The totals of some sessions of a project, in order of their ids. Row: found, entries, bytes (without those of
+ * sessions in `uncounted`, separated by commas, whose heads do not know their bytes), last. Parameters: $1
+ * project, $2 how many, $3 the id to start after, or null.
  */
-export const READ_USAGE = {
-  first: slice('read_usage', ''),
-  next: slice('read_usage_next', ' AND i.session_id > $3'),
-} as const
+export const COUNT_SESSIONS = prepared(
+  'count_sessions',
+  `
+SELECT count(*) AS found, coalesce(sum(h.last_seq), 0) AS entries,
+  coalesce(sum(h.bytes) FILTER (WHERE h.counted = h.last_seq), 0) AS bytes,
+  string_agg(h.session_id::text, ',') FILTER (WHERE h.counted <> h.last_seq) AS uncounted,
+  max(h.session_id::text) AS last
+FROM (
+  SELECT i.session_id, i.last_seq, i.bytes, i.counted FROM session_heads i
+  WHERE i.project_id = $1 AND i.session_id > coalesce($3::uuid, '${NO_ID}') ORDER BY i.session_id LIMIT $2
+) h`,
+)
 
 /**
  * Adds up a log whose head does not know its bytes, because an older version, or something other than Annals, wrote
@@ -54,28 +49,28 @@ WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq <= $3`,
 )
 
 /**
- * Some blobs of a project, in order of their ids. Row: found (uploads under way included), counted, bytes, last_id.
+ * Some blobs of a project, in order of their ids. Row: found (uploads under way included), blobs, blob_bytes, last.
  * Parameters: $1 project, $2 how many, $3 the id to start after, or null.
  */
 export const COUNT_BLOBS = prepared(
   'count_blob_bytes',
   `
-SELECT count(*) AS found, count(b.sha256) AS counted, coalesce(sum(b.bytes), 0) AS bytes, max(b.id::text) AS last_id
+SELECT count(*) AS found, count(b.sha256) AS blobs, coalesce(sum(b.bytes), 0) AS blob_bytes, max(b.id::text) AS last
 FROM (
   SELECT i.* FROM blobs i
-  WHERE i.project_id = $1 AND ($3::uuid IS NULL OR i.id > $3::uuid) ORDER BY i.id LIMIT $2
+  WHERE i.project_id = $1 AND i.id > coalesce($3::uuid, '${NO_ID}') ORDER BY i.id LIMIT $2
 ) b`,
 )
 
 /**
- * Some statements of a project, in the order in which they were made, all of one time together. Row: found, last_at,
+ * Some statements of a project, in the order in which they were made, all of one time together. Row: found, last,
  * days (how many were made on which, in UTC, as JSON; null if none). Parameters: $1 project, $2 how many, $3 the time to
  * start after, or null.
  */
 export const COUNT_STATEMENTS = prepared(
   'count_statements',
   `
-SELECT sum(d.found) AS found, max(d.last_at)::text AS last_at, json_object_agg(d.day, d.found)::text AS days
+SELECT sum(d.found) AS found, max(d.last_at)::text AS last, json_object_agg(d.day, d.found)::text AS days
 FROM (
   SELECT (i.created_at AT TIME ZONE 'UTC')::date AS day, count(*) AS found, max(i.created_at) AS last_at
   FROM (
