@@ -14,7 +14,7 @@ import {
 import { LineSplitter } from '../transfer/line_splitter.js'
 import { ExportReader } from '../transfer/read_export.js'
 import { BACKUP_VERSION, type BackupEnd, type BackupHeader, type BackupSection } from './backup_format.js'
-import { CATALOGUE_ROWS_MAX, findCatalogue, restoreCatalogue } from './backup_queries.js'
+import { findCatalogue, restoreCatalogue } from './backup_queries.js'
 
 interface RestoreOptions extends Pick<ImportOptions, 'signal' | 'onConflict'> {
   registry: TableRegistry
@@ -50,17 +50,12 @@ export async function restoreBackup(
   { registry, onProgress, ...options }: RestoreOptions,
 ): Promise<Map<string, ImportTotals>> {
   await database.transaction(async (connection) => {
-    for (const table of backedUp(registry.all_tables)) {
-      let rows: CatalogueRow['row'][] = []
-      const store = async () => {
+    // In the order of their tables, of which each refers only to those before it.
+    for await (const read of readCatalogueRows(backup))
+      for (const table of backedUp(registry.all_tables)) {
+        const rows = read.filter((one) => one.table === table.name).map(({ row }) => row)
         if (rows.length > 0) await storeRows(connection, table, rows)
-        rows = []
       }
-      for await (const read of readCatalogueRows(backup))
-        for (const { row } of read.filter((one) => one.table === table.name))
-          if (rows.push(row) === CATALOGUE_ROWS_MAX) await store()
-      await store()
-    }
   })
   const totals = new Map<string, ImportTotals>()
   for (const section of backup.end.sections) {
