@@ -1,8 +1,7 @@
-import sql, { empty, join, raw } from 'sql-template-tag'
-import { composed } from '../../lists/keyset_queries.js'
+import { BEFORE_ALL } from '../../lists/keyset_queries.js'
 import type { Composed } from '../../lists/listed.js'
 import { timestampText } from '../../lists/resource_json.js'
-import { prepared } from '../../postgres/statement.js'
+import { planned, prepared } from '../../postgres/statement.js'
 
 /**
  * Which sessions of a project may be deleted: those last touched before a time, possibly only of one user or with
@@ -29,48 +28,48 @@ export const TIME_BEFORE = prepared(
   `SELECT ${timestampText('(now() - make_interval(secs => $1::double precision))')} AS time`,
 )
 
+/** Parameters: $1 project, $2 the time, $3 user or null. */
+const CREATED_BEFORE =
+  's.project_id = $1 AND s.created_at < $2::timestamptz AND ($3::uuid IS NULL OR s.user_id = $3::uuid)'
+
 /**
  * The next sessions of a walk against the order of creation, and whether each may be deleted. The time of the last
  * change is in the head and in no index, so every session is read. No session was touched before it was created, so the
  * walk begins with the last one created early enough. The slice is cut before configs are compared, so that the statement has one
- * plan and bounded cost, whatever the filter. Rows: id, created_at, last_seq, goes.
+ * plan and bounded cost, whatever the filter. Rows: id, created_at, last_seq, goes. Parameters: $4 configs or null, $5
+ * created_at and $6 id to start after, $7 how many.
  */
-export function findOldSessions(old: OldSessions, after: PrunePosition | undefined, limit: number): Composed {
-  const conditions = created(old)
-  if (after)
-    conditions.push(sql`(s.created_at, s.id) < (${after.created_at}::timestamptz, ${after.id}::uuid)`)
-  const matches = old.configs === undefined ? empty : sql`AND t.configs @> ${old.configs}::jsonb`
-  return composed(
-    'find_old_sessions',
-    sql`
-SELECT t.id, ${raw(timestampText('t.created_at'))} AS created_at, h.last_seq,
-  h.updated_at < ${old.untouched_since}::timestamptz ${matches} AS goes
+const FIND_OLD_SESSIONS = planned(
+  'find_old_sessions',
+  `
+SELECT t.id, ${timestampText('t.created_at')} AS created_at, h.last_seq,
+  h.updated_at < $2::timestamptz AND ($4::jsonb IS NULL OR t.configs @> $4::jsonb) AS goes
 FROM (
   SELECT s.id, s.created_at, s.configs FROM sessions s
-  WHERE ${join(conditions, ' AND ')} ORDER BY s.created_at DESC, s.id DESC LIMIT ${limit}
+  WHERE ${CREATED_BEFORE} AND (s.created_at, s.id) < ($5::timestamptz, $6::uuid) ORDER BY s.created_at DESC, s.id DESC LIMIT $7
 ) t
 CROSS JOIN LATERAL (
   -- One by one: a planner that does not know the limit would rather read the heads of all sessions.
-  SELECT i.last_seq, i.updated_at FROM session_heads i
-  WHERE i.project_id = ${old.project_id} AND i.session_id = t.id LIMIT 1
+  SELECT i.last_seq, i.updated_at FROM session_heads i WHERE i.project_id = $1 AND i.session_id = t.id LIMIT 1
 ) h
 ORDER BY t.created_at DESC, t.id DESC`,
-  )
+)
+
+export function findOldSessions(
+  { project_id, untouched_since, user_id, configs }: OldSessions,
+  { created_at, id }: PrunePosition = BEFORE_ALL.desc,
+  limit: number,
+): Composed {
+  const parameters = [project_id, untouched_since, user_id ?? null, configs ?? null, created_at, id, limit]
+  return { statement: FIND_OLD_SESSIONS, parameters }
 }
+
+const COUNT_OLD_SESSIONS = planned(
+  'count_old_sessions',
+  `SELECT count(*) AS sessions FROM sessions s WHERE ${CREATED_BEFORE}`,
+)
 
 /** The number of sessions that a walk will read. Row: sessions. */
-export function countOldSessions(old: OldSessions): Composed {
-  return composed(
-    'count_old_sessions',
-    sql`SELECT count(*) AS sessions FROM sessions s WHERE ${join(created(old), ' AND ')}`,
-  )
-}
-
-function created(old: OldSessions) {
-  const conditions = [
-    sql`s.project_id = ${old.project_id}`,
-    sql`s.created_at < ${old.untouched_since}::timestamptz`,
-  ]
-  if (old.user_id !== undefined) conditions.push(sql`s.user_id = ${old.user_id}`)
-  return conditions
+export function countOldSessions({ project_id, untouched_since, user_id }: OldSessions): Composed {
+  return { statement: COUNT_OLD_SESSIONS, parameters: [project_id, untouched_since, user_id ?? null] }
 }
