@@ -55,7 +55,7 @@ const CALLS: Record<string, unknown[][]> = {
   rowChecks: [],
   measureStatements: [[tables]],
   nextProjectStatements: [[all_tables]],
-  exportOne: owners.map((table) => [table]),
+  exportOne: [...owners, ...exported.filter(({ kind }) => kind === 'user')].map((table) => [table]),
   listSessionsByActivity: lists(PARENTS),
   leaseMarks: CONSUMERS.map((consumer) => [consumer]),
   scanSlice: [['entries'], ...CONSUMERS.map(({ name, isBehind }) => [name, isBehind])],
@@ -85,12 +85,8 @@ const CALLS: Record<string, unknown[][]> = {
     view,
     1_000_000,
   ]),
-  exportUsers: [undefined, ID].map((after) => [
-    exported.find(({ kind }) => kind === 'user'),
-    { project_id: ID, identifier: after && 'ada', after, limit: 100 },
-  ]),
   exportOwned: exported
-    .filter(({ erased_with }) => erased_with !== 'project')
+    .filter(({ kind, erased_with }) => kind === 'user' || erased_with !== 'project')
     .flatMap((table) =>
       product([null, [ID, ID]], [undefined, afterOf(table)]).map(([owner_ids, after]) => [
         table,

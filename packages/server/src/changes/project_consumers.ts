@@ -19,11 +19,6 @@ const ROWS_AT_ONCE = 100
 /** What no mark tells of, such as what a node of an older version wrote during an upgrade, is found within a day. */
 const SCAN_EVERY_S = 86_400
 
-export interface ConsumerState {
-  is_ready: boolean
-  sessions_scanned: number
-}
-
 /**
  * How far a consumer is with a project, for which it is switched on if it is not. From the commit of that on, appends
  * write marks, at nodes that have not heard of it after a while; so the sessions that there are get looked through now,
@@ -33,7 +28,7 @@ export interface ConsumerState {
 export async function useConsumer(
   { database, project_id }: Tenant<Database>,
   consumer: string,
-): Promise<ConsumerState> {
+): Promise<{ is_ready: boolean; sessions_scanned: number }> {
   const owned = [project_id, consumer]
   const [row] = await database.query(READ_PROJECT_CONSUMER, owned)
   if (!row) {

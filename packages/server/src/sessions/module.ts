@@ -13,7 +13,7 @@ import * as expiry from './expiry_queries.js'
 import { LAST_ACTIVITY } from './last_activity.js'
 import * as longCopies from './long_copy_queries.js'
 import * as sessions from './session_queries.js'
-import { exportSessionRows } from './transfer/export_pieces.js'
+import { exportSessions } from './transfer/export_pieces.js'
 import { SESSION_LINE_SQL } from './transfer/export_session_queries.js'
 import { restoreSessionLines } from './transfer/restore_sessions.js'
 import { ENTRY_LINES, LogFollower, SESSION_LINE } from './transfer/session_lines.js'
@@ -41,7 +41,7 @@ const SESSIONS: Table = {
       columns: 'h.last_seq, ',
       join: 'JOIN session_heads h ON h.project_id = $1 AND h.session_id = t.id',
     },
-    exportRows: exportSessionRows,
+    exportRows: exportSessions,
     further_lines: ENTRY_LINES,
     follow: () => new LogFollower(),
     restore: restoreSessionLines,

@@ -1,5 +1,3 @@
-import sql, { join, raw } from 'sql-template-tag'
-import { composed } from '../../lists/keyset_queries.js'
 import type { Composed } from '../../lists/listed.js'
 import type { Parameter } from '../../postgres/database.js'
 import { planned, prepared, type Statement } from '../../postgres/statement.js'
@@ -10,22 +8,6 @@ import { orderOf, ownerColumn, type Table } from '../table.js'
  * Reads a project for an export. Each row's column `line` is the line of the export as PostgreSQL writes it: callers'
  * JSON goes from jsonb to the file as text, so no digit is lost.
  */
-
-/** A page of a project's users in order of their ids; only one user if `identifier` is given. Rows: id, line. */
-export function exportUsers(
-  users: Table,
-  page: { project_id: string; identifier: string | undefined; after: string | undefined; limit: number },
-): Composed {
-  const conditions = [sql`t.project_id = ${page.project_id}`]
-  if (page.identifier !== undefined) conditions.push(sql`t.identifier = ${page.identifier}`)
-  if (page.after !== undefined) conditions.push(sql`t.id > ${page.after}::uuid`)
-  return composed(
-    'export_users',
-    sql`
-SELECT t.id, ${raw(lineSql(users.kind, users.columns))} AS line FROM users t
-WHERE ${join(conditions, ' AND ')} ORDER BY t.id LIMIT ${page.limit}`,
-  )
-}
 
 /** The lines of rows `t`: what each has, and what is joined for it. */
 function linesOf({ kind, columns, own }: Table): { select: string; join: string } {

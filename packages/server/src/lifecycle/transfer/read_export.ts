@@ -12,11 +12,6 @@ import {
 import { type ExportLine, type LineFollower, wrongLine } from './export_line.js'
 import { LineSplitter } from './line_splitter.js'
 
-export interface ExportTotals {
-  lines: number
-  bytes: number
-}
-
 /**
  * Reads an export and checks all that can be checked without a database: the form of each line, what the followers of
  * the tables look for (that each session's log is whole), the count of lines and the checksum.
@@ -44,7 +39,7 @@ export class ExportReader {
     this.followers = tables.flatMap(({ own }) => own?.follow?.() ?? [])
   }
 
-  async *read(): AsyncGenerator<ExportLine[], ExportTotals> {
+  async *read(): AsyncGenerator<ExportLine[]> {
     const splitter = new LineSplitter()
     for await (const chunk of this.source) {
       const lines: ExportLine[] = []
@@ -54,7 +49,6 @@ export class ExportReader {
     const rest = splitter.rest()
     if (rest.length > 0) this.take(rest, 0, [])
     if (!this.ended) throw this.cutOff()
-    return { lines: this.lines, bytes: this.bytes }
   }
 
   private take(source: Buffer, lineFeedBytes: number, into: ExportLine[]): void {

@@ -3,15 +3,6 @@ import { planned, type Statement } from '../../postgres/statement.js'
 import { castOf, columnText, hasUser, readColumn } from '../columns.js'
 import type { Table } from '../table.js'
 
-export interface RestoreStatements {
-  /** Rows that exist. Rows: the key, and what never changes. Parameters: $1 project, $2 lines. */
-  find: Statement
-  /** Rows: the keys that were stored; one whose user does not exist is not. Parameters: $1 project, $2 lines. */
-  restore: Statement
-  /** Rows: id. Parameters: $1 project, $2 ids. */
-  lock: Statement | undefined
-}
-
 /** A user by its identifier in the line `l`, or by its id in the row `t`: one by one, so that no table is read whole. */
 export function userJoinText(condition: string): string {
   return `LEFT JOIN LATERAL (SELECT u.id, u.identifier FROM users u WHERE u.project_id = $1 AND ${condition} OFFSET 0) u ON true`
@@ -21,7 +12,7 @@ export function userJoinText(condition: string): string {
  * Lines come as one JSON array and are taken apart here, so that their numbers keep every digit. No statement is
  * prepared: an import often begins with empty tables, and a plan made for these would stay.
  */
-export function restoreStatements(table: Table, owner: Table | undefined): RestoreStatements {
+export function restoreStatements(table: Table, owner: Table | undefined) {
   const { name, key, columns, unchanging = [], document } = table
   const names = Object.keys(columns)
   const has_user = hasUser(columns)
@@ -36,6 +27,7 @@ export function restoreStatements(table: Table, owner: Table | undefined): Resto
   const returned = [...new Set([...key, ...(document ? ['user_id', document, 'created_at'] : [])])]
   const terms = document ? `, made_terms AS (${insertTerms({ table: name, document }, '$1', 'made')}\n)` : ''
   return {
+    /** Rows that exist. Rows: the key, and what never changes. Parameters: $1 project, $2 lines. */
     find: planned(
       `find_${name}_to_restore`,
       `
@@ -44,6 +36,7 @@ FROM jsonb_array_elements($2::jsonb) AS l
 CROSS JOIN LATERAL (SELECT t.* FROM ${name} t WHERE t.project_id = $1 AND ${sameKey} OFFSET 0) t
 ${has_user ? userJoinText(`u.id = t.${user_column}`) : ''}`,
     ),
+    /** Rows: the keys that were stored; one whose user does not exist is not. Parameters: $1 project, $2 lines. */
     restore: planned(
       `restore_${name}`,
       `
@@ -56,6 +49,7 @@ WITH made AS (
 )${terms}
 SELECT ${key.join(', ')} FROM made`,
     ),
+    /** Rows: id. Parameters: $1 project, $2 ids. */
     lock: owner && lockOf(owner),
   }
 }

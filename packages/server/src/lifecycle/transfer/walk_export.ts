@@ -3,9 +3,8 @@ import { parseId } from '../../ids.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { isOwner, orderOf, type Table } from '../table.js'
 import type { ExportPiece } from './export_line.js'
-import { exportOne, exportOwned, exportUsers } from './export_queries.js'
+import { exportOne, exportOwned, FIND_EXPORTED_USER } from './export_queries.js'
 
-const USERS_AT_ONCE_MAX = 500
 /** Rows in a page: each may have some 100 KB of JSON. */
 const ROWS_AT_ONCE_MAX = 100
 /** Users, sessions and the like whose rows are asked for at once. */
@@ -153,19 +152,19 @@ export async function findExportedSession(
 }
 
 async function* userPages(
-  { database, project_id }: Source,
+  source: Source,
   users: Table,
   identifier: string | undefined,
   after?: string,
 ): AsyncGenerator<Row[]> {
-  for (;;) {
-    const page = { project_id, identifier, after, limit: USERS_AT_ONCE_MAX }
-    const { statement, parameters } = exportUsers(users, page)
-    const rows = await database.query(statement, parameters)
-    if (rows.length > 0) yield rows
-    if (rows.length < USERS_AT_ONCE_MAX) return
-    after = rows.at(-1)!.id!
+  const { database, project_id } = source
+  if (identifier !== undefined) {
+    const [found] = await database.query(FIND_EXPORTED_USER, [project_id, identifier])
+    if (found) yield await database.query(exportOne(users), [project_id, found.id!])
+    return
   }
+  const place = after === undefined ? undefined : { table: users.name, owner_id: null, after: [after] }
+  for await (const { rows } of ownedPages(source, users, null, place)) yield rows
 }
 
 /**

@@ -9,7 +9,7 @@ const PIECE_ENTRIES_MAX = 2_000
 const PIECE_BYTES_MAX = 4 * 1024 * 1024
 
 /** A session whose head was read: its log is exported up to `last_seq`, whatever is appended meanwhile. */
-export interface SessionToExport {
+interface SessionToExport {
   id: string
   line: string
   last_seq: number
@@ -27,7 +27,7 @@ interface Range {
 }
 
 /**
- * The lines of sessions, each followed by its entries in order, in pieces of bounded size: small sessions share a
+ * The lines of a page of sessions, each followed by its entries in order, in pieces of bounded size: small sessions share a
  * statement, large ones take several. Entries never move, so pieces fit together without a snapshot.
  *
  * A session that is deleted meanwhile is left out. If it is deleted while its own entries are being written, the
@@ -35,9 +35,12 @@ interface Range {
  */
 export async function* exportSessions(
   { database, project_id }: Tenant,
-  sessions: SessionToExport[],
+  sessions: Row[],
 ): AsyncGenerator<ExportPiece> {
-  let open: Reading[] = sessions.map((session) => ({ session, behind: 0 }))
+  let open: Reading[] = sessions.map(({ id, line, last_seq }) => ({
+    session: { id: id!, line: line!, last_seq: Number(last_seq) },
+    behind: 0,
+  }))
   while (open.length > 0) {
     const ranges = cutRanges(open)
     const rows = await database.query(EXPORT_ENTRIES, [
@@ -100,10 +103,4 @@ function deletedMeanwhile(session_id: string): AnnalsError {
     'session_not_found',
     `Session ${session_id} was deleted while it was being exported. Export again: the session will be left out.`,
   )
-}
-
-/** The lines of a page of sessions, as the export reads them. */
-export function exportSessionRows(tenant: Tenant, rows: Row[]): AsyncGenerator<ExportPiece> {
-  const sessions = rows.map((row) => ({ id: row.id!, line: row.line!, last_seq: Number(row.last_seq) }))
-  return exportSessions(tenant, sessions)
 }

@@ -29,7 +29,11 @@ class Logs implements Queryable {
 
 /** The lines of an export of sessions that have so many entries when their heads are read. */
 async function linesOf(database: Queryable, sessions: Record<string, number>): Promise<string> {
-  const heads = Object.entries(sessions).map(([id, last_seq]) => ({ id, line: id, last_seq }))
+  const heads = Object.entries(sessions).map(([id, last_seq]) => ({
+    id,
+    line: id,
+    last_seq: String(last_seq),
+  }))
   const lines: string[] = []
   for await (const piece of exportSessions({ database, project_id: 'project' }, heads))
     lines.push(...piece.lines)
