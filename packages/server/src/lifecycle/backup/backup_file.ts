@@ -88,7 +88,7 @@ export class BackupFile {
     if (when === 'now_and_then' && performance.now() - this.saved_at < STATE_EVERY_MS) return
     await this.file.datasync()
     const name = `${this.path}.partial.json`
-    await writeFile(`${name}.new`, JSON.stringify(this.state), { mode: 0o600 })
+    await writeFile(`${name}.new`, JSON.stringify(this.state), { mode: 0o600, flush: true })
     await rename(`${name}.new`, name)
     this.saved_at = performance.now()
   }
