@@ -8,7 +8,7 @@ import { FIND_MARKS } from './change_queries.js'
 import type { Consumer } from './consumer.js'
 import { FIND_SCANS, HAS_CONSUMERS } from './project_consumer_queries.js'
 import { retire, scanSome, useConsumer } from './project_consumers.js'
-import { pausesForRequests, repeat } from './repeat.js'
+import { each, pausesForRequests, repeat } from './repeat.js'
 
 const ROUNDS_MAX = 2
 /** A session that is written all the time is looked at no more often: so long lies between two rounds of a project. */
@@ -226,15 +226,14 @@ export class Changes {
       if (row.due !== '0') this.plan(row.project_id!, consumer, 0)
     }
     for (const [name, load] of found) Object.assign(this.loads.get(name)!, load)
-    for (const row of await database.query(FIND_SCANS, [])) {
+    await each(await database.query(FIND_SCANS, []), abort.signal, async (row) => {
       const consumer = this.byName.get(row.consumer!)
-      if (!consumer) continue
-      if (row.retires === 't') await retire({ database, project_id: row.project_id! }, consumer, abort.signal)
-      else {
-        this.scans.add(keyOf(row.project_id!, consumer.name))
-        this.plan(row.project_id!, consumer, 0)
-      }
-    }
+      if (!consumer) return
+      const project_id = row.project_id!
+      if (row.retires === 't') return retire({ database, project_id }, consumer, abort.signal)
+      this.scans.add(keyOf(project_id, consumer.name))
+      this.plan(project_id, consumer, 0)
+    })
   }
 }
 

@@ -24,6 +24,20 @@ export async function repeat(
   }
 }
 
+/** Works on each: one that fails keeps no other from its turn. @throws the first failure, at the end */
+export async function each<T>(
+  items: Iterable<T>,
+  signal: AbortSignal,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = []
+  for (const item of items) {
+    signal.throwIfAborted()
+    await work(item).catch((error: unknown) => failures.push(error))
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
 const AGAIN_MS = 500
 
 /**

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { repeat } from '../../changes/repeat.js'
+import { each, repeat } from '../../changes/repeat.js'
 import type { Erasure } from '../../lifecycle/erase/erasure.js'
 import type { Counts } from '../../lifecycle/table.js'
 import { IDEMPOTENCY_KEPT_HOURS } from '../../limits.js'
@@ -69,20 +69,6 @@ export function applyRetention(
 }
 
 type OnErased = (project_id: string, erased: Counts) => void
-
-/** Works on each: one that fails keeps no other from its turn. @throws the first failure, at the end */
-async function each<T>(
-  items: Iterable<T>,
-  signal: AbortSignal,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const failures: unknown[] = []
-  for (const item of items) {
-    signal.throwIfAborted()
-    await work(item).catch((error: unknown) => failures.push(error))
-  }
-  if (failures.length > 0) throw failures[0]
-}
 
 async function eraseRemains(database: Database, erasure: Erasure, signal: AbortSignal): Promise<void> {
   await each(await findProjectsWithRemains(database), signal, (project_id) =>
