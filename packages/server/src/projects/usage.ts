@@ -110,7 +110,7 @@ export class UsageDirectory {
     let used = 0
     try {
       const outcome = await appender.append(request)
-      used = outcome.replayed ? 0 : storedOf(request, outcome).bytes
+      used = outcome.replayed ? 0 : storedOf(request, bytes, outcome).bytes
       return outcome
     } finally {
       reservation.settle(used)

@@ -1,3 +1,5 @@
+import type { EntryShape } from '../entry_json.js'
+
 /** The type of the events that retract entries, which only the service appends. Their data is `{ "seqs": […] }`. */
 export const RETRACTION_TYPE = 'annals.retraction'
 
@@ -75,6 +77,17 @@ export function appendsOf(request: AppendRequest): readonly SessionAppend[] {
   return request.appends ?? [request]
 }
 
+/** Whether its caller chose the id of an entry. */
+export function hasGivenIds({ entries }: AppendRequest): boolean {
+  for (const { id_given } of entries) if (id_given) return true
+  return false
+}
+
+/** How an entry is answered: by itself, or in a batch as an item of the timeline, which a retraction is not. */
+export function shapeOf({ kind }: AppendRequest, type: string | null): EntryShape {
+  return kind === 'entries' && type !== RETRACTION_TYPE ? 'item' : 'resource'
+}
+
 export interface IdempotencyKey {
   key: string
   request_hash: string
@@ -99,8 +112,8 @@ export interface AppendOutcome {
   known?: { entries: number; bytes: number }
 }
 
-export function storedOf({ entries }: AppendRequest, { known }: AppendOutcome) {
-  const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0)
+/** What a request has newly stored; nothing if it is a repeat. */
+export function storedOf({ entries }: AppendRequest, bytes: number, { known }: AppendOutcome) {
   return { entries: entries.length - (known?.entries ?? 0), bytes: bytes - (known?.bytes ?? 0) }
 }
 
@@ -125,16 +138,6 @@ export interface PendingAppend {
   readonly followers: PendingAppend[]
   resolve(outcome: AppendOutcome): void
   reject(error: unknown): void
-}
-
-/** The sessions that requests append to. */
-export function sessionsOf(pending: readonly PendingAppend[]): Set<string> {
-  const sessions = new Set<string>()
-  for (const { request } of pending) {
-    if (!request.appends) sessions.add(request.session_id)
-    else for (const { session_id } of request.appends) sessions.add(session_id)
-  }
-  return sessions
 }
 
 /** Answers a request, and its repeats as replays. */

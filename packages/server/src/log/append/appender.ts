@@ -1,13 +1,8 @@
 import { AnnalsError } from '../../errors.js'
 import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import { Answers } from './answers.js'
-import {
-  type AppendOutcome,
-  type AppendRequest,
-  type PendingAppend,
-  sessionsOf,
-  storedOf,
-} from './append_request.js'
+import { type AppendOutcome, type AppendRequest, type PendingAppend, storedOf } from './append_request.js'
+import type { Flight } from './cut_flush.js'
 import { flush, type OnTrouble } from './flush.js'
 import { FlushTurns, type MachineOf, type Turn } from './flush_turns.js'
 import { Lane } from './lane.js'
@@ -72,12 +67,11 @@ export class Appender {
    * cannot be stored), payload_too_large (merged configs), overloaded, unavailable; AppendInDoubt.
    */
   append(request: AppendRequest): Promise<AppendOutcome> {
-    const bytes = request.entries.reduce((sum, { bytes }) => sum + bytes, 0)
-    if (this.isBehind(request.project_id) || !this.makeRoom(request.project_id, bytes))
-      return Promise.reject(new AnnalsError('overloaded'))
-    this.waitingRequests += 1
-    this.waitingBytes += bytes
     const { project_id } = request
+    let bytes = 0
+    for (const entry of request.entries) bytes += entry.bytes
+    if (this.isBehind(project_id) || !this.makeRoom(project_id, bytes))
+      return Promise.reject(new AnnalsError('overloaded'))
     return new Promise((resolve, reject) => {
       this.enqueue({
         request,
@@ -86,7 +80,7 @@ export class Appender {
         origin: this.options.originOf?.(),
         followers: [],
         resolve: (outcome) => {
-          if (!outcome.replayed) this.options.onStored?.(project_id, storedOf(request, outcome))
+          if (!outcome.replayed) this.options.onStored?.(project_id, storedOf(request, bytes, outcome))
           this.answers.give(project_id, resolve, outcome)
         },
         reject: (error) => this.answers.give(project_id, reject, error),
@@ -123,15 +117,24 @@ export class Appender {
       this.lanes.set(name, lane)
     }
     lane.add(pending)
-    this.makeReady(lane)
-    this.startFlushes()
+    this.waitingRequests += 1
+    this.waitingBytes += pending.bytes
+    this.nextTurn(lane)
   }
 
-  /** Queues a lane for its turn, if it is ready. */
-  private makeReady(lane: Lane): void {
-    if (!lane.wantsTurn(this.mayDouble)) return
-    lane.isReady = true
-    this.turns.add(lane)
+  /** Queues a lane for its turn if it is ready, forgets it if it is idle, and gives free slots to those whose turn it is. */
+  private nextTurn(lane: Lane): void {
+    if (lane.isIdle) this.lanes.delete(lane.name)
+    else if (lane.wantsTurn(this.mayDouble)) {
+      lane.isReady = true
+      this.turns.add(lane)
+    }
+    while (this.flushesInFlight < this.options.flushes_max) {
+      const next = this.turns.next()
+      if (!next) return
+      next.isReady = false
+      if (next.flights === 0 || this.mayDouble) void this.flushLane(next)
+    }
   }
 
   /** Whether a project with a flush in flight may have another: only while fewer than half of the slots are busy. */
@@ -139,17 +142,9 @@ export class Appender {
     return this.flushesInFlight < this.options.flushes_max / 2
   }
 
-  private startFlushes(): void {
-    while (this.flushesInFlight < this.options.flushes_max) {
-      const lane = this.turns.next()
-      if (!lane) return
-      lane.isReady = false
-      if (lane.flights === 0 || this.mayDouble) void this.flushLane(lane)
-    }
-  }
-
   private async flushLane(lane: Lane): Promise<void> {
-    const taken = lane.depart()
+    const flight = lane.depart()
+    const { taken } = flight
     for (const pending of taken) {
       this.leaveQueue(lane, pending)
       for (const follower of pending.followers) this.leaveQueue(lane, follower)
@@ -158,7 +153,12 @@ export class Appender {
     this.flushesInFlight += 1
     const began = performance.now()
     const turn = this.turns.begin(lane.project_id)
-    const onCommitted = once(() => this.flushed(lane, taken, began, turn))
+    let isCommitted = false
+    const onCommitted = () => {
+      if (isCommitted) return
+      isCommitted = true
+      this.flushed(lane, flight, began, turn)
+    }
     const { database, wait_ms_max, commit_ms_max, onTrouble, aroundFlush } = this.options
     const limits = { wait_ms_max, commit_ms_max, onTrouble, onCommitted, turn }
     const run = () => flush(database.of(lane.project_id), taken, limits)
@@ -167,26 +167,17 @@ export class Appender {
   }
 
   /** The database has finished a flush. */
-  private flushed(lane: Lane, taken: PendingAppend[], began: number, turn: Turn): void {
+  private flushed(lane: Lane, flight: Flight, began: number, turn: Turn): void {
+    const { taken, entries, sessions } = flight
+    const { onFlush, onAppended, gather_ms_max = 0 } = this.options
     const ms = performance.now() - began
-    this.options.onFlush?.({
-      entries: taken.reduce((sum, { request }) => sum + request.entries.length, 0),
-      wait_ms: began - taken[0]!.enqueued_at,
-      ms,
-    })
+    onFlush?.({ entries, wait_ms: began - taken[0]!.enqueued_at, ms })
     turn.end(ms)
     this.flushesInFlight -= 1
-    lane.arrive(taken, ms)
-    const { gather_ms_max = 0 } = this.options
-    if (gather_ms_max > 0) lane.gather(taken, gather_ms_max, () => this.nextTurn(lane))
+    lane.arrive(flight, ms)
+    if (gather_ms_max > 0) lane.gather(flight, gather_ms_max, () => this.nextTurn(lane))
     this.nextTurn(lane)
-    this.options.onAppended?.(lane.project_id, sessionsOf(taken))
-  }
-
-  private nextTurn(lane: Lane): void {
-    if (lane.isIdle) this.lanes.delete(lane.name)
-    else this.makeReady(lane)
-    this.startFlushes()
+    onAppended?.(lane.project_id, sessions)
   }
 
   /**
@@ -237,14 +228,5 @@ export class Appender {
         }
       }
     }
-  }
-}
-
-function once(act: () => void): () => void {
-  let isDone = false
-  return () => {
-    if (isDone) return
-    isDone = true
-    act()
   }
 }

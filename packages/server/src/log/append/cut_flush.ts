@@ -1,8 +1,24 @@
-import { type AppendRequest, appendsOf, type PendingAppend, type SessionAppend } from './append_request.js'
+import {
+  type AppendRequest,
+  appendsOf,
+  hasGivenIds,
+  type PendingAppend,
+  type SessionAppend,
+} from './append_request.js'
 
 /** Limits of one flush: a larger one would only delay its answers. */
 export const FLUSH_ENTRIES_MAX = 500
 export const FLUSH_BYTES_MAX = 1024 * 1024
+
+/** The requests of one flush. */
+export interface Flight {
+  taken: PendingAppend[]
+  /** The sessions that they append to. */
+  sessions: ReadonlySet<string>
+  /** Entries and bytes of them together. */
+  entries: number
+  bytes: number
+}
 
 const NONE: string[] = []
 
@@ -16,7 +32,7 @@ const NONE: string[] = []
 export function cutFlush(
   waiting: PendingAppend[],
   inFlight: ReadonlySet<string>,
-): { taken: PendingAppend[]; deferred: PendingAppend[] } {
+): Flight & { deferred: PendingAppend[] } {
   const taken: PendingAppend[] = []
   const deferred: PendingAppend[] = []
   const sessions = new Set<string>()
@@ -26,28 +42,28 @@ export function cutFlush(
   const givenIds = new Set<string>()
   let entries = 0
   let bytes = 0
+  // Also of those that retractions change.
+  let changed = 0
+  const isTaken = (append: SessionAppend) =>
+    inFlight.has(append.session_id) ||
+    deferredSessions.has(append.session_id) ||
+    conditionalSessions.has(append.session_id) ||
+    (isConditional(append) && sessions.has(append.session_id))
   let index = 0
   for (; index < waiting.length; index++) {
     const pending = waiting[index]!
     const { request } = pending
-    const full = entries + entriesOf(request) > FLUSH_ENTRIES_MAX || bytes + pending.bytes > FLUSH_BYTES_MAX
-    if (full && taken.length > 0) break
+    const change = changedBy(request)
+    const isFull = changed + change > FLUSH_ENTRIES_MAX || bytes + pending.bytes > FLUSH_BYTES_MAX
+    if (isFull && taken.length > 0) break
     const leader = request.idempotency && byKey.get(request.idempotency.key)
     if (leader && leader.request.idempotency?.request_hash === request.idempotency?.request_hash) {
       leader.followers.push(pending)
       continue
     }
     const appends = appendsOf(request)
-    const mustWait =
-      leader !== undefined ||
-      appends.some(
-        (append) =>
-          inFlight.has(append.session_id) ||
-          deferredSessions.has(append.session_id) ||
-          conditionalSessions.has(append.session_id) ||
-          (isConditional(append) && sessions.has(append.session_id)),
-      )
-    const ids = mustWait ? NONE : givenIdsOf(request)
+    const mustWait = leader !== undefined || appends.some(isTaken)
+    const ids = !mustWait && hasGivenIds(request) ? givenIdsOf(appends) : NONE
     if (mustWait || ids.some((id) => givenIds.has(id))) {
       deferred.push(pending)
       for (const { session_id } of appends) deferredSessions.add(session_id)
@@ -60,15 +76,16 @@ export function cutFlush(
     }
     if (request.idempotency) byKey.set(request.idempotency.key, pending)
     for (const id of ids) givenIds.add(id)
-    entries += entriesOf(request)
+    entries += request.entries.length
     bytes += pending.bytes
+    changed += change
   }
   for (; index < waiting.length; index++) deferred.push(waiting[index]!)
-  return { taken, deferred }
+  return { taken, deferred, sessions, entries, bytes }
 }
 
 /** How many entries a request stores and changes; as many as a flush has where nobody knows. */
-function entriesOf({ entries, retraction }: AppendRequest): number {
+function changedBy({ entries, retraction }: AppendRequest): number {
   if (!retraction) return entries.length
   if ('seqs' in retraction) return entries.length + retraction.seqs.length
   return entries.length + ('last' in retraction ? retraction.last : FLUSH_ENTRIES_MAX)
@@ -78,9 +95,8 @@ function isConditional({ if_match, configs_patch }: SessionAppend): boolean {
   return if_match !== undefined || configs_patch !== undefined
 }
 
-function givenIdsOf(request: AppendRequest): string[] {
-  if (!request.entries.some(({ id_given }) => id_given)) return NONE
-  return appendsOf(request).flatMap(({ session_id, entries }) =>
+function givenIdsOf(appends: readonly SessionAppend[]): string[] {
+  return appends.flatMap(({ session_id, entries }) =>
     entries.filter(({ id_given }) => id_given).map(({ id }) => `${session_id}/${id}`),
   )
 }

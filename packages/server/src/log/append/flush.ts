@@ -11,7 +11,7 @@ import { AppendInDoubt, fail, type PendingAppend } from './append_request.js'
 import { planFlush } from './flush_plan.js'
 import type { Turn } from './flush_turns.js'
 import { lookUp, type Unsettled } from './look_up.js'
-import { isStored, readResult, settle } from './settle.js'
+import { isStored, readAnswer, settle } from './settle.js'
 
 const RETRY_PAUSE_MS = 25
 const COLLISIONS_MAX = 5
@@ -35,8 +35,7 @@ export async function flush(
 ): Promise<void> {
   const { wait_ms_max, commit_ms_max = wait_ms_max, onTrouble, onCommitted, turn } = limits
   // Time in the queue counts: a caller learns within one wait that the database is unavailable.
-  const waitingSince = Math.min(...batch.map(({ enqueued_at }) => enqueued_at))
-  const deadline = waitingSince + wait_ms_max
+  const deadline = batch[0]!.enqueued_at + wait_ms_max
   const told = new Set<string>()
   const state: FlushState = { sent: false, over: false, told, deadline, onTrouble, onCommitted, turn }
   const timer = setTimeout(() => {
@@ -88,7 +87,8 @@ async function store(
     try {
       const found = lookUp(database, rest, isRepeated)
       const unsettled = Array.isArray(found) ? found : await found
-      rest = unsettled.map(({ pending }) => pending)
+      // Those that were not settled are the batch itself, as nearly always.
+      if (unsettled.length < rest.length) rest = unsettled.map(({ pending }) => pending)
       if (rest.length === 0) return
       lookAgain = await append(database, unsettled, state, { isRepeated, isSecondLook })
     } catch (error) {
@@ -136,12 +136,12 @@ async function append(
   const answer = rows[0]!.answer!
   // Those that are stored after all must not be overtaken.
   if (isStored(plan, answer)) state.onCommitted?.()
-  const result = readResult(plan, answer)
+  readAnswer(plan, answer)
   const readBacks: Promise<void>[] = []
   const lookAgain: PendingAppend[] = []
-  for (const one of unsettled) {
-    const settled = settle(database, one.pending, plan.placed.get(one)!, result, attempt)
-    if (settled === 'look again') lookAgain.push(one.pending)
+  for (const [at, { pending }] of unsettled.entries()) {
+    const settled = settle(database, pending, plan.placed[at]!, attempt)
+    if (settled === 'look again') lookAgain.push(pending)
     else if (settled) readBacks.push(settled)
   }
   if (readBacks.length > 0) await Promise.all(readBacks)

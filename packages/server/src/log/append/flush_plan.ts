@@ -1,6 +1,4 @@
-import { plainArray } from '../../postgres/array_literal.js'
-import type { Parameter } from '../../postgres/database.js'
-import type { StoredFunction } from '../../postgres/stored_function.js'
+import { plainArray, textArray } from '../../postgres/array_literal.js'
 import {
   APPEND_ATOMICALLY,
   APPEND_ENTRIES,
@@ -8,126 +6,115 @@ import {
   APPEND_REFERRING_ENTRIES,
 } from './append_queries.js'
 import { type AppendedEntry, appendsOf, RETRACTION_TYPE } from './append_request.js'
+import type { FlushPlan, OpenAppend, Place, RetractionGroup, SessionPart } from './flush_parts.js'
 import {
   atomicParameters,
-  entryParameters,
   keyParameters,
-  moreParameters,
-  NO_MORE,
-  type RetractionGroup,
   referenceParameter,
   retractionGroups,
   retractionParameter,
-  sessionParameters,
-} from './flush_parameters.js'
-import type { OpenAppend, Place, SessionPart } from './flush_parts.js'
+} from './rare_parameters.js'
 
-/** What a flush sends to the database, and where each request finds its entries in the result. */
-export interface FlushPlan {
-  project_id: string
-  /** Which of the functions that append. */
-  call: StoredFunction
-  parameters: Parameter[]
-  /** The entries that are returned as the database writes them, in the order of the parameters. */
-  wanted: AppendedEntry[]
-  /** The retractions that are carried out, in the order of the answer's lines. */
-  retractions: RetractionGroup[]
-  /** The entries of each request. */
-  placed: ReadonlyMap<OpenAppend, Place[]>
-  /** The indexes of the sessions that store nothing unless all of them do: those of atomic requests. */
-  atomic: ReadonlySet<number>
-  /** Until when, by performance.now(), the plan may be sent: see AppendRequest. */
-  valid_until: number
-}
+/** What a flush without messages and conditions, without keys, and without retractions does without. */
+const NO_MORE = Array.from({ length: 12 }, () => null)
+const NO_KEYS = Array.from({ length: 7 }, () => null)
+const NO_RETRACTIONS: RetractionGroup[] = []
 
 /**
  * Numbers the entries of a flush within their sessions. Sessions are ordered by id, the order in which every flush
  * locks them; requests keep their order within a session.
  */
 export function planFlush(project_id: string, open: readonly OpenAppend[]): FlushPlan {
-  const parts = partsOf(open)
-  const placed = new Map<OpenAppend, Place[]>()
-  const added: Place[] = []
-  // Entries whose answer may have to be repeated: a retry is answered from what is stored, and the first answer must
-  // be identical byte for byte, so both are written from the stored text.
-  const wantedBack: number[] = []
-  parts.forEach((part, session) => {
-    for (const { one, from, entries } of part.appends) {
-      const places = placed.get(one) ?? []
-      placed.set(one, places)
-      entries.forEach((entry, index) => {
-        const each = place(part, session, entry, one.known)
-        places[from + index] = each
-        // A retraction is stored when it is carried out.
-        if (each.behind === 0 || entry.type === RETRACTION_TYPE) return
-        added.push(each)
-        if (one.request.idempotency || entry.id_given) wantedBack.push(added.length)
-      })
-    }
-  })
-  const atomic = new Set<number>()
+  const sessions = new Map<string, SessionPart>()
+  const placed: Place[][] = []
+  const atomic = new Set<SessionPart>()
   let valid_until = Number.POSITIVE_INFINITY
+  let hasKeys = false
+  let hasRetractions = false
   for (const one of open) {
-    valid_until = Math.min(valid_until, one.request.unmarked_until)
-    if (one.request.appends) for (const { session } of placed.get(one)!) atomic.add(session)
+    const places = placeEntries(sessions, one)
+    placed.push(places)
+    const { unmarked_until, appends, idempotency, retraction } = one.request
+    valid_until = Math.min(valid_until, unmarked_until)
+    if (appends) for (const { part } of places) atomic.add(part)
+    if (idempotency) hasKeys = true
+    if (retraction) hasRetractions = true
   }
-  const isPlain = parts.every(isOfEvents)
+  const parts = [...sessions.values()].sort((a, b) => (a.session_id < b.session_id ? -1 : 1))
+  const inserted: Place[] = []
+  const wanted: Place[] = []
+  const wantedPlaces: number[] = []
+  let isPlain = true
+  let isReferring = false
+  for (const [index, part] of parts.entries()) {
+    part.index = index + 1
+    if (!part.is_plain || part.new_entries === 0) isPlain = false
+    for (const place of part.inserted) {
+      inserted.push(place)
+      if (place.entry.references) isReferring = true
+      if (!place.is_wanted) continue
+      wanted.push(place)
+      wantedPlaces.push(inserted.length)
+    }
+  }
   // See STORE_ATOMICALLY.
-  if (isPlain && atomic.size > 0) for (const session of parts.keys()) atomic.add(session)
-  const retractions = retractionGroups(open, placed)
+  if (isPlain && atomic.size > 0) for (const part of parts) atomic.add(part)
+  const retractions = hasRetractions ? retractionGroups(open, placed) : NO_RETRACTIONS
   const parameters = [
     project_id,
-    ...sessionParameters(parts),
-    ...entryParameters(added),
-    ...(isPlain ? NO_MORE : moreParameters(parts, added)),
-    ...keyParameters(open, placed),
-    wantedBack.length === 0 ? null : plainArray(wantedBack),
-    retractionParameter(retractions),
+    ...plainParameters(parts, inserted),
+    ...(isPlain ? NO_MORE : moreParameters(parts, inserted)),
+    ...(hasKeys ? keyParameters(open, placed) : NO_KEYS),
+    wanted.length === 0 ? null : plainArray(wantedPlaces),
+    hasRetractions ? retractionParameter(retractions) : null,
     ...(atomic.size > 0 ? atomicParameters(parts, atomic, open, placed) : []),
   ]
-  const references = referenceParameter(added)
-  if (references || atomic.size > 0) parameters.push(references)
-  const isUnmarked = !references && atomic.size === 0 && valid_until > performance.now()
-  const withMarks = references ? APPEND_REFERRING_ENTRIES : APPEND_MARKED_ENTRIES
+  if (isReferring || atomic.size > 0) parameters.push(isReferring ? referenceParameter(inserted) : null)
+  const isUnmarked = !isReferring && atomic.size === 0 && valid_until > performance.now()
+  const withMarks = isReferring ? APPEND_REFERRING_ENTRIES : APPEND_MARKED_ENTRIES
   return {
     project_id,
     // The last two mark as well, whatever is known of consumers.
     call: atomic.size > 0 ? APPEND_ATOMICALLY : isUnmarked ? APPEND_ENTRIES : withMarks,
     parameters,
-    wanted: wantedBack.map((index) => added[index - 1]!.entry),
-    retractions,
+    parts,
     placed,
+    wanted,
+    retractions,
     atomic,
     valid_until: isUnmarked ? valid_until : Number.POSITIVE_INFINITY,
   }
 }
 
-function partsOf(open: readonly OpenAppend[]): SessionPart[] {
-  const parts = new Map<string, SessionPart>()
-  for (const one of open) {
-    let from = 0
-    for (const append of appendsOf(one.request)) {
-      const { session_id, if_match, configs_patch, entries } = append
-      let part = parts.get(session_id)
-      if (!part) {
-        part = emptyPart(session_id)
-        parts.set(session_id, part)
-      }
-      // What is already stored is answered whatever the head is now, and changes nothing more.
-      if (one.known.size === 0 || entries.some(({ id }) => !one.known.has(id))) {
-        part.if_match = if_match ?? part.if_match
-        part.configs_patch = configs_patch ?? part.configs_patch
-      }
-      part.appends.push({ one, from, session_id, entries })
-      from += entries.length
+/** Adds what a request appends to the parts of its sessions. */
+function placeEntries(sessions: Map<string, SessionPart>, { request, known }: OpenAppend): Place[] {
+  const isRepeatable = request.idempotency !== undefined
+  const places: Place[] = []
+  for (const { session_id, if_match, configs_patch, entries } of appendsOf(request)) {
+    let part = sessions.get(session_id)
+    if (!part) {
+      part = emptyPart(session_id)
+      sessions.set(session_id, part)
     }
+    const before = part.new_entries
+    for (const entry of entries) {
+      const place = placeIn(part, entry, known, isRepeatable)
+      places.push(place)
+      if (place.behind > 0 && entry.type !== RETRACTION_TYPE) part.inserted.push(place)
+    }
+    // What is already stored is answered whatever the head is now, and changes nothing more.
+    if (part.new_entries === before || (if_match === undefined && configs_patch === undefined)) continue
+    part.is_plain = false
+    part.if_match = if_match ?? part.if_match
+    part.configs_patch = configs_patch ?? part.configs_patch
   }
-  return [...parts.values()].sort((a, b) => (a.session_id < b.session_id ? -1 : 1))
+  return places
 }
 
 function emptyPart(session_id: string): SessionPart {
   return {
     session_id,
+    index: 0,
     if_match: null,
     new_entries: 0,
     new_tokens: 0,
@@ -136,33 +123,120 @@ function emptyPart(session_id: string): SessionPart {
     has_messages: false,
     is_plain: true,
     configs_patch: null,
-    appends: [],
+    inserted: [],
+    head: undefined,
+    is_held_back: false,
+    is_too_large: false,
   }
 }
 
-function place(
+function placeIn(
   part: SessionPart,
-  session: number,
   entry: AppendedEntry,
   known: ReadonlyMap<string, number>,
+  isRepeatable: boolean,
 ): Place {
   const isMessage = entry.kind === 'message'
   if (isMessage) part.has_messages = true
   if (isMessage || entry.key !== null || entry.type === RETRACTION_TYPE) part.is_plain = false
-  const { session_id } = part
   const known_seq = known.size === 0 ? 0 : (known.get(entry.id) ?? 0)
-  if (known_seq > 0)
-    return { entry, session_id, session, behind: 0, known_seq, parent_id: null, is_first_message: false }
-  part.new_entries += 1
-  part.new_tokens += entry.tokens
-  part.new_bytes += entry.bytes
-  const parent_id = isMessage ? part.last_message_id : null
-  if (isMessage) part.last_message_id = entry.id
-  const is_first_message = isMessage && parent_id === null
-  return { entry, session_id, session, behind: part.new_entries, known_seq, parent_id, is_first_message }
+  const isNew = known_seq === 0
+  const parent_id = isMessage && isNew ? part.last_message_id : null
+  if (isNew) {
+    part.new_entries += 1
+    part.new_tokens += entry.tokens
+    part.new_bytes += entry.bytes
+    if (isMessage) part.last_message_id = entry.id
+  }
+  return {
+    entry,
+    part,
+    behind: isNew ? part.new_entries : 0,
+    known_seq,
+    parent_id,
+    is_first_message: isMessage && isNew && parent_id === null,
+    is_wanted: isRepeatable || entry.id_given,
+    written: undefined,
+  }
 }
 
-/** Whether a session only gets new, unconditional events without keys, so that its head need not be known. */
-function isOfEvents({ is_plain, if_match, configs_patch, new_entries }: SessionPart): boolean {
-  return is_plain && if_match === null && configs_patch === null && new_entries > 0
+/** The parameters that every flush has, by session and by entry: see APPEND_ENTRIES. */
+function plainParameters(parts: SessionPart[], inserted: Place[]): string[] {
+  const session_ids: string[] = []
+  const new_entries: number[] = []
+  const new_bytes: number[] = []
+  for (const part of parts) {
+    session_ids.push(part.session_id)
+    new_entries.push(part.new_entries)
+    new_bytes.push(part.new_bytes)
+  }
+  const places: number[] = []
+  const behind: number[] = []
+  const ids: string[] = []
+  const bytes: number[] = []
+  const types: Array<string | null> = []
+  const data: string[] = []
+  for (const place of inserted) {
+    places.push(place.part.index)
+    behind.push(place.behind)
+    ids.push(place.entry.id)
+    bytes.push(place.entry.bytes)
+    types.push(place.entry.type)
+    data.push(place.entry.data)
+  }
+  return [
+    ...[plainArray(session_ids), plainArray(new_entries), plainArray(new_bytes)],
+    ...[plainArray(places), plainArray(behind), plainArray(ids), plainArray(bytes)],
+    ...[textArray(types), `[${data.join(',')}]`],
+  ]
+}
+
+/** What a flush with messages, entries' keys or conditions has as well. */
+function moreParameters(parts: SessionPart[], inserted: Place[]): Array<string | null> {
+  const if_matches: Array<number | null> = []
+  const new_tokens: number[] = []
+  const last_messages: Array<string | null> = []
+  const ofMessages: string[] = []
+  for (const part of parts) {
+    if_matches.push(part.if_match)
+    new_tokens.push(part.new_tokens)
+    last_messages.push(part.last_message_id)
+    if (part.has_messages) ofMessages.push(part.session_id)
+  }
+  const parents: Array<string | null> = []
+  const firsts: Array<true | null> = []
+  const tokens: number[] = []
+  const kinds: string[] = []
+  const roles: Array<string | null> = []
+  const formats: Array<string | null> = []
+  const keys: Array<string | null> = []
+  const metas: string[] = []
+  let hasMetas = false
+  for (const { entry, parent_id, is_first_message } of inserted) {
+    parents.push(parent_id)
+    firsts.push(is_first_message || null)
+    tokens.push(entry.tokens)
+    kinds.push(entry.kind)
+    roles.push(entry.role)
+    formats.push(entry.format)
+    keys.push(entry.key)
+    metas.push(entry.meta ?? 'null')
+    if (entry.meta !== null) hasMetas = true
+  }
+  return [
+    ...[optional(if_matches), plainArray(new_tokens), optional(last_messages)],
+    ...[optional(parents), optional(firsts), plainArray(tokens), textArray(kinds)],
+    ...[optional(roles, textArray), optional(formats, textArray), optional(keys, textArray)],
+    hasMetas ? `[${metas.join(',')}]` : '[]',
+    ofMessages.length === 0 ? null : plainArray(ofMessages),
+  ]
+}
+
+/** An array without any value may be empty, because `unnest` fills up with nulls. */
+function optional<T extends string | number | true>(
+  values: ReadonlyArray<T | null>,
+  written: (values: ReadonlyArray<T | null>) => string = plainArray,
+): string {
+  for (const value of values) if (value !== null) return written(values)
+  return '{}'
 }

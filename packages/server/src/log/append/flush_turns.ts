@@ -14,22 +14,6 @@ const FLUSH_MS_MAX = 100
 /** On a single server, so many times what flushes take at present: where all become slow, that is soon known. */
 const GROWTH_MAX = 4
 
-/** How long flushes take at present, over all projects. */
-class Pace {
-  flush_ms = 0
-
-  constructor(private readonly flushes_max: number) {}
-
-  /**
-   * Records a flush's duration. Its weight is its share of time, not of flushes: a moment in which all commits stall
-   * is not overload.
-   */
-  flushed(ms: number): void {
-    const weight = Math.max(-Math.expm1(-ms / (this.flushes_max * SETTLES_MS)), NEWEST_COUNTS_MIN)
-    this.flush_ms += (ms - this.flush_ms) * weight
-  }
-}
-
 /** The machine that has a project, or the project itself as long as that is not known. */
 export type MachineOf = (project_id: string) => string
 
@@ -51,19 +35,18 @@ export class FlushTurns {
   private readonly readyAway: Lane[] = []
   private readonly away = new LRUCache<string, true>({ max: MACHINES_AWAY_MAX })
   private slotsAway = 0
-  private readonly pace: Pace
+  /** How long flushes take at present, over all projects. */
+  private flush_ms = 0
 
   /** @param machineOf undefined on a single server */
   constructor(
     private readonly slots: number,
     private readonly machineOf: MachineOf | undefined,
-  ) {
-    this.pace = new Pace(slots)
-  }
+  ) {}
 
   /** Expected wait of a lane for the turns before its own, in ms. */
   get wait_ms(): number {
-    return Math.floor(this.ready.length / this.slots) * this.pace.flush_ms
+    return Math.floor(this.ready.length / this.slots) * this.flush_ms
   }
 
   add(lane: Lane): void {
@@ -102,8 +85,11 @@ export class FlushTurns {
         if (isCounted) this.slotsAway -= 1
         if (isAway) return
         this.away.delete(machine)
-        const grown_ms = machineOf ? 0 : GROWTH_MAX * this.pace.flush_ms
-        this.pace.flushed(Math.min(ms, Math.max(FLUSH_MS_MAX, grown_ms)))
+        const counted_ms_max = Math.max(FLUSH_MS_MAX, machineOf ? 0 : GROWTH_MAX * this.flush_ms)
+        const counted_ms = Math.min(ms, counted_ms_max)
+        // By its share of time, not of flushes: a moment in which all commits stall is not overload.
+        const weight = Math.max(-Math.expm1(-counted_ms / (this.slots * SETTLES_MS)), NEWEST_COUNTS_MIN)
+        this.flush_ms += (counted_ms - this.flush_ms) * weight
       },
     }
   }

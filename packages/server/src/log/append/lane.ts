@@ -1,5 +1,5 @@
-import { type PendingAppend, sessionsOf } from './append_request.js'
-import { cutFlush, FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX } from './cut_flush.js'
+import type { PendingAppend } from './append_request.js'
+import { cutFlush, FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX, type Flight } from './cut_flush.js'
 
 /** Weight of the newest flush in the average. */
 const NEWEST_COUNTS = 0.3
@@ -30,11 +30,10 @@ export class Backlog {
   }
 
   /** Records how long a flush took. */
-  flushed(taken: readonly PendingAppend[], ms: number): void {
-    const entries = taken.reduce((sum, { request }) => sum + request.entries.length, 0)
-    const bytes = taken.reduce((sum, pending) => sum + pending.bytes, 0)
+  flushed({ entries, bytes }: Flight, ms: number): void {
     if (fullness(entries, bytes) < FULL_ENOUGH) return
-    this.full_flush_ms = smoothed(this.full_flush_ms ?? ms, ms)
+    const before_ms = this.full_flush_ms ?? ms
+    this.full_flush_ms = before_ms + (ms - before_ms) * NEWEST_COUNTS
   }
 
   /** Whether the backlog fills a flush. */
@@ -46,11 +45,6 @@ export class Backlog {
   get wait_ms(): number {
     return Math.floor(fullness(this.entries, this.bytes)) * (this.full_flush_ms ?? 0)
   }
-}
-
-/** The average duration, with the newest flush included. */
-function smoothed(before_ms: number, newest_ms: number): number {
-  return before_ms + (newest_ms - before_ms) * NEWEST_COUNTS
 }
 
 /** How much of a flush's limits is used. */
@@ -134,30 +128,30 @@ export class Lane {
   }
 
   /** Takes the requests of the next flush; none if all that waited was given up, or belongs to sessions in flight. */
-  depart(): PendingAppend[] {
+  depart(): Flight {
     clearTimeout(this.gathering)
     this.gathering = undefined
     this.beside = undefined
-    const { taken, deferred } = cutFlush(this.waiting, this.inFlight)
+    const { deferred, ...flight } = cutFlush(this.waiting, this.inFlight)
     this.waiting = deferred
-    if (taken.length > 0) this.flights += 1
-    for (const session_id of sessionsOf(taken)) this.inFlight.add(session_id)
-    return taken
+    if (flight.taken.length > 0) this.flights += 1
+    for (const session_id of flight.sessions) this.inFlight.add(session_id)
+    return flight
   }
 
   /** The database has finished a flush, after so many ms. */
-  arrive(taken: readonly PendingAppend[], ms: number): void {
-    this.backlog.flushed(taken, ms)
+  arrive(flight: Flight, ms: number): void {
+    this.backlog.flushed(flight, ms)
     this.flights -= 1
     this.beside = undefined
-    for (const session_id of sessionsOf(taken)) this.inFlight.delete(session_id)
+    for (const session_id of flight.sessions) this.inFlight.delete(session_id)
   }
 
   /**
    * Makes the next flush wait for about as many requests as were in flight at the end of this one, for at most so
    * many ms.
    */
-  gather(taken: readonly PendingAppend[], ms: number, onOver: () => void): void {
+  gather({ taken }: Flight, ms: number, onOver: () => void): void {
     // While another is in flight, the next one waits for its end.
     if (this.flights > 0) return
     const gathered = Math.floor(GATHERED * (taken.length + this.waiting.length))

@@ -1,10 +1,10 @@
 import { AnnalsError } from '../../errors.js'
 import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { Database } from '../../postgres/database.js'
-import { appendsOf, fail, type PendingAppend } from './append_request.js'
+import { appendsOf, fail, hasGivenIds, type PendingAppend } from './append_request.js'
 import type { OpenAppend } from './flush_parts.js'
 import { FIND_APPEND_KEYS, FIND_KNOWN_APPENDS } from './known_append_queries.js'
-import { readBack } from './settle.js'
+import { readBack } from './read_back.js'
 
 /** A request that still has to be stored. */
 export interface Unsettled extends OpenAppend {
@@ -23,11 +23,14 @@ export function lookUp(
   batch: readonly PendingAppend[],
   isRepeated: boolean,
 ): Unsettled[] | Promise<Unsettled[]> {
-  const isNew =
-    !isRepeated &&
-    batch.every(({ request }) => !request.idempotency && !request.entries.some(({ id_given }) => id_given))
-  if (isNew) return batch.map((pending) => ({ pending, request: pending.request, known: NONE }))
-  return findSettled(database, batch, isRepeated)
+  const unsettled: Unsettled[] = []
+  for (const pending of batch) {
+    const { request } = pending
+    if (isRepeated || request.idempotency || hasGivenIds(request))
+      return findSettled(database, batch, isRepeated)
+    unsettled.push({ pending, request, known: NONE })
+  }
+  return unsettled
 }
 
 async function findSettled(
@@ -35,8 +38,7 @@ async function findSettled(
   batch: readonly PendingAppend[],
   isRepeated: boolean,
 ): Promise<Unsettled[]> {
-  const unanswered = await answerKnownKeys(database, batch)
-  return findKnownEntries(database, unanswered, isRepeated)
+  return findKnownEntries(database, await answerKnownKeys(database, batch), isRepeated)
 }
 
 async function answerKnownKeys(
