@@ -56,11 +56,15 @@ export class FairSemaphore {
   }
 
   /** Runs `work` while holding a place of the owner's, at once if one is free. @throws the limits' refusal */
-  run<T>(owner: string, work: () => Promise<T>): Promise<T> {
+  async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
     // The owners that wait may not take a place now, so neither may those behind them.
-    if (!this.mayTake(owner, 1)) return this.wait(owner, 1).then(() => this.holding(owner, work))
-    this.take(owner, 1)
-    return this.holding(owner, work)
+    if (this.mayTake(owner, 1)) this.take(owner, 1)
+    else await this.wait(owner, 1)
+    try {
+      return await work()
+    } finally {
+      this.giveBack(owner, 1)
+    }
   }
 
   /** Takes places at once and returns true, or returns false if the owner would have to wait for them. */
@@ -98,17 +102,10 @@ export class FairSemaphore {
     if (left > 0) this.held.set(owner, left)
     else this.held.delete(owner)
     this.free += places
+    if (this.queue.size === 0) return
     // Its turn has only now ended: whoever came meanwhile would otherwise wait for another one of it.
-    if (this.queue.size > 0) this.queue.moveToEnd(owner)
+    this.queue.moveToEnd(owner)
     this.admitWaiters()
-  }
-
-  private async holding<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } finally {
-      this.giveBack(owner, 1)
-    }
   }
 
   /** Applies the rule above as if all but the last of the places in question were taken. */
@@ -117,7 +114,6 @@ export class FairSemaphore {
   }
 
   private admitWaiters(): void {
-    if (this.queue.size === 0) return
     const mayHaveTurn = (_owner: unknown, { owner, places }: Waiter) => this.mayTake(owner, places)
     for (let next = this.queue.next(mayHaveTurn); next; next = this.queue.next(mayHaveTurn)) {
       this.waiters.delete(next)

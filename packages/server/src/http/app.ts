@@ -7,7 +7,7 @@ import { authenticate, authenticateAdmin } from './admission/authenticate.js'
 import { addressReader, noteAddresses } from './admission/caller_address.js'
 import { boundConnections, connectionLimits, refuseConnections } from './admission/connections.js'
 import { answersUnrouted } from './admission/method_not_allowed.js'
-import { limitAddresses, limitRequests } from './admission/rate_limit.js'
+import { countsRequests, limitAddresses } from './admission/rate_limit.js'
 import { countMemory } from './admission/request_memory.js'
 import { sendInPieces } from './answer/answer_pieces.js'
 import { allowOrigins } from './answer/cors.js'
@@ -17,7 +17,7 @@ import { mcpRoutes } from './mcp_routes.js'
 import type { ModuleRoutes } from './module.js'
 import { docsRoutes } from './openapi/docs_routes.js'
 import { operationRoutes, pingRoutes } from './operation_routes.js'
-import { logRequests, requestIdOf, traceRequests } from './request/log_requests.js'
+import { logRequests, requestIdOf, sameLog, traceRequests } from './request/log_requests.js'
 import { readBodies } from './request/read_body.js'
 import { validateRequests } from './request/validate.js'
 import type { AppParts } from './service_context.js'
@@ -37,7 +37,7 @@ export async function buildApp(
   const app: AppServer = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
-    childLoggerFactory: (log) => log,
+    childLoggerFactory: sameLog,
     bodyLimit: config.body_bytes_max,
     ...connectionLimits(config),
     clientErrorHandler: refuseConnections(logger),
@@ -62,7 +62,7 @@ export async function buildApp(
   if (parts.tracing) traceRequests(app, parts.tracing)
   await allowOrigins(app, config.cors_origins)
   if (note) app.addHook('onRoute', note)
-  logRequests(app, parts.metrics, answersUnrouted(app))
+  logRequests(app, parts, answersUnrouted(app))
   answerErrors(app)
   readBodies(app, parts)
   countMemory(app, parts.memory)
@@ -73,7 +73,7 @@ export async function buildApp(
 
   await app.register(
     async (authenticated: AppServer) => {
-      authenticate(authenticated, parts, await limitRequests(authenticated, parts))
+      authenticate(authenticated, parts, await countsRequests(authenticated, parts))
       pingRoutes(authenticated, parts)
       for (const module of modules) module.project?.(authenticated, parts)
     },
@@ -81,7 +81,7 @@ export async function buildApp(
   )
 
   await app.register(async (authenticated: AppServer) => {
-    authenticate(authenticated, parts, await limitRequests(authenticated, parts))
+    authenticate(authenticated, parts, await countsRequests(authenticated, parts))
     mcpRoutes(authenticated, config.cors_origins)
   })
 

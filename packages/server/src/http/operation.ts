@@ -4,9 +4,10 @@ import { Sha256 } from '../blobs/blob_schema.js'
 import { type ResponseParts, responses } from '../contract/responses.js'
 import { Empty, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
 import type { ErrorName } from '../errors.js'
-import { answer } from './answer/answer.js'
+import { inEnvelope } from './answer/answer.js'
 import type { AppServer } from './app_server.js'
-import { BODIES, type BodyOperation, type TakeBody, takeBody } from './request/bodies.js'
+import { BODIES, type BodyOperation } from './request/bodies.js'
+import { type TakeBody, takeBody } from './request/taken_body.js'
 import type { AppParts } from './service_context.js'
 
 declare module 'fastify' {
@@ -69,6 +70,11 @@ type RequestOf<C extends Call, Query extends TSchema, Headers extends TSchema> =
   Headers: Static<Headers>
 }>
 
+type Handler<C extends Call, Query extends TSchema, Headers extends TSchema> = (
+  request: RequestOf<C, Query, Headers>,
+  reply: FastifyReply,
+) => Promise<unknown>
+
 export type Operation = (app: AppServer, parts: AppParts) => void
 
 /** Describes operations that the API's description lists under a tag, with what else is the same of all of them. */
@@ -91,13 +97,13 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
     const takes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
     const schema = { operationId: id, summary, tags: [tag], ...same, ...takes }
     return (app, parts) => {
-      const answerJson: Handle<C, Id, Q, H, Promise<unknown>> = async (request, reply, parts, taken) =>
-        answer(reply, (await json!(request, reply, parts, taken)) ?? '{}', operation.status)
-      const respond = handle ?? answerJson
-      const handler = (request: RequestOf<C, Q, H>, reply: FastifyReply) => {
-        const taken = take && takeBody(request, take)
-        return respond(request, reply, parts, taken as never)
-      }
+      const handler: Handler<C, Q, H> = handle
+        ? (request, reply) => handle(request, reply, parts, (take && takeBody(request, take)) as never)
+        : async (request, reply) => {
+            const taken = (take && takeBody(request, take)) as never
+            const data = await json!(request, reply, parts, taken)
+            return inEnvelope(reply, data ?? '{}', operation.status)
+          }
       const limit = body_bytes_max === undefined ? {} : { bodyLimit: body_bytes_max }
       app.route({
         ...{ method, url, schema, ...limit, config: { ...config, documented } },

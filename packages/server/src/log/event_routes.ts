@@ -1,9 +1,8 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
-import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answerLogPage } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { markReplayed } from '../http/request/append_headers.js'
+import { appendWithinQuota, markReplayed } from '../http/request/append.js'
 import { Cursors } from '../http/request/cursor.js'
 import { AppendHeaders, ListEventsQuery } from './event_schema.js'
 

@@ -1,10 +1,9 @@
 import { AnnalsError } from '../errors.js'
-import { appendWithinQuota } from '../http/admission/quotas.js'
 import { answer, mayRead } from '../http/answer/answer.js'
 import { answerEntries, lacksBytes } from '../http/answer/blob_bytes.js'
 import { logOfPath } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { markReplayed } from '../http/request/append_headers.js'
+import { appendWithinQuota, markReplayed } from '../http/request/append.js'
 import { newId } from '../ids.js'
 import { jsonList } from '../json/json_list.js'
 import {

@@ -67,7 +67,7 @@ export function admitRequests(app: AppServer, parts: AppParts, addressOf: Addres
 
   const isLate = (exchange: Exchange) => {
     const { method, url } = exchange.request
-    if (method !== 'POST' || appender.load().requests < CROWDED || !APPEND.test(url!)) return false
+    if (method !== 'POST' || appender.waitingRequests < CROWDED || !APPEND.test(url!)) return false
     const project_id = callerOf(exchange)
     return project_id !== undefined && appender.isBehind(project_id)
   }

@@ -1,14 +1,12 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Changes } from '../../changes/changes.js'
 import { AnnalsError } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
-import type { SharedDatabase } from '../../postgres/shared_pool.js'
 import type { Grant } from '../../projects/tokens/key_look_ups.js'
 import { hashToken, type Scope } from '../../projects/tokens/token.js'
-import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
 import type { AppServer } from '../app_server.js'
+import type { AppParts } from '../service_context.js'
 import { OPENS } from './console_requests.js'
 
 declare module 'fastify' {
@@ -32,23 +30,17 @@ declare module 'fastify' {
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/
 
-/** Whether an authenticated request goes on: calls `done`, with an error if it does not. */
-export type Limit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
-
-interface AuthenticationParts {
-  tokens: TokenDirectory
-  changes: Pick<Changes, 'touched'>
-  database: SharedDatabase
-}
+/** Counts a request of a key that may make so many per second; refuses those beyond its limit. */
+export type CountRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 /**
- * Lets only requests with a project token that has the operation's scope through to the routes of `app`. `limit` is
- * what they pass then.
+ * Lets only requests with a project token that has the operation's scope through to the routes of `app`, with `count` no
+ * more of them than the token may make. Then refuses appends that would wait too long, at the cost of reading their headers.
  */
 export function authenticate(
   app: AppServer,
-  { tokens, database, changes }: AuthenticationParts,
-  limit?: Limit,
+  { tokens, database, appender, config }: Pick<AppParts, 'tokens' | 'database' | 'appender' | 'config'>,
+  count?: CountRequest,
 ): void {
   app.addHook('onRoute', (route) => {
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD')
@@ -64,19 +56,18 @@ export function authenticate(
     const grant = await tokens.find(bearerToken(this)!, this.raw.socket)
     return grant?.project_id === this.project_id && grant.scopes.has(this.routeOptions.config.scope!)
   })
-  // Whatever it was, the consumers of changes look for what it left: that is committed by now.
-  app.addHook('onResponse', (request, _reply, done) => {
-    if (request.grant?.has_consumers && request.method !== 'GET') changes.touched(request.project_id)
-    done()
-  })
+  const refuseBehind = ({ routeOptions, project_id }: FastifyRequest) =>
+    routeOptions.config.appends && appender.isBehind(project_id) ? new AnnalsError('overloaded') : undefined
   // With a callback: for a cached token, which is nearly every one, this costs no turn of the event loop.
   app.addHook('onRequest', (request, reply, done) => {
     const token = bearerToken(request)
     const found = token === undefined ? undefined : tokens.find(token, request.raw.socket, request)
     const proceed = (grant: Grant | undefined) => {
       const refusal = admit(request, grant)
-      if (refusal || !limit) done(refusal)
-      else limit(request, reply, done)
+      if (refusal) return done(refusal)
+      const requests_max = grant!.rate_limit_per_second ?? config.rate_limit_per_second
+      if (!count || requests_max === 0) done(refuseBehind(request))
+      else count(request, reply).then(() => done(refuseBehind(request)), done)
     }
     if (found instanceof Promise) found.then(proceed, done)
     else proceed(found)

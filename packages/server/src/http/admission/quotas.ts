@@ -1,74 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import { type Source, type StoredBlob, storeBlob, touchBlob } from '../../blobs/blob_store.js'
-import { AnnalsError } from '../../errors.js'
-import type { AppendOutcome, AppendRequest } from '../../log/append/append_request.js'
-import { requireBlobs } from '../../log/append/blob_places.js'
+import { type Source, type StoredBlob, storeBlob } from '../../blobs/blob_store.js'
 import type { Feed } from '../../log/follow/feed.js'
 import { type Quotas, quotaExceeded } from '../../projects/quotas.js'
 import type { Room, Usage, UsageDirectory } from '../../projects/usage.js'
 import { readModelTokens, type UsageDay } from '../../projects/usage_days.js'
-import { idempotencyOf, ifMatchOf } from '../request/append_headers.js'
-import type { AppParts } from '../service_context.js'
-
-const ATTEMPTS_MAX = 3
-
-/**
- * Appends within the project's quota of bytes, and only if the project has the blobs that the entries refer to.
- * @throws AnnalsError quota_exceeded, blob_missing, and as Appender.append
- */
-export function appendWithinQuota(
-  { appender, usage }: Pick<AppParts, 'appender' | 'usage'>,
-  request: FastifyRequest,
-  asked: Omit<AppendRequest, 'project_id' | 'if_match' | 'idempotency' | 'unmarked_until' | 'configs_patch'>,
-): Promise<AppendOutcome> {
-  // Every member is named: a spread would give each request a shape of its own, and all that reads it would be slow.
-  const { session_id, kind, entries, retraction, appends, only_known } = asked
-  const append: AppendRequest = {
-    project_id: request.project_id,
-    session_id,
-    kind,
-    entries,
-    retraction,
-    appends,
-    if_match: appends ? undefined : ifMatchOf(request),
-    idempotency: idempotencyOf(request),
-    unmarked_until: request.grant!.unmarked_until,
-    only_known,
-  }
-  const max = request.grant!.quotas.max_bytes
-  const store = () => (max === undefined ? appender.append(append) : usage.append(appender, append, max))
-  const isReferring = entries.some(({ references }) => references)
-  // An await here, with the promises that belong to it, is a twentieth of what a small append costs.
-  return isReferring || request.attachments?.length ? appendWithBlobs(usage, request, append, store) : store()
-}
-
-async function appendWithBlobs(
-  usage: UsageDirectory,
-  request: FastifyRequest,
-  append: AppendRequest,
-  store: () => Promise<AppendOutcome>,
-): Promise<AppendOutcome> {
-  for (let attempts = 1; ; attempts++) {
-    try {
-      await storeAttachments(usage, request)
-      await requireBlobs(request.database, append)
-      return await store()
-    } catch (error) {
-      // Blobs that the project had may have been deleted with the last entry that referred to them.
-      const isMissing = error instanceof AnnalsError && error.error === 'blob_missing'
-      if (!isMissing || !request.attachments?.length || attempts === ATTEMPTS_MAX) throw error
-    }
-  }
-}
-
-/** Stores the bytes that were taken out of the body. Those that nothing refers to in the end are deleted after a day. */
-async function storeAttachments(usage: UsageDirectory, request: FastifyRequest): Promise<void> {
-  for (const { sha256, bytes } of request.attachments ?? []) {
-    if ((await touchBlob(request, sha256)) !== undefined) continue
-    const source = [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)]
-    await storeBlobWithinQuota(usage, request, sha256, source, bytes.length, bytes.length)
-  }
-}
 
 /** Stores a blob of up to so many bytes if there is room for them. @throws AnnalsError quota_exceeded, and as storeBlob */
 export async function storeBlobWithinQuota(

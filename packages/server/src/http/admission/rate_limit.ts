@@ -5,26 +5,23 @@ import { AnnalsError } from '../../errors.js'
 import type { AppServer } from '../app_server.js'
 import type { AppParts } from '../service_context.js'
 import { TAKEN_AT_ONCE } from './admit_requests.js'
-import { bearerToken, type Limit } from './authenticate.js'
+import { bearerToken, type CountRequest } from './authenticate.js'
 
 /**
  * Counts the requests of each token in windows of one second, and refuses those beyond its limit. The limit is the
- * project's own, or the configured one; 0 means none. Every node counts for itself. Then refuses appends that would wait
- * too long, at the cost of reading their headers.
+ * project's own, or the configured one. Every node counts for itself.
  */
-export async function limitRequests(
+export async function countsRequests(
   app: AppServer,
-  { config, appender }: Pick<AppParts, 'config' | 'appender'>,
-): Promise<Limit> {
-  const limitOf = (request: FastifyRequest) =>
-    request.grant!.rate_limit_per_second ?? config.rate_limit_per_second
+  { config }: Pick<AppParts, 'config'>,
+): Promise<CountRequest> {
   await app.register(rateLimit, {
     global: false,
     enableDraftSpec: true,
     timeWindow: WINDOW_MS,
     store: Store,
     keyGenerator: (request) => request.grant!.key_id,
-    max: limitOf,
+    max: (request) => request.grant!.rate_limit_per_second ?? config.rate_limit_per_second,
     errorResponseBuilder: (_request, { max }) =>
       new AnnalsError(
         'rate_limited',
@@ -32,12 +29,7 @@ export async function limitRequests(
       ),
   })
   const count = app.rateLimit()
-  const shed = ({ routeOptions, project_id }: FastifyRequest) =>
-    routeOptions.config.appends && appender.isBehind(project_id) ? new AnnalsError('overloaded') : undefined
-  return (request, reply, done) => {
-    if (limitOf(request) === 0) return done(shed(request))
-    Promise.resolve(count.call(app, request, reply)).then(() => done(shed(request)), done)
-  }
+  return async (request, reply) => count.call(app, request, reply)
 }
 
 /**

@@ -64,22 +64,6 @@ export function releaseMemory({ memoryShare, raw }: FastifyRequest): void {
   if (memoryShare) closeShare(memoryShare, raw.socket)
 }
 
-/**
- * Reserves memory for a complete answer of so many characters. Returns false if there is none; an answer that is already written is sent
- * anyway.
- */
-export function holdAnswer(request: FastifyRequest, length: number): boolean {
-  const bytes = length > SMALL_BYTES ? TEXT_FACTOR * length : 0
-  if (bytes === 0 && !request.memoryShare) return true
-  const isRead = request.method === 'GET' || request.method === 'HEAD'
-  if (isRead && !request.memory.tryHold(bytes)) {
-    request.memory.keep(0)
-    return false
-  }
-  request.memory.keep(bytes)
-  return true
-}
-
 function countConnections(server: Server, budget: MemoryBudget): void {
   server.on('connection', (socket: Socket) => {
     // Not by the rule for owners: otherwise whoever holds much of the budget could keep others from connecting at

@@ -24,7 +24,11 @@ export class BoundedChunks extends IncomingMessage {
   private chunks_in_turn = 0
 
   override push(chunk: Buffer | null): boolean {
-    if (chunk === null || !this.isOneTooMany(chunk)) return super.push(chunk)
+    if (chunk === null) return super.push(null)
+    this.chunks += 1
+    this.chunk_bytes += chunk.length
+    const isTiny = this.chunk_bytes < this.chunks * CHUNK_BYTES_MIN
+    if (!isTiny || !this.isOneTooMany()) return super.push(chunk)
     closeConnection(this.socket)
     return false
   }
@@ -35,10 +39,7 @@ export class BoundedChunks extends IncomingMessage {
     this.resume()
   }
 
-  private isOneTooMany(chunk: Buffer): boolean {
-    this.chunks += 1
-    this.chunk_bytes += chunk.length
-    if (this.chunk_bytes >= this.chunks * CHUNK_BYTES_MIN) return false
+  private isOneTooMany(): boolean {
     if (turn.chunks === 0) setImmediate(beginTurn)
     turn.chunks += 1
     if (this.turn !== turn) this.chunks_in_turn = 0

@@ -2,12 +2,15 @@ import { memberTexts } from '@annals/messages/json'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AnnalsError, retryAfterOf, statusOf } from '../../errors.js'
 
-/** Answers with a resource that is already JSON text; it is put into the envelope unchanged. */
-export function answer(reply: FastifyReply, data: string, status = 200): FastifyReply {
-  return reply
-    .code(status)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(`{"code":0,"error":"","msg":"ok","data":${data}}`)
+/** Answers with a resource that is already JSON text. */
+export function answer(reply: FastifyReply, data: string, status?: number): FastifyReply {
+  return reply.send(inEnvelope(reply, data, status))
+}
+
+/** The text of an answer: the resource, unchanged, in the envelope. Sets what else the answer has. */
+export function inEnvelope(reply: FastifyReply, data: string, status = 200): string {
+  reply.code(status).header('content-type', 'application/json; charset=utf-8')
+  return `{"code":0,"error":"","msg":"ok","data":${data}}`
 }
 
 /** A list that is answered as a whole. */

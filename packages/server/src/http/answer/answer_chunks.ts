@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import { outOfMemory } from '../../fairness/memory_budget.js'
-import { holdAnswer, logReadBytes } from '../admission/request_memory.js'
+import { logReadBytes } from '../admission/request_memory.js'
 import { AnswerBytes } from './answer_bytes.js'
-import { type Answer, PIECE_LENGTH_MAX, piecesStream } from './answer_pieces.js'
+import { type Answer, holdAnswer, PIECE_LENGTH_MAX, piecesStream } from './answer_pieces.js'
 
 /** An answer up to this length is sent at once, with its length; a longer one is streamed as it is produced. */
 const WHOLE_LENGTH_MAX = 1024 * 1024

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import { outOfMemory } from '../../fairness/memory_budget.js'
-import { holdAnswer } from '../admission/request_memory.js'
+import { SMALL_BYTES, TEXT_FACTOR } from '../admission/request_memory.js'
 import type { AppServer } from '../app_server.js'
 
 /** Characters written at once. A slow client's progress shows in pieces of this size. */
@@ -25,6 +25,22 @@ export function sendInPieces(app: AppServer): void {
     reply.header('content-length', Buffer.byteLength(payload))
     done(null, piecesStream(request, [payload]))
   })
+}
+
+/**
+ * Reserves memory for a complete answer of so many characters. Returns false if there is none; an answer that is already written is sent
+ * anyway.
+ */
+export function holdAnswer(request: FastifyRequest, length: number): boolean {
+  const bytes = length > SMALL_BYTES ? TEXT_FACTOR * length : 0
+  if (bytes === 0 && !request.memoryShare) return true
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  if (isRead && !request.memory.tryHold(bytes)) {
+    request.memory.keep(0)
+    return false
+  }
+  request.memory.keep(bytes)
+  return true
 }
 
 /** A part of an answer. */

@@ -1,9 +1,6 @@
-import type { MessageFormat } from '@annals/messages'
 import { memberTexts } from '@annals/messages/json'
 import type { Static, TSchema } from '#typebox'
 import { EmptyBody } from '../../contract/schema.js'
-import { invalidRequest } from '../../errors.js'
-import { newId } from '../../ids.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from '../../learning/learning_space_schema.js'
 import { LearnBody, SpacePolicy } from '../../learning/sessions/space_session_schema.js'
 import { IncludeSkillBody, SkillFields } from '../../learning/skills/skill_schema.js'
@@ -12,8 +9,6 @@ import {
   ChangeStatementBody,
   FeedbackBody,
 } from '../../learning/statements/statement_schema.js'
-import type { AppendedEntry, SessionAppend } from '../../log/append/append_request.js'
-import { messageEntry, partsJson } from '../../log/append/message_entry.js'
 import { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../../log/entry_schema.js'
 import { AddEventBody } from '../../log/event_schema.js'
 import { AddMessageBody, PatchMetaBody } from '../../log/message_schema.js'
@@ -25,64 +20,9 @@ import {
   UpdateSessionBody,
 } from '../../sessions/session_schema.js'
 import { CreateWebhookBody } from '../../webhooks/webhook_schema.js'
-import { atomicAppends, batchEntries, eventEntry, messageToStore } from '../answer/appended_entries.js'
+import { takeAppends, takeEntries, takeEvent, takeMessage, takeRetraction } from './entry_bodies.js'
 import { checkObjectBytes } from './json_parameters.js'
-import { revived, TakenBody } from './taken_body.js'
-
-/**
- * What each operation takes from its body, from the checked value and the text. All work that grows with a body is in
- * here, and the result holds texts and numbers, no trees, so it can run on another thread (work_thread/). `bytes`: of
- * the text as PostgreSQL will write it.
- */
-export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number) => Taken
-
-/**
- * What an operation takes from its body: computed here, or the work thread's result for a large one. The body is dropped:
- * each garbage collection copies what waits for its commit, and the tree of a large body would be most of that.
- */
-export function takeBody<Body, Taken>(
-  request: { body: unknown; bodyText: string; bodyBytes: number },
-  take: TakeBody<Body, Taken>,
-): Taken {
-  const { body } = request
-  request.body = undefined
-  if (!(body instanceof TakenBody)) return take(body as Body, request.bodyText, request.bodyBytes)
-  if (body.outcome.stage === 'taken') return body.outcome.taken as Taken
-  throw revived(body.outcome.error)
-}
-
-const takeEvent: TakeBody<AddEventBody, AppendedEntry> = (body, text, bytes) =>
-  eventEntry(body, memberTexts(text), bytes)
-
-const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: string }> = (
-  { blob: parsed, format = 'openai', meta, key = null },
-  text,
-  bytes,
-) => {
-  checkObjectBytes('/meta', meta, text)
-  const id = newId()
-  const members = memberTexts(text)
-  const blob = members.get('blob')!
-  const message = messageEntry(format as MessageFormat, blob, parsed, id, '/blob')
-  const entry = messageToStore(message, members, { id, id_given: false, format, key, bytes })
-  return { entry, parts: partsJson(message.parts, blob, message.references !== undefined) }
-}
-
-const takeEntries: TakeBody<AppendEntriesBody, AppendedEntry[]> = batchEntries
-
-const takeAppends: TakeBody<AppendToSessionsBody, SessionAppend[]> = atomicAppends
-
-const takeRetraction: TakeBody<
-  RetractEntriesBody,
-  Omit<RetractEntriesBody, 'entries'> & { entries: AppendedEntry[] }
-> = ({ entries, ...which }, text, bytes) => {
-  const named = entries?.findIndex(({ id }) => id !== undefined) ?? -1
-  if (named !== -1)
-    throw invalidRequest(
-      `/entries/${named}/id is not taken here: an Idempotency-Key makes it safe to repeat the whole request.`,
-    )
-  return { ...which, entries: entries ? batchEntries({ entries }, text, bytes) : [] }
-}
+import type { TakeBody } from './taken_body.js'
 
 /** The other fields of a resource with an object in it; the object passes through as text. */
 interface GivenNames {

@@ -1,13 +1,19 @@
 import type { IncomingMessage } from 'node:http'
+import type { FastifyBaseLogger } from 'fastify'
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
-import type { Metrics } from '../../metrics/metrics.js'
 import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
 import type { answersUnrouted } from '../admission/method_not_allowed.js'
 import { releaseMemory } from '../admission/request_memory.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
+import type { AppParts } from '../service_context.js'
 import { logOf } from './log_of.js'
+
+/** The log of a request: the same for all, see logOf. */
+export function sameLog(log: FastifyBaseLogger): FastifyBaseLogger {
+  return log
+}
 
 /**
  * What every request passes first and last: headers that each answer has, and what counts requests and gives back what
@@ -15,7 +21,7 @@ import { logOf } from './log_of.js'
  */
 export function logRequests(
   app: AppServer,
-  metrics: Metrics,
+  { metrics, changes }: Pick<AppParts, 'metrics' | 'changes'>,
   answerUnrouted: ReturnType<typeof answersUnrouted>,
 ): void {
   app.decorateRequest('project_id', '')
@@ -43,7 +49,9 @@ export function logRequests(
     const project_id = request.project_id || undefined
     const route = request.routeOptions.url ?? 'unknown'
     metrics.answered(route, method, status, ms)
-    releaseMemory(request)
+    if (request.memoryShare) releaseMemory(request)
+    // Whatever it was, the consumers of changes look for what it left: that is committed by now.
+    if (request.grant?.has_consumers && method !== 'GET') changes.touched(project_id!)
     const duration_ms = Math.round(ms * 1000) / 1000
     request.log.info({ request_id, project_id, method, route, status, duration_ms }, 'request')
     done()

@@ -106,22 +106,30 @@ function takeIn(
   done: Done,
 ) {
   if (body.length === 0) return done(null, undefined)
-  const operation = operationOf(request)
-  const takesMessages = WITH_MESSAGES.has(operation)
-  const inline_max = takesMessages && mayHoldMessage(body) ? INLINE_MESSAGE_BYTES_MAX : INLINE_BYTES_MAX
-  if (operation !== undefined && body.length > inline_max) {
-    const takeOut = takesMessages ? limits : undefined
-    return takeOutcome(
-      request,
-      thread.run(request.project_id ?? '', 'takeBody', operation, body, takeOut),
-      done,
-    )
+  if (body.length > INLINE_MESSAGE_BYTES_MAX) {
+    const order = orderFor(request, body, thread, limits)
+    if (order) return takeOutcome(request, order, done)
   }
   const json = readBodyJson(body)
   if (json instanceof AnnalsError) return done(json)
   request.bodyText = json.text
   request.bodyBytes = json.bytes
   done(null, json.value)
+}
+
+/** Has the work thread take a body that is too long for the event loop. */
+function orderFor(
+  { routeOptions, project_id = '' }: FastifyRequest,
+  body: Buffer,
+  thread: WorkThread,
+  limits: AttachmentLimits,
+): Promise<BodyOutcome> | undefined {
+  const { operationId = '' } = routeOptions.schema ?? {}
+  const takesMessages = WITH_MESSAGES.has(operationId)
+  const isInline = body.length <= INLINE_BYTES_MAX && !(takesMessages && mayHoldMessage(body))
+  if (isInline || !Object.hasOwn(BODIES, operationId)) return undefined
+  const takeOut = takesMessages ? limits : undefined
+  return thread.run(project_id, 'takeBody', operationId as BodyOperation, body, takeOut)
 }
 
 /** Whether there is a key `blob`, or a letter that is escaped, as one of that key may be. */
@@ -138,9 +146,4 @@ function takeOutcome(request: FastifyRequest, order: Promise<BodyOutcome>, done:
     }
     done(null, new TakenBody(outcome))
   }, done)
-}
-
-function operationOf(request: FastifyRequest): BodyOperation | undefined {
-  const { operationId = '' } = request.routeOptions.schema ?? {}
-  return Object.hasOwn(BODIES, operationId) ? (operationId as BodyOperation) : undefined
 }

@@ -58,10 +58,10 @@ export function receiveBody(
   let body: Buffer = NOTHING
   let received = 0
   let isOver = false
-  const end = (error: Error | null) => {
+  const end = (error?: Error) => {
     if (isOver) return
     isOver = true
-    payload.off('data', take).off('end', finish).off('error', fail)
+    payload.off('data', take).off('end', end).off('error', fail)
     if (error) {
       body = NOTHING
       request.memoryShare?.keep(0)
@@ -100,7 +100,6 @@ export function receiveBody(
       payload.resume()
     }, end)
   }
-  const finish = () => end(null)
   const fail = () => end(invalidRequest('The body ended before it was complete.'))
 
   const encoding = request.headers['content-encoding']
@@ -112,5 +111,5 @@ export function receiveBody(
       ),
     )
   if (length !== undefined && length > bytes_max) return done(bodyTooLarge(bytes_max))
-  payload.on('data', take).on('end', finish).on('error', fail)
+  payload.on('data', take).on('end', end).on('error', fail)
 }

@@ -48,3 +48,25 @@ export function bodyTooLarge(bytes_max: number): AnnalsError {
     `The body has more than ${bytes_max} bytes, apart from attachments in base64 where messages have them. Send less per request.`,
   )
 }
+
+/**
+ * What each operation takes from its body, from the checked value and the text. All work that grows with a body is in
+ * here, and the result holds texts and numbers, no trees, so it can run on another thread (work_thread/). `bytes`: of
+ * the text as PostgreSQL will write it.
+ */
+export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number) => Taken
+
+/**
+ * What an operation takes from its body: computed here, or the work thread's result for a large one. The body is dropped:
+ * each garbage collection copies what waits for its commit, and the tree of a large body would be most of that.
+ */
+export function takeBody<Body, Taken>(
+  request: { body: unknown; bodyText: string; bodyBytes: number },
+  take: TakeBody<Body, Taken>,
+): Taken {
+  const { body } = request
+  request.body = undefined
+  if (!(body instanceof TakenBody)) return take(body as Body, request.bodyText, request.bodyBytes)
+  if (body.outcome.stage === 'taken') return body.outcome.taken as Taken
+  throw revived(body.outcome.error)
+}

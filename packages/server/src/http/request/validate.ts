@@ -27,9 +27,9 @@ export function validateRequests(app: AppServer): void {
     const part = httpPart as Part
     if (part === 'body') return bodyValidator(schema as TSchema)
     const view = schema as SchemaView
-    const compiled = lazily(schema as TSchema)
+    let validator: Validator | undefined
     return (input: unknown) => {
-      const validator = compiled()
+      validator ??= Compile(schema as TSchema)
       const value = readTexts(view, input as Record<string, unknown>, part)
       if (value instanceof AnnalsError) return { error: value }
       // Headers are only checked, and the others must stay. Replacing the object would copy it at every access.
@@ -39,22 +39,16 @@ export function validateRequests(app: AppServer): void {
   })
 }
 
-/** Compiles a schema when it is first needed: all of them take a tenth of a start. */
-function lazily(schema: TSchema) {
-  let validator: ReturnType<typeof Compile> | undefined
-  return () => {
-    validator ??= Compile(schema)
-    return validator
-  }
-}
+/** A schema is compiled when it is first needed: all of them take a tenth of a start. */
+type Validator = ReturnType<typeof Compile>
 
 export type Validate = (input: unknown) => { error?: AnnalsError; value?: unknown }
 
 export function bodyValidator(schema: TSchema): Validate {
   const view = schema as SchemaView
-  const compiled = lazily(schema)
+  let validator: Validator | undefined
   return (input = {}) => {
-    const validator = compiled()
+    validator ??= Compile(schema)
     if (input instanceof TakenBody) {
       const { outcome } = input
       return outcome.stage === 'validation' ? { error: revived(outcome.error) } : { value: input }

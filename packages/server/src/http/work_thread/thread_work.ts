@@ -21,8 +21,14 @@ import { AnnalsError } from '../../errors.js'
 import { storedPartsJson } from '../../log/append/message_entry.js'
 import { logEntries } from '../../log/log_entries.js'
 import type { Row } from '../../postgres/database.js'
-import { BODIES, type BodyOperation, type TakeBody } from '../request/bodies.js'
-import { type AttachmentLimits, type BodyOutcome, bodyTooLarge, readBodyJson } from '../request/taken_body.js'
+import { BODIES, type BodyOperation } from '../request/bodies.js'
+import {
+  type AttachmentLimits,
+  type BodyOutcome,
+  bodyTooLarge,
+  readBodyJson,
+  type TakeBody,
+} from '../request/taken_body.js'
 import { bodyValidator, type Validate } from '../request/validate.js'
 import { readMessageForm, readSkillForm } from './read_form.js'
 

@@ -12,9 +12,10 @@ import { answerPage } from '../../http/answer/page_answer.js'
 import { publicUrl } from '../../http/answer/public_urls.js'
 import type { AppServer } from '../../http/app_server.js'
 import { allOf, type Operation, operationsOf } from '../../http/operation.js'
-import { takeBody, takeSkill } from '../../http/request/bodies.js'
+import { takeSkill } from '../../http/request/bodies.js'
 import { Cursors } from '../../http/request/cursor.js'
 import { readForms } from '../../http/request/read_body.js'
+import { takeBody } from '../../http/request/taken_body.js'
 import type { WorkThread } from '../../http/work_thread/work_thread.js'
 import {
   ListSkillsQuery,

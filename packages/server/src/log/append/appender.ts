@@ -50,7 +50,8 @@ export class Appender {
   private readonly lanes = new Map<unknown, Lane>()
   private readonly turns: FlushTurns
   private flushesInFlight = 0
-  private waitingRequests = 0
+  /** Over all projects. */
+  waitingRequests = 0
   private waitingBytes = 0
   private readonly answers = new Answers()
   private readonly expiry: NodeJS.Timeout

@@ -1,14 +1,13 @@
-import { blobReferences, InvalidMessage, mayReferToBlobs } from '@annals/messages'
+import { blobReferences, InvalidMessage } from '@annals/messages'
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import type { Queryable } from '../../postgres/database.js'
 import { type AppendRequest, appendsOf, type BlobPlace } from './append_request.js'
 import { FIND_REFERRED_BLOBS } from './known_append_queries.js'
 
-/** The blobs that a value refers to, which is read only if its text may refer to any. @throws AnnalsError naming a reference that is malformed */
-export function referencesIn(text: string, read: () => unknown, place: string): BlobPlace[] | undefined {
-  if (!mayReferToBlobs(text)) return undefined
+/** The blobs that a value refers to; needed only if its text may refer to any. @throws AnnalsError naming a reference that is malformed */
+export function referencesIn(value: unknown, place: string): BlobPlace[] | undefined {
   try {
-    const found = blobReferences(read(), place)
+    const found = blobReferences(value, place)
     return found.length === 0
       ? undefined
       : found.map(({ reference, pointer }) => ({ sha256: reference.annals_blob, pointer }))

@@ -50,7 +50,7 @@ export class FlushTurns {
   }
 
   add(lane: Lane): void {
-    const queue = this.isAway(lane) ? this.readyAway : this.ready
+    const queue = this.machineOf && this.isAway(lane) ? this.readyAway : this.ready
     queue.push(lane)
   }
 

@@ -36,7 +36,7 @@ export function messageEntry(
   pointer: string,
 ): MessageEntry {
   try {
-    const references = referencesIn(text, () => parsed, pointer)
+    const references = mayReferToBlobs(text) ? referencesIn(parsed, pointer) : undefined
     const blob = references ? parseStored(format, text) : exactly(parsed, text)
     const { role, parts } = readMessage(format, blob, { id })
     return { role, parts, tokens: countTokens(parts), references }

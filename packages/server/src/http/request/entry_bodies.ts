@@ -1,21 +1,58 @@
-import { elementSlices, memberObjects, memberSlice, type Slice } from '@annals/messages/json'
+import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
+import { elementSlices, memberObjects, memberSlice, memberTexts, type Slice } from '@annals/messages/json'
 import { invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { BATCH_ENTRIES_MAX } from '../../limits.js'
 import { type AppendedEntry, RETRACTION_TYPE, type SessionAppend } from '../../log/append/append_request.js'
 import { referencesIn } from '../../log/append/blob_places.js'
-import { type MessageEntry, messageEntry } from '../../log/append/message_entry.js'
-import type { AppendEntriesBody, AppendToSessionsBody } from '../../log/entry_schema.js'
+import { type MessageEntry, messageEntry, partsJson } from '../../log/append/message_entry.js'
+import type { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../../log/entry_schema.js'
 import type { AddEventBody } from '../../log/event_schema.js'
-import { checkObjectBytes } from '../request/json_parameters.js'
+import type { AddMessageBody } from '../../log/message_schema.js'
+import { checkObjectBytes } from './json_parameters.js'
+import type { TakeBody } from './taken_body.js'
 
-/** What is stored for an event. `bytes`: of its JSON, as it will be written. */
-export function eventEntry(
-  { type, key, data }: Pick<AddEventBody, 'type' | 'key' | 'data'>,
-  members: Map<string, string>,
+/** What is stored for an event: see TakeBody. */
+export function takeEvent(body: AddEventBody, text: string, bytes: number): AppendedEntry {
+  return eventEntry(body, memberTexts(text).get('data')!, bytes, undefined, '')
+}
+
+/** What is stored for a message, and its parts as they are answered. */
+export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: string }> = (
+  { blob: parsed, format = 'openai', meta, key = null },
+  text,
+  bytes,
+) => {
+  checkObjectBytes('/meta', meta, text)
+  const id = newId()
+  const members = memberTexts(text)
+  const blob = members.get('blob')!
+  const message = messageEntry(format as MessageFormat, blob, parsed, id, '/blob')
+  const entry = messageToStore(message, members, { id, id_given: false, format, key, bytes })
+  return { entry, parts: partsJson(message.parts, blob, message.references !== undefined) }
+}
+
+/** What is asked to be retracted, and what is stored in its place. */
+export function takeRetraction(
+  { entries, ...which }: RetractEntriesBody,
+  text: string,
   bytes: number,
-  given?: string,
-  place = '',
+): Omit<RetractEntriesBody, 'entries'> & { entries: AppendedEntry[] } {
+  const named = entries?.findIndex(({ id }) => id !== undefined) ?? -1
+  if (named !== -1)
+    throw invalidRequest(
+      `/entries/${named}/id is not taken here: an Idempotency-Key makes it safe to repeat the whole request.`,
+    )
+  return { ...which, entries: entries ? takeEntries({ entries }, text, bytes) : [] }
+}
+
+/** `given`: the id that the caller chose; `place`: where the event is in the body. */
+function eventEntry(
+  { type, key, data: parsed }: Pick<AddEventBody, 'type' | 'key' | 'data'>,
+  data: string,
+  bytes: number,
+  given: string | undefined,
+  place: string,
 ): AppendedEntry {
   if (type === RETRACTION_TYPE)
     throw invalidRequest(
@@ -31,9 +68,9 @@ export function eventEntry(
     key: key ?? null,
     bytes,
     tokens: 0,
-    data: members.get('data')!,
+    data,
     meta: null,
-    references: referencesIn(members.get('data')!, () => data, `${place}/data`),
+    references: mayReferToBlobs(data) ? referencesIn(parsed, `${place}/data`) : undefined,
   }
 }
 
@@ -41,7 +78,7 @@ export function eventEntry(
  * What is stored for a message. A meta of null counts as absent. Every member is named, in the order of an event's:
  * spreading objects together costs several microseconds, and entries of two shapes slow down whatever handles both.
  */
-export function messageToStore(
+function messageToStore(
   { role, tokens, references }: Pick<MessageEntry, 'role' | 'tokens' | 'references'>,
   members: Map<string, string>,
   { id, id_given, format, key, bytes }: Pick<AppendedEntry, 'id' | 'id_given' | 'format' | 'key' | 'bytes'>,
@@ -68,7 +105,7 @@ export function messageToStore(
  * write it.
  * @throws AnnalsError invalid_request, payload_too_large; each names the entry's index
  */
-export function batchEntries(body: AppendEntriesBody, text: string, all_bytes: number): AppendedEntry[] {
+export function takeEntries(body: AppendEntriesBody, text: string, all_bytes: number): AppendedEntry[] {
   return entriesAt(body.entries, text, 0, '', bytesOf(text, all_bytes, body.entries.length))
 }
 
@@ -76,7 +113,7 @@ export function batchEntries(body: AppendEntriesBody, text: string, all_bytes: n
  * The same for several sessions.
  * @throws AnnalsError invalid_request, payload_too_large; each names the index of the session, and of the entry
  */
-export function atomicAppends(body: AppendToSessionsBody, text: string, all_bytes: number): SessionAppend[] {
+export function takeAppends(body: AppendToSessionsBody, text: string, all_bytes: number): SessionAppend[] {
   const entries_all = body.appends.reduce((sum, { entries }) => sum + entries.length, 0)
   if (entries_all > BATCH_ENTRIES_MAX)
     throw invalidRequest(
@@ -135,7 +172,7 @@ function entriesAt(
     const object = objects[index]!
     const { members } = object
     const bytes = lengthOf(object)
-    if (entry.kind === 'event') return eventEntry(entry, members, bytes, given, place)
+    if (entry.kind === 'event') return eventEntry(entry, members.get('data')!, bytes, given, place)
     const id = given ?? newId()
     checkObjectBytes(`${place}/meta`, entry.meta)
     const { format = 'openai', key = null } = entry

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { touchBlob } from '../../blobs/blob_store.js'
+import { AnnalsError } from '../../errors.js'
+import type { AppendOutcome, AppendRequest, IdempotencyKey } from '../../log/append/append_request.js'
+import { requireBlobs } from '../../log/append/blob_places.js'
+import type { UsageDirectory } from '../../projects/usage.js'
+import { storeBlobWithinQuota } from '../admission/quotas.js'
+import type { AppParts } from '../service_context.js'
+
+const ATTEMPTS_MAX = 3
+
+type AppendParts = Pick<AppParts, 'appender' | 'usage'>
+
+/**
+ * Appends within the project's quota of bytes, and only if the project has the blobs that the entries refer to.
+ * @throws AnnalsError quota_exceeded, blob_missing, and as Appender.append
+ */
+export function appendWithinQuota(
+  parts: AppendParts,
+  request: FastifyRequest,
+  asked: Omit<AppendRequest, 'project_id' | 'if_match' | 'idempotency' | 'unmarked_until' | 'configs_patch'>,
+): Promise<AppendOutcome> {
+  // Every member is named: a spread would give each request a shape of its own, and all that reads it would be slow.
+  const { session_id, kind, entries, retraction, appends, only_known } = asked
+  const { 'if-match': if_match } = request.headers
+  const append: AppendRequest = {
+    project_id: request.project_id,
+    session_id,
+    kind,
+    entries,
+    retraction,
+    appends,
+    // The seq in quotes: the contract has checked it.
+    if_match: appends || if_match === undefined ? undefined : Number(if_match.slice(1, -1)),
+    idempotency: idempotencyOf(request),
+    unmarked_until: request.grant!.unmarked_until,
+    only_known,
+  }
+  // An await here, with the promises that belong to it, is a twentieth of what a small append costs.
+  if (request.attachments?.length) return appendWithBlobs(parts, request, append)
+  for (const { references } of entries) if (references) return appendWithBlobs(parts, request, append)
+  return store(parts, request, append)
+}
+
+function store({ appender, usage }: AppendParts, request: FastifyRequest, append: AppendRequest) {
+  const max = request.grant!.quotas.max_bytes
+  return max === undefined ? appender.append(append) : usage.append(appender, append, max)
+}
+
+async function appendWithBlobs(
+  parts: AppendParts,
+  request: FastifyRequest,
+  append: AppendRequest,
+): Promise<AppendOutcome> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      await storeAttachments(parts.usage, request)
+      await requireBlobs(request.database, append)
+      return await store(parts, request, append)
+    } catch (error) {
+      // Blobs that the project had may have been deleted with the last entry that referred to them.
+      const isMissing = error instanceof AnnalsError && error.error === 'blob_missing'
+      if (!isMissing || !request.attachments?.length || attempts === ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+/** Stores the bytes that were taken out of the body. Those that nothing refers to in the end are deleted after a day. */
+async function storeAttachments(usage: UsageDirectory, request: FastifyRequest): Promise<void> {
+  for (const { sha256, bytes } of request.attachments ?? []) {
+    if ((await touchBlob(request, sha256)) !== undefined) continue
+    const source = [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)]
+    await storeBlobWithinQuota(usage, request, sha256, source, bytes.length, bytes.length)
+  }
+}
+
+/** The caller's idempotency key, with a digest of everything that identifies the request. */
+export function idempotencyOf(request: FastifyRequest): IdempotencyKey | undefined {
+  const key = request.headers['idempotency-key'] as string | undefined
+  if (key === undefined) return undefined
+  const { method, headers, params, routeOptions } = request
+  const target = `${method} ${routeOptions.url} ${JSON.stringify(params)} ${headers['if-match'] ?? ''}\n`
+  return {
+    key,
+    request_hash: createHash('sha256').update(target).update(request.bodyText).digest('base64url'),
+  }
+}
+
+export function markReplayed(reply: FastifyReply, replayed: boolean): void {
+  if (replayed) reply.header('idempotent-replayed', 'true')
+}
