@@ -35,7 +35,10 @@ export class FairSemaphore {
   private readonly waiters = new Set<Waiter>()
   private expiry: NodeJS.Timeout | undefined
 
+  readonly places_max: number
+
   constructor(private readonly limits: FairSemaphoreLimits) {
+    this.places_max = limits.places_max
     this.free = limits.places_max
   }
 
@@ -44,15 +47,11 @@ export class FairSemaphore {
   }
 
   get taken(): number {
-    return this.limits.places_max - this.free
+    return this.places_max - this.free
   }
 
   heldBy(owner: string): number {
     return this.held.get(owner) ?? 0
-  }
-
-  get places_max(): number {
-    return this.limits.places_max
   }
 
   /** Runs `work` while holding a place of the owner's, at once if one is free. @throws the limits' refusal */
@@ -76,7 +75,7 @@ export class FairSemaphore {
 
   /** Resolves when the owner holds so many more places. @throws the limits' refusal */
   wait(owner: string, places: number): Promise<void> {
-    const isTooMany = places > Math.ceil(this.limits.places_max / 2)
+    const isTooMany = places > Math.ceil(this.places_max / 2)
     if (isTooMany || this.queue.waitingOf(owner) >= WAITING_MAX - this.queue.size) {
       this.counts.refusals += 1
       return Promise.reject(this.limits.refusal())
@@ -93,7 +92,7 @@ export class FairSemaphore {
 
   /** Takes places even if none are free: for what is held already and must be counted. */
   take(owner: string, places: number): void {
-    this.held.set(owner, this.heldBy(owner) + places)
+    this.held.set(owner, (this.held.get(owner) ?? 0) + places)
     this.free -= places
   }
 
@@ -110,7 +109,7 @@ export class FairSemaphore {
 
   /** Applies the rule above as if all but the last of the places in question were taken. */
   private mayTake(owner: string, places: number): boolean {
-    return this.heldBy(owner) + places - 1 < this.free - places + 1
+    return (this.held.get(owner) ?? 0) + places - 1 < this.free - places + 1
   }
 
   private admitWaiters(): void {

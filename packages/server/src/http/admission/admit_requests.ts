@@ -67,7 +67,7 @@ export function admitRequests(app: AppServer, parts: AppParts, addressOf: Addres
 
   const isLate = (exchange: Exchange) => {
     const { method, url } = exchange.request
-    if (method !== 'POST' || appender.waitingRequests < CROWDED || !APPEND.test(url!)) return false
+    if (method !== 'POST' || !APPEND.test(url!)) return false
     const project_id = callerOf(exchange)
     return project_id !== undefined && appender.isBehind(project_id)
   }
@@ -101,7 +101,8 @@ export function admitRequests(app: AppServer, parts: AppParts, addressOf: Addres
     // A connection is counted with one request. This tells whether another one is ahead of this.
     if (response.socket === null && !holdSentAhead(memory, request, response, callerOf(exchange)))
       return closeConnection(request.socket)
-    if (isLate(exchange) || !intake.offer(exchange)) refused.push(exchange)
+    const isCrowded = appender.waitingRequests >= CROWDED
+    if ((isCrowded && isLate(exchange)) || !intake.offer(exchange)) refused.push(exchange)
   })
 }
 

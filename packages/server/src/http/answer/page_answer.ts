@@ -94,12 +94,15 @@ export async function answerPage(
   const after = readListCursor(cursors, cursor)
   await reply.request.memory.hold(Math.min(listReadBytes(limit + 1), read_bytes_max))
   const rows = await find({ time_desc, limit, after })
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
-  const next_cursor = rows.length > limit && last ? writeListCursor(cursors, last) : ''
-  const items = shown.map((row) => row.json)
+  const next_cursor = rows.length > limit ? writeListCursor(cursors, rows[limit - 1]!) : ''
   const end = `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}"}`
-  const length = items.reduce((sum, { length }) => sum + length, 0)
+  const items: string[] = []
+  let length = 0
+  for (const { json } of rows) {
+    if (items.length === limit) break
+    items.push(json)
+    length += json.length
+  }
   if (length > JOINED_LENGTH_MAX) return sendChunks(reply, jsonList('{"items":[', [items], end))
   return answer(reply, `{"items":[${items.join(',')}${end}`)
 }

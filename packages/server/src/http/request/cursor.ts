@@ -9,10 +9,10 @@ const DIGEST_BYTES = 12
  * It is not secret: a forged one would only choose a position in the caller's own list.
  */
 export class Cursors {
-  private readonly query: string
+  private readonly query: ReadonlyArray<string | boolean | undefined>
 
   constructor(...query: ReadonlyArray<string | boolean | undefined>) {
-    this.query = JSON.stringify(query.map((part) => part ?? null))
+    this.query = query
   }
 
   /** Writes a position (any text) as a cursor: URL-safe characters only. */
@@ -34,6 +34,6 @@ export class Cursors {
   }
 
   private digest(position: string): Buffer {
-    return hash('sha256', `${this.query}\n${position}`, 'buffer').subarray(0, DIGEST_BYTES)
+    return hash('sha256', `${JSON.stringify(this.query)}\n${position}`, 'buffer').subarray(0, DIGEST_BYTES)
   }
 }

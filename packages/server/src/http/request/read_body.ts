@@ -1,13 +1,21 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { TakenBytes } from '../../blobs/take_out_bytes.js'
-import { AnnalsError } from '../../errors.js'
+import { AnnalsError, invalidRequest } from '../../errors.js'
+import { SMALL_BYTES } from '../admission/request_memory.js'
 import type { AppServer } from '../app_server.js'
 import type { AppParts } from '../service_context.js'
 import type { FormOperation } from '../work_thread/thread_work.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
 import { BODIES, type BodyOperation } from './bodies.js'
-import { receiveBody } from './receive_body.js'
-import { type AttachmentLimits, type BodyOutcome, readBodyJson, revived, TakenBody } from './taken_body.js'
+import {
+  type AttachmentLimits,
+  type BodyOutcome,
+  bodyTooLarge,
+  readBodyJson,
+  revived,
+  TakenBody,
+} from './taken_body.js'
 
 /** Longer bodies are processed on the work thread: the worst of this length takes a few ms on the event loop. */
 const INLINE_BYTES_MAX = 32 * 1024
@@ -22,6 +30,11 @@ const WITH_MESSAGES = new Set<string | undefined>([
 /** Bytes of attachments in one body at most, and their length in base64. */
 const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
 const BASE64_FACTOR = 4 / 3
+
+/** Memory for each byte of a body: as it arrived, as text, and on its way to the database. */
+const BODY_FACTOR = 3
+const NOTHING = Buffer.alloc(0)
+const GROWTH = 4
 
 type BodyParts = Pick<AppParts, 'config' | 'thread'>
 type Done = (error: Error | null, value?: unknown) => void
@@ -146,4 +159,76 @@ function takeOutcome(request: FastifyRequest, order: Promise<BodyOutcome>, done:
     }
     done(null, new TakenBody(outcome))
   }, done)
+}
+
+/**
+ * Receives a body. For all but a small one, memory is reserved for what has arrived, not for what was announced, so a
+ * caller occupies memory only by sending. While there is none, the connection is not read; a body that gets none is
+ * refused and what arrived of it dropped.
+ */
+function receiveBody(
+  request: FastifyRequest,
+  payload: IncomingMessage,
+  done: (error: Error | null, body?: Buffer) => void,
+) {
+  const { bodyLimit: bytes_max } = request.routeOptions
+  const announced = request.headers['content-length']
+  const length = announced === undefined ? undefined : Number(announced)
+  let body: Buffer = NOTHING
+  let received = 0
+  let isOver = false
+  const end = (error?: Error) => {
+    if (isOver) return
+    isOver = true
+    payload.off('data', take).off('end', end).off('error', fail)
+    if (error) {
+      body = NOTHING
+      request.memoryShare?.keep(0)
+      // The rest is discarded, until the platform ends it.
+      payload.resume()
+      return done(error)
+    }
+    done(null, received === body.length ? body : body.subarray(0, received))
+  }
+  const put = (chunk: Buffer, room: number) => {
+    if (room > body.length) {
+      const grown = Buffer.allocUnsafeSlow(room)
+      body.copy(grown, 0, 0, received)
+      body = grown
+    }
+    chunk.copy(body, received)
+    received += chunk.length
+  }
+  const take = (chunk: Buffer) => {
+    const total = received + chunk.length
+    if (total > bytes_max) return end(bodyTooLarge(bytes_max))
+    if (total <= body.length) return put(chunk, 0)
+    const isWhole = received === 0 && total === length
+    if (isWhole && total <= SMALL_BYTES) {
+      // Nearly every body arrives in one piece, which is read before another can arrive.
+      body = chunk
+      received = total
+      return
+    }
+    const room = Math.min(Math.max(total, GROWTH * body.length), length ?? bytes_max)
+    if (room <= SMALL_BYTES || request.memory.tryHold(BODY_FACTOR * room)) return put(chunk, room)
+    payload.pause()
+    request.memory.hold(BODY_FACTOR * room).then(() => {
+      if (isOver) return
+      put(chunk, room)
+      payload.resume()
+    }, end)
+  }
+  const fail = () => end(invalidRequest('The body ended before it was complete.'))
+
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity')
+    return done(
+      new AnnalsError(
+        'unsupported_media_type',
+        `Content-Encoding ${encoding} is not supported. Send the body uncompressed.`,
+      ),
+    )
+  if (length !== undefined && length > bytes_max) return done(bodyTooLarge(bytes_max))
+  payload.on('data', take).on('end', end).on('error', fail)
 }

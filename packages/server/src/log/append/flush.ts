@@ -7,10 +7,11 @@ import {
   isUniqueViolation,
   isUnstorable,
 } from '../../postgres/database_errors.js'
-import { AppendInDoubt, fail, type PendingAppend } from './append_request.js'
+import { AppendInDoubt, fail, hasGivenIds, type PendingAppend } from './append_request.js'
+import { NONE_KNOWN, type Unsettled } from './flush_parts.js'
 import { planFlush } from './flush_plan.js'
 import type { Turn } from './flush_turns.js'
-import { lookUp, type Unsettled } from './look_up.js'
+import { lookUp } from './look_up.js'
 import { isStored, readAnswer, settle } from './settle.js'
 
 const RETRY_PAUSE_MS = 25
@@ -85,9 +86,8 @@ async function store(
     const isRepeated = state.sent
     let lookAgain: PendingAppend[]
     try {
-      const found = lookUp(database, rest, isRepeated)
-      const unsettled = Array.isArray(found) ? found : await found
-      // Those that were not settled are the batch itself, as nearly always.
+      const unsettled =
+        (isRepeated ? undefined : withoutLookUp(rest)) ?? (await lookUp(database, rest, isRepeated))
       if (unsettled.length < rest.length) rest = unsettled.map(({ pending }) => pending)
       if (rest.length === 0) return
       lookAgain = await append(database, unsettled, state, { isRepeated, isSecondLook })
@@ -118,6 +118,17 @@ async function store(
     }
     return
   }
+}
+
+/** A batch without keys and callers' ids, as most are: nothing of it can be stored already. */
+function withoutLookUp(batch: readonly PendingAppend[]): Unsettled[] | undefined {
+  const unsettled: Unsettled[] = []
+  for (const pending of batch) {
+    const { request } = pending
+    if (request.idempotency || hasGivenIds(request)) return undefined
+    unsettled.push({ pending, request, known: NONE_KNOWN })
+  }
+  return unsettled
 }
 
 /** Stores the unsettled requests in one statement and answers them. Returns those that must be checked again. */

@@ -1,12 +1,25 @@
 import type { Parameter } from '../../postgres/database.js'
 import type { StoredFunction } from '../../postgres/stored_function.js'
-import type { AppendAnswer, AppendedEntry, AppendRequest, Retraction } from './append_request.js'
+import type {
+  AppendAnswer,
+  AppendedEntry,
+  AppendRequest,
+  PendingAppend,
+  Retraction,
+} from './append_request.js'
 
 /** A request to be stored, and the seqs, by id, of those of its entries that are stored already. */
 export interface OpenAppend {
   request: AppendRequest
   known: ReadonlyMap<string, number>
 }
+
+/** A request of a flush that still has to be stored. */
+export interface Unsettled extends OpenAppend {
+  pending: PendingAppend
+}
+
+export const NONE_KNOWN: ReadonlyMap<string, number> = new Map()
 
 /** The position of one entry: so many after its session's head, or the seq that it already has. */
 export interface Place {

@@ -1,39 +1,17 @@
 import { AnnalsError } from '../../errors.js'
 import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { Database } from '../../postgres/database.js'
-import { appendsOf, fail, hasGivenIds, type PendingAppend } from './append_request.js'
-import type { OpenAppend } from './flush_parts.js'
+import { appendsOf, fail, type PendingAppend } from './append_request.js'
+import { NONE_KNOWN, type Unsettled } from './flush_parts.js'
 import { FIND_APPEND_KEYS, FIND_KNOWN_APPENDS } from './known_append_queries.js'
 import { readBack } from './read_back.js'
-
-/** A request that still has to be stored. */
-export interface Unsettled extends OpenAppend {
-  pending: PendingAppend
-}
-
-const NONE: ReadonlyMap<string, number> = new Map()
 
 /**
  * Settles requests that were settled before: one whose idempotency key was answered gets that answer, one whose key
  * or ids belong to something else is refused. Returns the rest. `isRepeated`: an earlier attempt may have been
- * committed, so every id is looked up. Most flushes have neither keys nor callers' ids and skip this.
+ * committed, so every id is looked up.
  */
-export function lookUp(
-  database: Database,
-  batch: readonly PendingAppend[],
-  isRepeated: boolean,
-): Unsettled[] | Promise<Unsettled[]> {
-  const unsettled: Unsettled[] = []
-  for (const pending of batch) {
-    const { request } = pending
-    if (isRepeated || request.idempotency || hasGivenIds(request))
-      return findSettled(database, batch, isRepeated)
-    unsettled.push({ pending, request, known: NONE })
-  }
-  return unsettled
-}
-
-async function findSettled(
+export async function lookUp(
   database: Database,
   batch: readonly PendingAppend[],
   isRepeated: boolean,
@@ -77,7 +55,9 @@ async function findKnownEntries(
     ),
   )
   if (wanted.length === 0)
-    return batch.map((pending) => ({ pending, request: pending.request, known: NONE })).filter(mayBeStored)
+    return batch
+      .map((pending) => ({ pending, request: pending.request, known: NONE_KNOWN }))
+      .filter(mayBeStored)
   const entries = wanted.map(({ entry }) => entry)
   const rows = await database.query(FIND_KNOWN_APPENDS, [
     batch[0]!.request.project_id,
@@ -103,7 +83,7 @@ async function findKnownEntries(
   }
   return batch
     .filter((pending) => !refused.has(pending))
-    .map((pending) => ({ pending, request: pending.request, known: known.get(pending) ?? NONE }))
+    .map((pending) => ({ pending, request: pending.request, known: known.get(pending) ?? NONE_KNOWN }))
     .filter(mayBeStored)
 }
 
