@@ -107,54 +107,62 @@ describe('annals show', () => {
 })
 
 describe('annals tail', () => {
-  it('gives the last entries and then each new one, across a service that restarts, and says how to go on', async () => {
-    const node = await service.startNode()
-    const id = await newSession()
-    for (const n of [1, 2, 3]) await commands.api.appendEvent(id, { type: 'tick', data: { n } })
-    const tail = startAnnals(['tail', id, '--last', '2'], { ...commands.env, ANNALS_URL: node.url })
-    const seqs = () => tail.lines.map((line) => (JSON.parse(line) as { seq: number }).seq)
-    await vi.waitFor(() => expect(seqs()).toEqual([2, 3]), TAIL_MS_MAX)
-    await commands.api.appendEvent(id, { type: 'tick', data: { n: 4 } })
-    await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4]), TAIL_MS_MAX)
-    await node.stop()
-    await vi.waitFor(() => expect(tail.logLines.join()).toContain('reconnecting'), TAIL_MS_MAX)
-    await commands.api.appendEvent(id, { type: 'tick', data: { n: 5 } })
-    await service.startNode({ PORT: new URL(node.url).port })
-    await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4, 5]), TAIL_MS_MAX)
-    tail.child.kill('SIGINT')
-    const { code, stderr } = await tail.exited
-    expect(code).toBe(130)
-    const { created_at } = JSON.parse(tail.lines.at(-1)!) as { created_at: string }
-    expect(stderr).toContain(`annals tail ${id} --after 5@${created_at}`)
-    const other = await annals(['tail', id, '--after', `5@${created_at.replace('20', '19')}`])
-    expect([other.code, other.stderr]).toEqual([6, expect.stringContaining('Entry 5 is no longer')])
-  }, 4 * TAIL_MS_MAX)
+  it(
+    'gives the last entries and then each new one, across a service that restarts, and says how to go on',
+    async () => {
+      const node = await service.startNode()
+      const id = await newSession()
+      for (const n of [1, 2, 3]) await commands.api.appendEvent(id, { type: 'tick', data: { n } })
+      const tail = startAnnals(['tail', id, '--last', '2'], { ...commands.env, ANNALS_URL: node.url })
+      const seqs = () => tail.lines.map((line) => (JSON.parse(line) as { seq: number }).seq)
+      await vi.waitFor(() => expect(seqs()).toEqual([2, 3]), TAIL_MS_MAX)
+      await commands.api.appendEvent(id, { type: 'tick', data: { n: 4 } })
+      await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4]), TAIL_MS_MAX)
+      await node.stop()
+      await vi.waitFor(() => expect(tail.logLines.join()).toContain('reconnecting'), TAIL_MS_MAX)
+      await commands.api.appendEvent(id, { type: 'tick', data: { n: 5 } })
+      await service.startNode({ PORT: new URL(node.url).port })
+      await vi.waitFor(() => expect(seqs()).toEqual([2, 3, 4, 5]), TAIL_MS_MAX)
+      tail.child.kill('SIGINT')
+      const { code, stderr } = await tail.exited
+      expect(code).toBe(130)
+      const { created_at } = JSON.parse(tail.lines.at(-1)!) as { created_at: string }
+      expect(stderr).toContain(`annals tail ${id} --after 5@${created_at}`)
+      const other = await annals(['tail', id, '--after', `5@${created_at.replace('20', '19')}`])
+      expect([other.code, other.stderr]).toEqual([6, expect.stringContaining('Entry 5 is no longer')])
+    },
+    4 * TAIL_MS_MAX,
+  )
 
-  it('begins where it is told to, with what it is told to', async () => {
-    const id = await newSession()
-    for (const type of ['a', 'b', 'a']) await commands.api.appendEvent(id, { type, data: {} })
-    for (const [args, expected] of [
-      [
-        ['--after', '1'],
-        [2, 3],
-      ],
-      [
-        ['--since', '5m'],
-        [1, 2, 3],
-      ],
-      [
-        ['--type', 'a'],
-        [1, 3],
-      ],
-    ] as [string[], number[]][]) {
-      const tail = startAnnals(['tail', id, ...args], commands.env)
-      await vi.waitFor(() => {
-        expect(tail.lines.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(expected)
-      }, TAIL_MS_MAX)
-      tail.child.kill('SIGTERM')
-      expect((await tail.exited).code).toBe(130)
-    }
-  }, 4 * TAIL_MS_MAX)
+  it(
+    'begins where it is told to, with what it is told to',
+    async () => {
+      const id = await newSession()
+      for (const type of ['a', 'b', 'a']) await commands.api.appendEvent(id, { type, data: {} })
+      for (const [args, expected] of [
+        [
+          ['--after', '1'],
+          [2, 3],
+        ],
+        [
+          ['--since', '5m'],
+          [1, 2, 3],
+        ],
+        [
+          ['--type', 'a'],
+          [1, 3],
+        ],
+      ] as [string[], number[]][]) {
+        const tail = startAnnals(['tail', id, ...args], commands.env)
+        await vi.waitFor(() => {
+          expect(tail.lines.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(expected)
+        }, TAIL_MS_MAX)
+        tail.child.kill('SIGTERM')
+        expect((await tail.exited).code).toBe(130)
+      }
+    },
+    4 * TAIL_MS_MAX,
+  )
 })
 
 describe('annals latest and annals retract', () => {

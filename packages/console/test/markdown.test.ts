@@ -69,7 +69,7 @@ describe('Markdown', () => {
   })
 
   it('that is nested deeper or longer than what people write is shown as it was written', () => {
-    for (const text of ['>'.repeat(2_400), '> '.repeat(2_400) + 'a', '*a '.repeat(99) + 'a* '.repeat(99)])
+    for (const text of ['>'.repeat(2_400), `${'> '.repeat(2_400)}a`, '*a '.repeat(99) + 'a* '.repeat(99)])
       expect(seen(text), text.slice(0, 20)).toBe(text)
     const long = 'a **b** '.repeat(20_000)
     expect(seen(long)).toBe(long)
