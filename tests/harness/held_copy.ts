@@ -46,14 +46,22 @@ export async function whileCopyIsHeld<T>(
       )
       // It then waits for an entry in its place that somebody else may or may not commit.
       await blocker.query('BEGIN')
-      const placed = blocker.query(
-        `INSERT INTO entries (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
-         VALUES ($1, $2, $3, now(), now(), gen_random_uuid(), 2, 0, 'event', 'in the way', '{}')`,
-        [project_id, id, seq],
-      )
-      await untilWaiting(databaseUrl, 2)
-      await gate.query('ROLLBACK')
-      await placed
+      await withConnection(databaseUrl, async (brake) => {
+        // The first slice cannot end, and so no other can come before the entry.
+        await brake.query('BEGIN')
+        await brake.query(
+          'SELECT FROM erased_sessions WHERE project_id = $1 AND session_id = $2 FOR UPDATE',
+          [project_id, id],
+        )
+        const placed = blocker.query(
+          `INSERT INTO entries (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
+           VALUES ($1, $2, $3, now(), now(), gen_random_uuid(), 2, 0, 'event', 'in the way', '{}')`,
+          [project_id, id, seq],
+        )
+        await untilWaiting(databaseUrl, 2)
+        await gate.query('ROLLBACK')
+        await placed
+      })
       await untilBlocking(databaseUrl, blocker)
       const release = async () => {
         await blocker.query('ROLLBACK')
