@@ -56,6 +56,7 @@ let count = 0
 
 /** Projects that are written to while the worker of about half of them is down: far more than a node has slots for flushes. */
 const CROWD = 24
+const PREPARED_MS_MAX = 10_000
 const crowd: Tenant[] = []
 
 /** With one worker down, every operation of a project on another one works. */
@@ -64,7 +65,7 @@ async function serveOthers(world: ClusterWorld): Promise<Struck> {
   const tenant = await newTenant(world, `other-${count++}`, true)
   while (crowd.length < CROWD) crowd.push(await newTenant(world, `crowd-${crowd.length}`))
   // What a project does for the first time may be noted with the project, which all workers have.
-  await callEveryOperation(url, tenant.token)
+  await prepare(url, tenant.token)
   const port = await world.postgres.portOf(tenant.project_id)
   const worker = world.postgres.workers.find((one) => one.port !== port) as Worker
   await worker.kill()
@@ -77,6 +78,20 @@ async function serveOthers(world: ClusterWorld): Promise<Struck> {
   over.abort()
   await Promise.all(writing)
   return { ...back(world, await worker.start()), ...outcome }
+}
+
+/** The coordinator's connections to a worker that the fault before this one restarted fail once each: a request gets 503. */
+async function prepare(url: string, token: string): Promise<void> {
+  const deadline = performance.now() + PREPARED_MS_MAX
+  for (;;) {
+    const error = await callEveryOperation(url, token).then(
+      () => undefined,
+      (error: Error) => error,
+    )
+    if (!error) return
+    if (performance.now() > deadline) throw error
+    await sleep(100)
+  }
 }
 
 /** Appends to sessions that do not exist, as often as it is answered. */
