@@ -38,7 +38,8 @@ describe('a model', { timeout: 120_000 }, () => {
   })
 
   it('activates by itself, in auto, what sessions of two users support, and a contradiction by two opens a conflict', {
-    timeout: 90_000,
+    // Five turns of a space, one after the other, beside all other spaces where files share a database.
+    timeout: 240_000,
   }, async () => {
     const { newSpace, addRun, reflected, statementsOf } = await newModelProject(gullible)
     const space = await newSpace('auto')
