@@ -91,7 +91,9 @@ describe('a database that is away', () => {
     await withConnection(service.databaseUrl, async (connection) => {
       await connection.query(`BEGIN; LOCK TABLE ${table}`)
       const list = api.listSessions(query)
-      await vi.waitFor(async () => expect(await lockWaits(service.databaseUrl, '%')).toBeGreaterThan(0))
+      await vi.waitFor(async () =>
+        expect(await lockWaits(service.databaseUrl, connection)).toBeGreaterThan(0),
+      )
       await proxy.refuse()
       expectError(await list, 503, 'unavailable')
     })

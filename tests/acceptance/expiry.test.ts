@@ -97,11 +97,10 @@ describe('a session that expires', () => {
       await toucher.query(lock, given)
       // Housekeeping finds it only now, so that it has to wait for the head.
       await letBeDue([log.id])
-      await vi.waitFor(
-        async () =>
-          expect(await lockWaits(service.databaseUrl, '%session_heads%FOR UPDATE%')).toBeGreaterThan(0),
-        { timeout: 20_000, interval: 20 },
-      )
+      await vi.waitFor(async () => expect(await lockWaits(service.databaseUrl, toucher)).toBeGreaterThan(0), {
+        timeout: 20_000,
+        interval: 20,
+      })
       await toucher.query(touchAt('now()'), given)
       await toucher.query('COMMIT')
     })

@@ -49,7 +49,7 @@ describe('keys that are guessed', () => {
         const { id } = expectOk(await api.createSession(), 201)
         await connection.query('BEGIN; LOCK TABLE api_keys')
         const guesses = Array.from({ length: 40 }, () => guess())
-        await vi.waitFor(async () => expect(await lockWaits(service.databaseUrl, '%api_keys%')).toBe(1))
+        await vi.waitFor(async () => expect(await lockWaits(service.databaseUrl, connection)).toBe(1))
         expect((await api.request('GET', '/ready')).status).toBe(200)
         expectOk(await api.appendEvent(id, event))
         expectOk(await api.getSession(id))

@@ -59,7 +59,7 @@ describe.skipIf(reasonForNoOwnDatabase())('in the middle of a statement', () => 
       await connection.query('BEGIN')
       await connection.query('LOCK TABLE entries IN ACCESS EXCLUSIVE MODE')
       const command = startAnnals([name, ...argsOf(project.id, file)], env)
-      const waits = () => lockWaits(service.databaseUrl, '%')
+      const waits = () => lockWaits(service.databaseUrl, connection)
       await vi.waitFor(async () => expect(await waits()).toBeGreaterThan(0), { timeout: 20_000 })
       await expectToEnd(command, signal)
       expect(await waits()).toBe(0)

@@ -133,12 +133,7 @@ describe('annals prune', () => {
       const append = sessionLog(api, touched!).addEvent()
       await held.waiting()
       const pruning = prune('--older-than', '90d')
-      await vi.waitFor(
-        async () => expect(await lockWaits(service.databaseUrl, '%h.updated_at < $3%')).toBe(1),
-        {
-          timeout: 15_000,
-        },
-      )
+      await held.waiting(2)
       await held.release()
       return { append, pruning }
     })
@@ -193,8 +188,8 @@ describe('annals prune', () => {
       const { child, exited } = startAnnals(['prune', '--project', project.name, '--older-than', '90d'], {
         DATABASE_URL: service.databaseUrl,
       })
-      const waits = async () =>
-        expect(await lockWaits(service.databaseUrl, '%erase_slice_of_entries%')).toBe(1)
+      // More than one where files share a database: the housekeeping of their nodes meets the remains too.
+      const waits = async () => expect(await lockWaits(service.databaseUrl, holder)).toBeGreaterThan(0)
       await vi.waitFor(waits, { timeout: 15_000 })
       child.kill('SIGINT')
       await holder.query('ROLLBACK')

@@ -4,7 +4,7 @@ import type { ApiClient, Session } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
 import type { Query } from '../harness/http_client.ts'
-import { FUNCTION_CALLS, lockWaits } from '../harness/lock_waits.ts'
+import { lockWaits } from '../harness/lock_waits.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { mixedEntries, newSessionLog } from '../harness/session_log.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'
@@ -190,10 +190,7 @@ describe('deleting a session', () => {
       )
       const waiting = (count: number) =>
         vi.waitFor(
-          async () =>
-            expect(
-              await lockWaits(service.databaseUrl, '%session_heads%', FUNCTION_CALLS),
-            ).toBeGreaterThanOrEqual(count),
+          async () => expect(await lockWaits(service.databaseUrl, connection)).toBeGreaterThanOrEqual(count),
           { timeout: 15_000, interval: 20 },
         )
       const creating = api.createSession({ parent, use_uuid })

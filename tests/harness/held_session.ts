@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import { FUNCTION_CALLS, lockWaits } from './lock_waits.ts'
+import { lockWaits } from './lock_waits.ts'
 import { withConnection } from './sql.ts'
 
 /**
@@ -22,7 +22,7 @@ export async function whileSessionIsHeld<T>(
     const waiting = (appends = 1) =>
       vi.waitFor(
         async () => {
-          const blocked = await lockWaits(databaseUrl, '%session_heads%', FUNCTION_CALLS)
+          const blocked = await lockWaits(databaseUrl, connection)
           if (blocked < appends) throw new Error(`${blocked} of ${appends} appends wait for the held session`)
         },
         { timeout: 10_000, interval: 20 },
