@@ -39,12 +39,30 @@ const list = async () => expectOk(await api.request<{ items: Webhook[] }>('GET',
 const remove = (id: string, client = api) => client.request('DELETE', `/api/v1/webhooks/${id}`)
 
 /** A webhook to a receiver, which answers as told. */
-async function receive(events: string[], answer?: Parameters<typeof startReceiver>[1]) {
+async function receive(events: string[], answer?: Parameters<typeof startReceiver>[1], client = api) {
   const receiver = await startReceiver(SECRET, answer)
   receivers.push(receiver)
-  const { id } = expectOk(await create({ url: `${receiver.url}/hook`, events, secret: SECRET }), 201)
+  const { id } = expectOk(await create({ url: `${receiver.url}/hook`, events, secret: SECRET }, client), 201)
   return { receiver, id, seqs: () => receiver.received.map(({ data }) => data.seq) }
 }
+
+describe('a node that is stopped', () => {
+  const stopped = useService({ ANNALS_TOKEN_CACHE_MS: '0' })
+
+  it('hands back what it was about to tell a webhook, so that another node tells it at once', async () => {
+    const client = await stopped.newClient()
+    let isSilent = true
+    const answer = () => (isSilent ? undefined : 200)
+    const { receiver, seqs } = await receive(['event'], answer, client)
+    const silent = await newSessionLog(client)
+    expectOk(await silent.addEvent())
+    await vi.waitFor(() => expect(receiver.requests).toBe(1), WAIT)
+    await stopped.node.stop()
+    isSilent = false
+    await stopped.startNode()
+    await vi.waitFor(() => expect(seqs()).toEqual([1]), WAIT)
+  })
+})
 
 describe('a webhook', () => {
   it('is told of new entries of its kinds, signed, as the timeline has them, in order', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { expect, it, vi } from 'vitest'
 import { Learner } from '../../packages/server/src/learning/model/learner.ts'
+import type { AskModel } from '../../packages/server/src/learning/model/model_port.ts'
 import { type Database, DatabaseAway } from '../../packages/server/src/postgres/database.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
@@ -37,24 +38,43 @@ function failing(database: Database) {
 // In a database that all files share, it would learn from the sessions of others, and they from its own.
 const withOwnDatabase = it.skipIf(reasonForNoOwnDatabase())
 
+/** A space with a session that is due. */
+async function newDueSpace() {
+  const [project, space] = [await log.newProject(), randomUUID()]
+  const session = await log.newSession(project)
+  await log.newNode().append(eventRequest(project, session))
+  const owned = [project, space]
+  await execute(
+    log.url,
+    "INSERT INTO learning_spaces (project_id, id, meta, created_at, updated_at) VALUES ($1, $2, '{}', now(), now())",
+    owned,
+  )
+  await execute(
+    log.url,
+    `INSERT INTO space_sessions (project_id, learning_space_id, session_id, id, status, learnt_seq, due_at, created_at, updated_at)
+     VALUES ($1, $2, $3, gen_random_uuid(), 'queued', 1, now(), now(), now())`,
+    [...owned, session],
+  )
+  return owned
+}
+
+const startLearner = (database: Database, signal: AbortSignal, ask: AskModel) =>
+  new Learner({
+    database,
+    signal,
+    logger: pino({ level: 'silent' }),
+    ask,
+    nearest: async () => [],
+    ms_max: LEASE_S * 1_000,
+    address: { url: 'http://127.0.0.1:9', name: 'scripted' },
+    project_tokens_max: 1_000_000,
+    poll_ms: 20,
+  })
+
 withOwnDatabase(
   'a space whose learner finds no connection, not even to leave the lane, is not kept waiting until the lane ends',
   async () => {
-    const [project, space] = [await log.newProject(), randomUUID()]
-    const session = await log.newSession(project)
-    await log.newNode().append(eventRequest(project, session))
-    const owned = [project, space]
-    await execute(
-      log.url,
-      "INSERT INTO learning_spaces (project_id, id, meta, created_at, updated_at) VALUES ($1, $2, '{}', now(), now())",
-      owned,
-    )
-    await execute(
-      log.url,
-      `INSERT INTO space_sessions (project_id, learning_space_id, session_id, id, status, learnt_seq, due_at, created_at, updated_at)
-     VALUES ($1, $2, $3, gen_random_uuid(), 'queued', 1, now(), now(), now())`,
-      [...owned, session],
-    )
+    const owned = await newDueSpace()
     const abort = new AbortController()
     const { database, fail } = failing(changes.open(2, abort.signal))
     const ask = vi.fn(async () => {
@@ -62,17 +82,7 @@ withOwnDatabase(
       if (ask.mock.calls.length === 1) fail(3)
       return { text: '{"statements":[]}', tokens_in: 1, tokens_out: 1 }
     })
-    const learner = new Learner({
-      database,
-      signal: abort.signal,
-      logger: pino({ level: 'silent' }),
-      ask,
-      nearest: async () => [],
-      ms_max: LEASE_S * 1_000,
-      address: { url: 'http://127.0.0.1:9', name: 'scripted' },
-      project_tokens_max: 1_000_000,
-      poll_ms: 20,
-    })
+    const learner = startLearner(database, abort.signal, ask)
     try {
       await vi.waitFor(async () => {
         const sql = 'SELECT status FROM space_sessions WHERE project_id = $1 AND learning_space_id = $2'
@@ -85,6 +95,21 @@ withOwnDatabase(
     }
   },
 )
+
+withOwnDatabase('a space whose learner is stopped while the model thinks is handed back', async () => {
+  const owned = await newDueSpace()
+  const abort = new AbortController()
+  const ask = vi.fn(
+    (_address: unknown, { signal }: { signal: AbortSignal }) =>
+      new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  )
+  const learner = startLearner(changes.open(2, abort.signal), abort.signal, ask)
+  await vi.waitFor(() => expect(ask).toHaveBeenCalled(), { timeout: 20_000 })
+  abort.abort()
+  await learner.ended()
+  const sql = 'SELECT lane_until <= now() AS is_free FROM learning_spaces WHERE project_id = $1 AND id = $2'
+  expect(await queryRows(log.url, sql, owned)).toEqual([{ is_free: true }])
+})
 
 it('a session whose consumer finds no connection, not even to postpone it, is not kept from others until its lease ends', async () => {
   const project = await changes.newProject()

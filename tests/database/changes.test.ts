@@ -188,7 +188,7 @@ describe('a session that a consumer cannot bear', () => {
 })
 
 describe('a node that is stopped', () => {
-  it('cuts off a consumer that does not end, and another node takes up the session when the lease is over', async () => {
+  it('cuts off a consumer that does not end, and hands back its session, which another node takes up', async () => {
     const project = await newProject()
     const session = await log.newSession(project)
     await appender.append(eventRequest(project, session, { unmarked_until: MARKED }))
@@ -196,7 +196,8 @@ describe('a node that is stopped', () => {
       ({ signal }: { signal: AbortSignal }) =>
         new Promise<undefined>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     )
-    const changes = start({ ...witness(), consume: stuck })
+    // The lease is far longer than the test waits.
+    const changes = start({ ...witness(), consume: stuck }, { lease_s: 600 })
     await vi.waitFor(() => expect(stuck).toHaveBeenCalled(), { timeout: 10_000 })
     await changes.stop()
     expect(await seenOf(project)).toEqual({})

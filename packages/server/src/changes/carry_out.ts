@@ -6,6 +6,7 @@ import {
   POSTPONE_MARKS,
   READ_CHANGED_ENTRIES,
   READ_CHANGED_HEADS,
+  RETURN_MARKS,
 } from './change_queries.js'
 import type { ChangedEntry, ChangedSession, ChangedSessions, Consumer } from './consumer.js'
 import { insist } from './repeat.js'
@@ -47,15 +48,19 @@ export async function carryOut(job: Job): Promise<Round> {
   let is_cut = false
   const groups = [fresh, ...again]
   // It grows meanwhile.
-  for (const session_ids of groups) {
+  for (const [index, session_ids] of groups.entries()) {
     if (session_ids.length === 0) continue
-    job.signal.throwIfAborted()
     try {
+      job.signal.throwIfAborted()
       const work = await readChanged(job, session_ids)
       left += await carryOutSome(job, work, lease, groups)
       is_cut ||= work.is_cut
     } catch (error) {
-      if (job.signal.aborted) throw error
+      if (job.signal.aborted) {
+        const undone = groups.slice(index).flat()
+        await database.query(RETURN_MARKS, [project_id, consumer.name, undone, lease])
+        throw error
+      }
       job.onFailure(error)
       left += session_ids.length
       // Whatever prevented the work may prevent this: until the lease ends, nobody else would take the sessions.

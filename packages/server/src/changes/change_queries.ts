@@ -113,6 +113,17 @@ WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = r.session_id`,
   ),
 } as const
 
+/** Hands back what was not done when the service stops. Parameters: $1 project, $2 consumer, $3 sessions, $4 lease. */
+export const RETURN_MARKS = {
+  ...prepared(
+    'return_marks',
+    `
+UPDATE change_marks AS c SET lease = NULL, due_at = now()
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[]) AND c.lease = $4`,
+  ),
+  outlivesAbort: true,
+}
+
 /**
  * Puts off what failed, by a second, two, four and so on up to an hour. In an UPDATE, Citus applies only immutable
  * functions to columns, which adding an interval to a time is not. Parameters: $1 project, $2 consumer, $3 sessions, $4 lease.

@@ -118,7 +118,7 @@ export class Changes {
     }
   }
 
-  /** Takes up nothing more; gives rounds under way a moment, then cuts them off: their leases end. Idempotent. */
+  /** Takes up nothing more; gives rounds under way a moment, then cuts them off and hands back what they had. Idempotent. */
   stop(): Promise<void> {
     this.stopping ??= this.end()
     return this.stopping

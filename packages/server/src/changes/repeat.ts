@@ -41,7 +41,7 @@ export async function each<T>(
 const AGAIN_MS = 500
 
 /**
- * Does work again, a moment after each failure, until it is done, the signal goes off, or `ms_max` have passed.
+ * Does work again, a moment after each failure, until it is done, the signal has gone off, or `ms_max` have passed.
  * For what others wait for and a database that is away or busy for a moment must not prevent. @throws the last failure
  */
 export async function insist(
@@ -49,12 +49,12 @@ export async function insist(
   ms_max: number,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const until = performance.now() + ms_max; !signal.aborted; ) {
+  for (const until = performance.now() + ms_max; ; ) {
     try {
       await work()
       return
     } catch (error) {
-      if (performance.now() > until) throw error
+      if (signal.aborted || performance.now() > until) throw error
       await sleep(AGAIN_MS, undefined, { signal, ref: false })
     }
   }

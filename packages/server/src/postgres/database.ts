@@ -59,7 +59,7 @@ export interface DatabaseOptions extends WithObjects {
   probe?: AvailabilityProbe | undefined
   /** Called with each new connection, which is closed if this fails. */
   onConnect?: (client: pg.ClientBase) => Promise<void>
-  /** When it aborts, statements in flight are cancelled, and these and all others fail with its reason. */
+  /** When it aborts, statements in flight are cancelled, and these and all others fail with its reason, except those that outlive it. */
   signal?: AbortSignal
   /** Called for idle connections that fail. */
   onIdleError?: (error: Error) => void
@@ -114,11 +114,12 @@ interface Connections extends DatabaseOptions, ServerTraits {
 }
 
 async function runOnPool(
-  connections: Connections,
+  { signal, ...bound }: Connections,
   statement: Statement,
   parameters: readonly Parameter[],
   onSending?: () => void,
 ): Promise<Row[]> {
+  const connections: Connections = signal && !statement.outlivesAbort ? { ...bound, signal } : bound
   for (let attempt = 1; ; attempt++) {
     let client: pg.PoolClient | undefined
     try {

@@ -10,6 +10,8 @@ export interface Statement {
   readonly prepared: boolean
   /** It writes, though its text does not show it: it calls a stored function. */
   readonly writes?: boolean
+  /** It hands back what others wait for, and so runs also when the signal of its connections has aborted. */
+  readonly outlivesAbort?: boolean
 }
 
 /** A statement with a plan that fits every parameter. */

@@ -133,10 +133,8 @@ export class Deliveries {
         LEASE_S,
       ])
       if (!row) return
-      await this.takeTurn(
-        { ...target, session_id: row.session_id!, lease, attempts: Number(row.attempts) },
-        row,
-      )
+      const turn = { ...target, session_id: row.session_id!, lease, attempts: Number(row.attempts) }
+      await this.takeTurn(turn, row).finally(() => signal.aborted && this.release(turn, 0))
     }
   }
 
@@ -159,7 +157,12 @@ export class Deliveries {
       through = Number(moved.through_seq)
     }
     await database.query(AFTER_ATTEMPT.end, [...owned, turn.lease])
-    await database.query(AFTER_ATTEMPT.release, [...owned, turn.lease, 0])
+    await this.release(turn, 0)
+  }
+
+  private async release({ project_id, webhook_id, session_id, lease }: Turn, pause_s: number): Promise<void> {
+    const owned = [project_id, webhook_id, session_id, lease]
+    await this.options.database.query(AFTER_ATTEMPT.release, [...owned, pause_s])
   }
 
   /** Posts an entry. Gives whether it was delivered; else the session is released until the next attempt. */
@@ -172,7 +175,7 @@ export class Deliveries {
       return true
     } catch (error) {
       if (signal.aborted) return false
-      if (error instanceof NoPlace) await database.query(AFTER_ATTEMPT.release, [...owned, RETRY_S.first])
+      if (error instanceof NoPlace) await this.release(turn, RETRY_S.first)
       if (!(error instanceof DeliveryFailed)) {
         this.warn(error, { project_id: turn.project_id, webhook_id: turn.webhook_id })
         return false

@@ -129,20 +129,26 @@ const LEASED = 'd.project_id = $1 AND d.webhook_id = $2 AND d.session_id = $3 AN
 /** What follows an attempt. Parameters of each: $1 project, $2 webhook, $3 session, $4 lease. */
 export const AFTER_ATTEMPT = {
   /** It was delivered, or there is nothing up to $5; $6 seconds of the lease. Row: through_seq, if it is still this one's. */
-  advance: prepared(
-    'advance_webhook_delivery',
-    `UPDATE webhook_deliveries AS d SET delivered_seq = $5, attempts = 0, not_before = now() + make_interval(secs => $6)
+  advance: {
+    ...prepared(
+      'advance_webhook_delivery',
+      `UPDATE webhook_deliveries AS d SET delivered_seq = $5, attempts = 0, not_before = now() + make_interval(secs => $6)
 WHERE ${LEASED} RETURNING d.through_seq`,
-  ),
+    ),
+    outlivesAbort: true,
+  },
   end: prepared(
     'end_webhook_delivery',
     `DELETE FROM webhook_deliveries AS d WHERE ${LEASED} AND d.delivered_seq >= d.through_seq`,
   ),
   /** $5 seconds until it is next taken up. */
-  release: prepared(
-    'release_webhook_delivery',
-    `UPDATE webhook_deliveries AS d SET lease = NULL, not_before = now() + make_interval(secs => $5) WHERE ${LEASED}`,
-  ),
+  release: {
+    ...prepared(
+      'release_webhook_delivery',
+      `UPDATE webhook_deliveries AS d SET lease = NULL, not_before = now() + make_interval(secs => $5) WHERE ${LEASED}`,
+    ),
+    outlivesAbort: true,
+  },
   /** $5 seconds until the next attempt, $6 seq of the entry. Row: given_up, if it is still this one's. */
   fail: prepared(
     'fail_webhook_delivery',

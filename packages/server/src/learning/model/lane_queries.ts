@@ -30,7 +30,10 @@ WHERE l.project_id = $1 AND l.id = $2 AND l.lane_until <= now() RETURNING l.lane
     `UPDATE learning_spaces AS l SET lane_until = now() + make_interval(secs => $4) WHERE ${HELD} RETURNING l.lane_until`,
   ),
   /** $3 lane_until. */
-  leave: prepared('leave_lane', `UPDATE learning_spaces AS l SET lane_until = now() WHERE ${HELD}`),
+  leave: {
+    ...prepared('leave_lane', `UPDATE learning_spaces AS l SET lane_until = now() WHERE ${HELD}`),
+    outlivesAbort: true,
+  },
   /** Keeps others out until the commit. $3 lane_until. Row: one if it is still this one's. */
   lock: prepared('lock_lane', `SELECT l.id FROM learning_spaces l WHERE ${HELD} FOR NO KEY UPDATE`),
 } as const

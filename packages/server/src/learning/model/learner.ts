@@ -119,7 +119,7 @@ export class Learner {
       for (let sessions = 0; sessions < SESSIONS_A_TURN && !signal.aborted; sessions++)
         if (!(await this.takeTurn(space, keepLane))) break
     } finally {
-      // A lane that is not left keeps the space waiting until it ends by itself, as after an abort.
+      // A lane that is not left keeps the space waiting until it ends by itself.
       await insist(() => database.query(LANE.leave, [...owned, lane_until]), lane_s * 1_000, signal)
     }
   }
