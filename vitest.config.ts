@@ -81,8 +81,9 @@ export default defineConfig({
           ],
           include: ['tests/**/*.test.ts', 'packages/adapters/*/test/**/*.test.ts'],
           globalSetup: ['tests/harness/global_setup.ts'],
-          // It ends what hangs. A busy machine may be five times slower than a quiet one.
-          testTimeout: 120_000,
+          // It ends what hangs. A busy machine may be five times slower than a quiet one; for a database that files share,
+          // see patient_waits.ts.
+          testTimeout: process.env.TEST_DATABASE_URL ? 300_000 : 120_000,
           hookTimeout: 120_000,
           expect: { poll: { timeout: 15_000 } },
         },

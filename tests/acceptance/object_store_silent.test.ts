@@ -7,6 +7,7 @@ import { errorOf, getBlob, newBytes, putBlob, sha256Of } from '../harness/blobs.
 import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
+import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
 
 /** Far less than a connection may be idle, and than a client waits. */
 const ANSWER_MS_MAX = 15_000
@@ -44,24 +45,29 @@ afterAll(async () => {
   await store.end()
 })
 
-it('an object store that takes requests and says nothing is away: reads are 503, deletions end, and are made up for', {
-  timeout: 60_000,
-}, async () => {
-  const project = await service.newProject()
-  const api = await service.newClient({ token: project.token })
-  const bytes = newBytes(300_000)
-  const { url } = service.node
-  expect((await putBlob(url, project.token, bytes)).status).toBe(201)
-  const log = await newSessionLog(api)
-  const file = { annals_blob: sha256Of(bytes), media_type: 'image/png' }
-  expectOk(await log.addEvent('note', { file }))
-  is_silent = true
-  const began = performance.now()
-  const read = await errorOf(await getBlob(url, project.token, sha256Of(bytes)))
-  expect(read).toMatchObject({ status: 503, error: 'unavailable' })
-  expect(performance.now() - began).toBeLessThan(ANSWER_MS_MAX)
-  expectOk(await api.request('DELETE', `/api/v1/session/${log.id}`))
-  expect(performance.now() - began).toBeLessThan(2 * ANSWER_MS_MAX)
-  is_silent = false
-  await vi.waitFor(async () => expect(await store.keysOf(project.id)).toEqual([]), { timeout: 20_000 })
-})
+// In a database that all files share, nodes with other stores would take the notes of its objects for theirs.
+it.skipIf(reasonForNoOwnDatabase())(
+  'an object store that takes requests and says nothing is away: reads are 503, deletions end, and are made up for',
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    const project = await service.newProject()
+    const api = await service.newClient({ token: project.token })
+    const bytes = newBytes(300_000)
+    const { url } = service.node
+    expect((await putBlob(url, project.token, bytes)).status).toBe(201)
+    const log = await newSessionLog(api)
+    const file = { annals_blob: sha256Of(bytes), media_type: 'image/png' }
+    expectOk(await log.addEvent('note', { file }))
+    is_silent = true
+    const began = performance.now()
+    const read = await errorOf(await getBlob(url, project.token, sha256Of(bytes)))
+    expect(read).toMatchObject({ status: 503, error: 'unavailable' })
+    expect(performance.now() - began).toBeLessThan(ANSWER_MS_MAX)
+    expectOk(await api.request('DELETE', `/api/v1/session/${log.id}`))
+    expect(performance.now() - began).toBeLessThan(2 * ANSWER_MS_MAX)
+    is_silent = false
+    await vi.waitFor(async () => expect(await store.keysOf(project.id)).toEqual([]), { timeout: 20_000 })
+  },
+)

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { vi } from 'vitest'
+import { inject, vi } from 'vitest'
 
 const PAUSE_MS_MIN = 20
 const PAUSE_MS_MAX = 300
 const PAUSE_GROWTH = 1.5
+/** How long a node that was killed keeps what it had taken up: where files share a database, any file's node may have it. */
+const LEASE_MS = inject('testServer').mode === 'shared' ? 60_000 : 0
 
 const { waitFor } = vi
 
@@ -12,7 +14,8 @@ const { waitFor } = vi
  * that run at a time wait for something: at a constant pace, asking kept a processor busy.
  */
 vi.waitFor = async function waitPatiently(check, options = {}) {
-  const given = typeof options === 'number' ? { timeout: options } : options
+  const { timeout = 1_000, ...more } = typeof options === 'number' ? { timeout: options } : options
+  const given = { ...more, timeout: timeout + LEASE_MS }
   if (given.interval !== undefined) return waitFor(check, given)
   let pause_ms = PAUSE_MS_MIN
   const ask = async () => {
