@@ -15,6 +15,8 @@ export async function withConnection<T>(
   }
 }
 
+const DEADLOCK = '40P01'
+const ATTEMPTS_MAX = 5
 /** A new connection costs more than most statements. One that is idle is closed soon, for it may be all that a server waits for. */
 const IDLE_MS_MAX = 1_000
 const pools = new Map<string, pg.Pool>()
@@ -37,7 +39,14 @@ export async function queryRows<Row extends pg.QueryResultRow>(
     pool.on('error', () => {})
     pools.set(databaseUrl, pool)
   }
-  return (await pool.query<Row>(statement, values)).rows
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return (await pool.query<Row>(statement, values)).rows
+    } catch (error) {
+      // Of those that deadlock, as writers of a table that Citus copies to all machines may, one is rolled back.
+      if ((error as pg.DatabaseError).code !== DEADLOCK || attempts === ATTEMPTS_MAX) throw error
+    }
+  }
 }
 
 /** Runs one statement for its effect. */
