@@ -168,7 +168,7 @@ export class Transport {
     let cause: unknown
     try {
       const { data } = this.parse(text) as { data?: unknown }
-      if (data !== undefined) return data
+      if (typeof data === 'object' && data !== null) return data
     } catch (error) {
       cause = error
     }

@@ -60,6 +60,7 @@ describe('an error', () => {
     ['a page with status 200', 200, { 'content-type': 'text/html' }, '<h1>Welcome</h1>'],
     ['JSON of another program', 200, { 'content-type': 'application/json' }, '{"hello":"world"}'],
     ['JSON that is no object', 200, { 'content-type': 'application/json' }, 'null'],
+    ['an envelope with nothing in it', 200, { 'content-type': 'application/json' }, '{"data":null}'],
     ['nothing', 403, {}, ''],
     ['a redirect, which is not followed', 302, { location: '/elsewhere' }, ''],
   ])('says that it was not Annals that answered: %s', async (_case, status, headers, body) => {

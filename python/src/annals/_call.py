@@ -172,7 +172,9 @@ def data_of(prepared: Prepared, response: httpx.Response, body: bytes) -> Any:
     text = body.decode(errors="replace")
     if response.is_success:
         try:
-            return loads(text)["data"]
+            data = loads(text)["data"]
+            if isinstance(data, (dict, list)):
+                return data
         except (ValueError, LookupError, TypeError):
             pass
     raise refusal(prepared.what, response, text)

@@ -224,7 +224,7 @@ async def test_a_call_with_a_slow_answer_ends_at_its_deadline(scripted: Scripted
 
 @pytest.mark.parametrize(
     "step",
-    [answered(200, "<h1>Welcome</h1>"), answered(200, "[]"), answered(200, '{"code":0}'), answered(302, ""), broken],
+    [answered(200, "<h1>Welcome</h1>"), answered(200, "[]"), answered(200, '{"data":null}'), answered(302, ""), broken],
 )
 async def test_the_error_says_if_something_other_than_annals_answered(scripted: Scripted, step: Step) -> None:
     annals, _ = scripted(step, retries=0)
