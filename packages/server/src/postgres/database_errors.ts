@@ -48,14 +48,14 @@ export function isUnstorable(error: unknown): boolean {
 // 08: connection; 53: out of connections, memory or disk; 57P: shut down or starting; 25006: read-only.
 const AWAY = /^(08|53|57P|58)|^25006$|^57014$|^55P03$/
 
-/** Citus lost one of the workers that a statement needs, before it took effect on any. */
-const LOST_WORKER = /^failure on connection marked as essential/
+/** Citus lost one of the workers that a statement needs, or is being killed while it waits for one. */
+const LOST_MACHINE = /^failure on connection marked as essential|^postmaster was shut down/
 
 /** The database is unavailable, full, read-only or too slow: waiting may help, and the caller gets 503. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof AnnalsError) return error.error === 'unavailable'
   const state = sqlStateOf(error)
-  if (state !== undefined) return AWAY.test(state) || isRelayed(error, LOST_WORKER)
+  if (state !== undefined) return AWAY.test(state) || isRelayed(error, LOST_MACHINE)
   return isConnectionLoss(error)
 }
 

@@ -13,8 +13,11 @@ export type Outcome = 'rolled back' | 'in doubt'
 const NEVER_CONNECTED =
   /Is the server running on that host|could not (?:translate|connect|establish)|No route to host|the database system is /i
 
-/** Citus's answer to a COMMIT that it had sent on to a worker without hearing the end of it. */
-const UNKNOWN_COMMIT = /^could not commit transaction for shard/
+/**
+ * Citus's answers where it had sent a statement or its COMMIT on to a worker without hearing the end of it. The second is
+ * that of a machine that is being killed.
+ */
+const UNKNOWN_END = /^could not commit transaction for shard|^postmaster was shut down/
 
 /**
  * Reads the outcome of a statement outside a transaction, or of COMMIT, from its error. On Citus a stored function is
@@ -26,7 +29,7 @@ const UNKNOWN_COMMIT = /^could not commit transaction for shard/
 export function outcomeOf(error: unknown, distributed: boolean): Outcome {
   const message = error instanceof Error ? error.message : ''
   const state = sqlStateOf(error)
-  if (state === 'XX000') return UNKNOWN_COMMIT.test(message) ? 'in doubt' : 'rolled back'
+  if (state === 'XX000') return UNKNOWN_END.test(message) ? 'in doubt' : 'rolled back'
   if (state === '57014') return distributed && / timeout$/.test(message) ? 'in doubt' : 'rolled back'
   if (!isConnectionLoss(error)) return 'rolled back'
   return state?.startsWith('08') && NEVER_CONNECTED.test(message) ? 'rolled back' : 'in doubt'
@@ -34,7 +37,7 @@ export function outcomeOf(error: unknown, distributed: boolean): Outcome {
 
 /**
  * The same for a COMMIT. An ERROR that answers it comes from before the commit, and Citus then rolls back on all
- * machines, but for the one that says otherwise.
+ * machines, but for those that say otherwise.
  */
 export function outcomeOfCommit(error: unknown, distributed: boolean): Outcome {
   const isAnswer = (error as { severity?: unknown }).severity === 'ERROR'
