@@ -173,7 +173,7 @@ def data_of(prepared: Prepared, response: httpx.Response, body: bytes) -> Any:
     if response.is_success:
         try:
             data = loads(text)["data"]
-            if isinstance(data, (dict, list)):
+            if data is not None:
                 return data
         except (ValueError, LookupError, TypeError):
             pass

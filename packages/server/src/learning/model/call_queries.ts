@@ -9,7 +9,8 @@ const today = (at: string) => `(${at} AT TIME ZONE 'UTC')::date`
  * Begins a call, unless its input was answered before, or a budget does not allow it. `p_tokens`: an estimate, which
  * counts until the call ends: for the space in 24 hours, for the project on this day, in UTC, whose row lets one call
  * pass at a time. Answer: `send` and the id; `answered` and the answer; `applied`; `space` or `project`,
- * whose budget is used up; null if the space or a session is gone.
+ * whose budget is used up; null if the space or a session is gone. A call that is sent outlives the machine, so that it
+ * always counts.
  */
 export const BEGIN_CALL = storedFunction(
   'begin_learning_call',
@@ -40,6 +41,7 @@ BEGIN
   IF p_tokens > p_project_max THEN
     RETURN 'project';
   END IF;
+  PERFORM set_config('synchronous_commit', 'on', true);
   INSERT INTO usage_days AS u (project_id, day, model_tokens) VALUES (p_project, ${today('now()')}, p_tokens)
   ON CONFLICT (project_id, day) DO UPDATE SET model_tokens = u.model_tokens + excluded.model_tokens
   WHERE u.model_tokens + excluded.model_tokens <= p_project_max;
