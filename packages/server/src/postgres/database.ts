@@ -114,12 +114,12 @@ interface Connections extends DatabaseOptions, ServerTraits {
 }
 
 async function runOnPool(
-  { signal, ...bound }: Connections,
+  bound: Connections,
   statement: Statement,
   parameters: readonly Parameter[],
   onSending?: () => void,
 ): Promise<Row[]> {
-  const connections: Connections = signal && !statement.outlivesAbort ? { ...bound, signal } : bound
+  const connections = statement.outlivesAbort ? withoutSignal(bound) : bound
   for (let attempt = 1; ; attempt++) {
     let client: pg.PoolClient | undefined
     try {
@@ -136,6 +136,10 @@ async function runOnPool(
       throw error
     }
   }
+}
+
+function withoutSignal({ signal: _, ...connections }: Connections): Connections {
+  return connections
 }
 
 async function connect({ pool, probe, signal, target }: Connections): Promise<pg.PoolClient> {
