@@ -82,7 +82,7 @@ export async function startServer(
     ANNALS_DATABASE_WAIT_MS_MAX: '10000',
     // Where test files share a database, a node of any of them delivers what is due.
     ANNALS_WEBHOOKS_TO_PRIVATE: 'true',
-    // And learns from what is due: when it stops in the middle of that, the space waits for as long as an answer may take.
+    // And learns from what is due: when it is killed in the middle of that, the space waits for as long as an answer may take.
     ANNALS_MODEL_MS_MAX: '10000',
     ...env,
   }
