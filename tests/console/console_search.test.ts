@@ -80,7 +80,7 @@ describe.skipIf(!CHROMIUM)(
       await page.getByRole('combobox', { name: 'Key' }).fill('run.env')
       await page.getByRole('combobox', { name: 'Type' }).selectOption('number')
       await page.getByRole('combobox', { name: 'Value' }).fill('2')
-      await page.getByRole('button', { name: 'Add' }).click()
+      await page.getByRole('button', { name: 'Add', exact: true }).click()
       await expect.poll(() => found.allInnerTexts()).toEqual([expect.stringContaining('Refund the kettle')])
       expect(parameter('filter')).toBe('{"run":{"env":2}}')
       await page.goto(`${service.node.url}/console/search?q=refund&user=omar&filter={"run":{"env":2}}`)
