@@ -1,3 +1,4 @@
+import { BenchFailure } from './failure.ts'
 import type { BenchContext } from './part.ts'
 import type { PostgresServer } from './postgres.ts'
 import { startService } from './service.ts'
@@ -11,6 +12,8 @@ export function openContext(part: string, options: Options, server: PostgresServ
   const ctx: BenchContext = {
     ...options,
     createDatabase: async () => {
+      if (server.kind === 'cluster' && steps.length > 0)
+        throw new BenchFailure('This part needs databases of its own, which a cluster does not give.')
       const database = await server.createDatabase()
       steps.push(() => database.drop())
       return database

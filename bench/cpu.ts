@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { withConnection } from './postgres.ts'
+import { isCluster, withConnection } from './postgres.ts'
 
 /** Which processes' time is counted. */
 export interface CpuOf {
   services?: Array<{ pid: number }>
-  /** Any database of the PostgreSQL server, whose time is counted if it runs on this machine. */
+  /** Any database of the PostgreSQL server, whose time is counted where it runs on this machine. */
   database?: { url: string }
 }
 
@@ -28,13 +28,13 @@ export async function measureCpu({
   database,
 }: CpuOf): Promise<() => Promise<CpuUsed | undefined>> {
   if (process.platform !== 'linux') return async () => undefined
-  const postmaster = database && (await findPostmaster(database.url))
+  const postmasters = database ? await findPostmasters(database.url) : []
   const pids = services.map(({ pid }) => pid)
   const look = async () => {
     const stats = (await Promise.all((await processIds()).map(readStat))).filter((stat) => stat !== undefined)
     return {
-      service: ticksOfTrees(stats, pids, postmaster),
-      postgres: postmaster ? ticksOfTrees(stats, [postmaster]) : 0,
+      service: ticksOfTrees(stats, pids, postmasters),
+      postgres: ticksOfTrees(stats, postmasters),
       machine: await machineTicks(),
     }
   }
@@ -52,22 +52,25 @@ export async function measureCpu({
   }
 }
 
-/** The process id of the server's first process, undefined if it does not run on this machine. */
-async function findPostmaster(url: string): Promise<number | undefined> {
-  const pid = await withConnection(url, async (client) => {
-    const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
-    const backend = await readStat(rows[0].pid)
-    return backend?.name === 'postgres' ? backend.parent : undefined
+/** The process ids of the first processes of all of the server's machines, without those that are not this machine. */
+async function findPostmasters(url: string): Promise<number[]> {
+  const backends = (await isCluster(url)) ? BACKENDS_OF_CLUSTER : 'SELECT pg_backend_pid() AS pid'
+  return withConnection(url, async (client) => {
+    const { rows } = await client.query<{ pid: number }>(backends)
+    const stats = await Promise.all(rows.map(({ pid }) => readStat(pid)))
+    return stats.flatMap((stat) => (stat?.name === 'postgres' ? stat.parent : []))
   })
-  return pid
 }
 
-/** Processes with their descendants other than `except` and its own, those that ended and were waited for included. */
-function ticksOfTrees(stats: Stat[], roots: number[], except?: number): number {
+const BACKENDS_OF_CLUSTER =
+  "SELECT result::int AS pid FROM run_command_on_all_nodes('SELECT pg_backend_pid()') WHERE success"
+
+/** Processes with their descendants other than `except` and their own, those that ended and were waited for included. */
+function ticksOfTrees(stats: Stat[], roots: number[], except: number[] = []): number {
   const tree = new Set(roots)
   for (let size = 0; size !== tree.size; ) {
     size = tree.size
-    for (const { pid, parent } of stats) if (tree.has(parent) && pid !== except) tree.add(pid)
+    for (const { pid, parent } of stats) if (tree.has(parent) && !except.includes(pid)) tree.add(pid)
   }
   return stats.reduce((ticks, stat) => ticks + (tree.has(stat.pid) ? stat.ticks : 0), 0)
 }

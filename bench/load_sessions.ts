@@ -27,6 +27,9 @@ const CONFIGS = `jsonb_strip_nulls(jsonb_build_object(
   'right', CASE WHEN n / 11 % 2 = 1 OR n > total - 1000 THEN 1 END
 ))`
 
+/** On a cluster, another part's sessions are in the same database. */
+const IS_LOADED = "project_id IN (SELECT id FROM projects WHERE name LIKE 'load %')"
+
 const STEPS = {
   projects: `INSERT INTO projects (id, name, created_at)
 SELECT md5('project ' || p)::uuid, 'load ' || p, now() FROM generate_series(0, $1::int - 1) AS p`,
@@ -45,13 +48,12 @@ FROM (
     (lpad(to_hex(1767225600000 + n / 4 * 40), 12, '0') || '7' || substr(md5('session ' || n), 1, 3) || '8' || substr(md5('session ' || n), 4, 15))::uuid AS id
   FROM generate_series($3::bigint, $4::bigint - 1) AS n
 ) g`,
-  rest: `WITH heads AS (
-  INSERT INTO session_heads (project_id, session_id, last_seq, total_tokens, updated_at)
-  SELECT project_id, id, 0, 0, created_at FROM made
-)
-INSERT INTO list_terms (project_id, term, created_at, item_id, signature)
-SELECT m.project_id, x.term, m.created_at, m.id, i.signature FROM made m
-CROSS JOIN LATERAL index_terms('sessions', m.configs, m.user_id) AS i CROSS JOIN LATERAL unnest(i.terms) AS x (term)`,
+  heads: `INSERT INTO session_heads (project_id, session_id, last_seq, total_tokens, updated_at)
+SELECT project_id, id, 0, 0, created_at FROM sessions WHERE ${IS_LOADED}`,
+  terms: `INSERT INTO list_terms (project_id, term, created_at, item_id, signature)
+SELECT s.project_id, x.term, s.created_at, s.id, i.signature FROM sessions s
+CROSS JOIN LATERAL index_terms('sessions', s.configs, s.user_id) AS i CROSS JOIN LATERAL unnest(i.terms) AS x (term)
+WHERE ${IS_LOADED}`,
 }
 
 const PROJECTS = 50
@@ -68,12 +70,10 @@ export async function loadSessions(database: BenchDatabase, sessions: number): P
   const work = () =>
     withConnection(database.url, async (connection) => {
       for (let from = chunks.shift(); from !== undefined; from = chunks.shift())
-        await connection.query(
-          `WITH made AS (${STEPS.sessions} RETURNING *), ${STEPS.rest.slice('WITH '.length)}`,
-          [PROJECTS, sessions, from, Math.min(from + CHUNK, sessions)],
-        )
+        await connection.query(STEPS.sessions, [PROJECTS, sessions, from, Math.min(from + CHUNK, sessions)])
     })
   await Promise.all([work(), work()])
+  await Promise.all([database.query(STEPS.heads), database.query(STEPS.terms)])
   const filled = performance.now()
   await restoreIndexes()
   const seconds = (ms: number) => Math.round(ms / 1000)
@@ -94,22 +94,20 @@ export async function loadSessions(database: BenchDatabase, sessions: number): P
 }
 
 /** The order by last activity: each session with its terms, and with the one that stands for every session. */
-const ORDER = `WITH listed AS MATERIALIZED (
-  SELECT project_id, item_id, date_trunc('second', min(created_at), 'UTC') AS active_at, array_agg(term) AS terms,
-    min(signature) AS signature
-  FROM list_terms GROUP BY project_id, item_id
-), ordered AS (
-  INSERT INTO session_activity (project_id, session_id, active_at, terms)
-  SELECT project_id, item_id, active_at, terms || 7::bigint FROM listed
-)
-INSERT INTO activity_terms (project_id, term, active_at, session_id, signature)
+const ORDER = [
+  `INSERT INTO session_activity (project_id, session_id, active_at, terms)
+SELECT project_id, item_id, date_trunc('second', min(created_at), 'UTC'), array_agg(term) || 7::bigint
+FROM list_terms GROUP BY project_id, item_id`,
+  `INSERT INTO activity_terms (project_id, term, active_at, session_id, signature)
 SELECT project_id, term, date_trunc('second', created_at, 'UTC'), item_id, signature FROM list_terms
-UNION ALL SELECT project_id, 7, active_at, item_id, signature FROM listed`
+UNION ALL SELECT project_id, 7, date_trunc('second', min(created_at), 'UTC'), item_id, min(signature)
+FROM list_terms GROUP BY project_id, item_id`,
+]
 
 /** Puts the sessions that were loaded into the order of their last activity, as the service does in the background. */
 export async function orderByActivity(database: BenchDatabase): Promise<void> {
   const restoreIndexes = await dropIndexes(database, ['session_activity', 'activity_terms'])
-  await database.query(ORDER)
+  await Promise.all(ORDER.map((sql) => database.query(sql)))
   await restoreIndexes()
   await database.query("UPDATE projects SET consumers = '{last_activity}'")
   await database.query(

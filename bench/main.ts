@@ -65,8 +65,9 @@ ${PARTS.map(({ name, describe }) => `  ${name.padEnd(17)}${describe}`).join('\n'
   --from <file>    run nothing, show the results of an earlier run (with --write-docs: write them)
   --help           this text
 
-DATABASE_URL names a server whose user may create databases; by default an embedded one is started. Ends with
-code 1 if a part could not run; a figure that misses its bound says so in the table.
+TEST_DATABASE_URL, or else DATABASE_URL, names a server whose user may create databases, or a fresh database of a
+Citus cluster, which all parts then share; by default an embedded server is started. Ends with code 1 if a part could
+not run; a figure that misses its bound says so in the table.
 `
 
 await main().catch((error: unknown) => {
@@ -139,7 +140,8 @@ async function measure(parts: Part[], values: ReturnType<typeof readArguments>['
   const options: Options = { ...lengths, directory }
   let close: (() => Promise<void>) | undefined
   let interrupted: Promise<void> | undefined
-  const server = await PostgresServer.start(process.env.DATABASE_URL || undefined, directory)
+  const given = process.env.TEST_DATABASE_URL || process.env.DATABASE_URL
+  const server = await PostgresServer.start(given || undefined, directory)
   const endAll = async () => {
     await close?.()
     await server.stop()

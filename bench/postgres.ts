@@ -8,17 +8,19 @@ import { ROOT } from './root.ts'
 
 /** A migrated database, and SQL on it. */
 export interface BenchDatabase {
-  name: string
   /** For DATABASE_URL and for pgbench. */
   url: string
   query<Row extends pg.QueryResultRow>(sql: string, values?: unknown[]): Promise<Row[]>
   drop(): Promise<void>
 }
 
-/** The PostgreSQL server that all parts share: the embedded one, in a directory of its own, or a given one. */
+/**
+ * The PostgreSQL server that all parts share: the embedded one, in a directory of its own, or a given one. A `cluster`
+ * is the coordinator of Citus, where no database can be made in passing: all parts use the one that is named.
+ */
 export class PostgresServer {
   readonly url: string
-  readonly kind: 'embedded' | 'DATABASE_URL'
+  readonly kind: 'embedded' | 'DATABASE_URL' | 'cluster'
   readonly stop: () => Promise<void>
 
   private constructor(url: string, kind: PostgresServer['kind'], stop: () => Promise<void>) {
@@ -28,7 +30,8 @@ export class PostgresServer {
   }
 
   static async start(given: string | undefined, directory: string): Promise<PostgresServer> {
-    if (given) return new PostgresServer(given, 'DATABASE_URL', async () => {})
+    if (given)
+      return new PostgresServer(given, (await isCluster(given)) ? 'cluster' : 'DATABASE_URL', async () => {})
     // The service's own code, compiled, so that the server has the settings that its users get.
     const path = `${ROOT}packages/server/dist/postgres/embedded/embedded_postgres.js`
     const {
@@ -56,6 +59,7 @@ export class PostgresServer {
 
   /** A new database, migrated by the service's own command, or by that of another build. */
   async createDatabase(bin = ANNALS): Promise<BenchDatabase> {
+    if (this.kind === 'cluster') return migrated(this.url, async () => {}, bin)
     const name = `annals_bench_${randomBytes(6).toString('hex')}`
     await withConnection(this.url, (connection) => connection.query(`CREATE DATABASE ${name}`))
     const url = withDatabaseName(this.url, name)
@@ -64,17 +68,29 @@ export class PostgresServer {
         connection.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
       )
     }
-    try {
-      const env = { ...process.env, DATABASE_URL: url }
-      await promisify(execFile)(process.execPath, [bin, 'migrate'], { env })
-    } catch (error) {
-      await drop()
-      throw error
-    }
-    const query: BenchDatabase['query'] = (sql, values) =>
-      withConnection(url, async (connection) => (await connection.query(sql, values)).rows as never)
-    return { name, url, query, drop }
+    return migrated(url, drop, bin)
   }
+}
+
+async function migrated(url: string, drop: () => Promise<void>, bin: string): Promise<BenchDatabase> {
+  try {
+    const env = { ...process.env, DATABASE_URL: url }
+    await promisify(execFile)(process.execPath, [bin, 'migrate'], { env })
+  } catch (error) {
+    await drop()
+    throw error
+  }
+  const query: BenchDatabase['query'] = (sql, values) =>
+    withConnection(url, async (connection) => (await connection.query(sql, values)).rows as never)
+  return { url, query, drop }
+}
+
+/** Whether the database has the extension of Citus. */
+export async function isCluster(url: string): Promise<boolean> {
+  return withConnection(url, async (connection) => {
+    const { rowCount } = await connection.query("SELECT FROM pg_extension WHERE extname = 'citus'")
+    return rowCount === 1
+  })
 }
 
 /** Runs `work` on a connection of its own. */

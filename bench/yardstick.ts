@@ -1,7 +1,7 @@
 import { measureCpu } from './cpu.ts'
 import type { BenchContext } from './part.ts'
 import { findPgbench, runPgbench } from './pgbench.ts'
-import type { BenchDatabase } from './postgres.ts'
+import { type BenchDatabase, isCluster } from './postgres.ts'
 import { toolCall } from './sessions.ts'
 
 /*
@@ -15,6 +15,9 @@ const TABLE = [
   'ALTER TABLE yardstick ADD PRIMARY KEY (project_id, session_id, seq)',
   'CREATE SEQUENCE yardstick_seq CACHE 1000',
 ]
+
+/** On a cluster, where its rows belong to one project, and so to one worker. */
+const DISTRIBUTE = "SELECT create_distributed_table('yardstick', 'project_id', colocate_with => 'entries')"
 
 const COLUMNS = 'project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data'
 // pgbench sends :i and :data as parameters, since the protocol is `prepared`.
@@ -50,6 +53,7 @@ export async function prepareYardstick(
   const pgbench = await findPgbench()
   if (!pgbench) return undefined
   for (const statement of TABLE) await database.query(statement)
+  if (await isCluster(database.url)) await database.query(DISTRIBUTE)
   const variables = { data: JSON.stringify(toolCall(0).data) }
   return async (rows, clients, seconds) => {
     const options = { url: database.url, clients, seconds, script: script(rows), directory, variables }

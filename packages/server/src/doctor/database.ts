@@ -1,7 +1,7 @@
 import type { Config } from '../configuration/config.js'
 import { connectionsOf } from '../postgres/connection_target.js'
 import type { Database } from '../postgres/database.js'
-import { findUnreached } from '../postgres/workers.js'
+import { findPlanners, findUnreached } from '../postgres/workers.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
 import { PING, READ_CLOCK, READ_CONNECTIONS, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
 import { checkHolders, checkVacuum } from './maintenance.js'
@@ -153,8 +153,8 @@ async function checkClock(database: Database): Promise<Diagnosis> {
 const RECOVERY_MS_HIGH = 5_000
 
 /**
- * How long a Citus cluster leaves a transaction over several machines in between, and whether its workers can be reached.
- * Nothing on a single server.
+ * How long a Citus cluster leaves a transaction over several machines in between, whether its workers can be reached, and
+ * how they plan. Nothing on a single server.
  */
 async function checkCluster(database: Database, { database_url }: Config): Promise<Diagnosis[]> {
   const [setting] = await database.query(READ_SETTINGS, [['citus.recover_2pc_interval']])
@@ -162,6 +162,7 @@ async function checkCluster(database: Database, { database_url }: Config): Promi
   const interval_ms = Number(setting.setting)
   const found = `citus.recover_2pc_interval is ${interval_ms / 1_000} s`
   const unreached = await findUnreached(database, database_url)
+  const planners = await findPlanners(database)
   return [
     interval_ms > 0 && interval_ms <= RECOVERY_MS_HIGH
       ? well('cluster', found)
@@ -178,6 +179,14 @@ async function checkCluster(database: Database, { database_url }: Config): Promi
           'warning',
           `not reached directly: ${unreached.join(', ')}`,
           'Appends of their projects go through the coordinator, which costs more. Let this machine reach them by these names, and the database user log in there.',
+        ),
+    planners.length === 0
+      ? well('cluster', 'workers plan statements as they should')
+      : wrong(
+          'cluster',
+          'warning',
+          `other planner settings: ${planners.join(', ')}`,
+          'Lists there can take a hundred times as long. Run "annals migrate" as the user of the service; where a setting was made by hand, ALTER ROLE … IN DATABASE … RESET it on the coordinator first.',
         ),
   ]
 }

@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import type { Queryable, Row } from './database.js'
 import { onSingleConnection, singleConnection } from './single_connection.js'
 import { planned } from './statement.js'
+import { WORKER_SETTINGS } from './worker_planner.js'
 
 /** The workers of a Citus cluster, as the service reaches them: by the names that the coordinator has for them. */
 
@@ -53,6 +54,27 @@ export function recognize(
     if (rows[0]!.signature !== expected)
       throw new Error('another server than the coordinator has at this address')
   }
+}
+
+/** Row: worker, and its settings by name, as JSON. Parameters: $1 the names, separated by commas. */
+const SETTINGS_OF_WORKERS = planned(
+  'settings_of_workers',
+  `SELECT w.nodename || ':' || w.nodeport AS worker, w.result AS settings
+FROM run_command_on_workers(format(
+  'SELECT json_object_agg(name, setting) FROM pg_settings WHERE name = ANY (string_to_array(%L, '',''))', $1::text)) w
+WHERE w.success`,
+)
+
+/** The workers that plan otherwise than the connections that serve requests, each with the settings that differ. */
+export async function findPlanners(coordinator: Queryable): Promise<string[]> {
+  const rows = await coordinator.query(SETTINGS_OF_WORKERS, [WORKER_SETTINGS.map(([name]) => name).join()])
+  return rows.flatMap(({ worker, settings }) => {
+    const found = JSON.parse(settings!) as Record<string, string>
+    const other = WORKER_SETTINGS.filter(([name, value]) => found[name] !== value)
+    return other.length === 0
+      ? []
+      : `${worker} (${other.map(([name]) => `${name} = ${found[name]}`).join(', ')})`
+  })
 }
 
 /** The workers that cannot be reached directly, each with the reason. */

@@ -1,9 +1,10 @@
 import type { ConnectionTarget } from '../postgres/database.js'
 import { installFunctions } from '../postgres/install_functions.js'
 import { migrate } from '../postgres/migrator.js'
+import { setPlannerOfWorkers } from '../postgres/worker_planner.js'
 import { FUNCTIONS } from './modules.js'
 
-/** Migrates the schema and installs this version's functions. @throws StartError as `migrate` */
+/** Migrates the schema, installs this version's functions and sets up the workers of a cluster. @throws StartError as `migrate` */
 export async function migrateDatabase(
   target: ConnectionTarget,
   onProgress: (sentence: string) => void = () => {},
@@ -20,4 +21,6 @@ export async function migrateDatabase(
   await migrate(target, onApplied, signal)
   signal?.throwIfAborted()
   await installFunctions(target, functions, signal)
+  signal?.throwIfAborted()
+  await setPlannerOfWorkers(target, signal)
 }
