@@ -10,7 +10,7 @@ import { type HttpClient, httpClient } from '../harness/http_client.ts'
 import { type PgBouncer, reasonForNoPgBouncer, startPgBouncer } from '../harness/pgbouncer.ts'
 import { createProject, expectOrderlyEnds, type Project } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
-import { queryRows } from '../harness/sql.ts'
+import { queryRows, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
@@ -138,17 +138,11 @@ describe('through a PgBouncer in transaction mode', () => {
   })
 
   it('leaves the connections that it shares with others as they were', async () => {
-    const settings = await Promise.all(
-      Array.from({ length: 12 }, () =>
-        queryRows(
-          bouncer!.url,
-          `SELECT current_setting('synchronous_commit') AS synchronous_commit,
-             current_setting('enable_seqscan') AS enable_seqscan, pg_sleep(0.05)`,
-        ),
-      ),
-    )
-    for (const [row] of settings) {
-      expect(row).toMatchObject({ synchronous_commit: 'on', enable_seqscan: 'on' })
-    }
+    const settings = `SELECT current_setting('synchronous_commit') AS synchronous_commit,
+      current_setting('enable_seqscan') AS enable_seqscan, pg_sleep(0.05)`
+    const shared = await Promise.all(Array.from({ length: 12 }, () => queryRows(bouncer!.url, settings)))
+    const { rows } = await withConnection(database.url, (connection) => connection.query(settings))
+    expect(rows).toMatchObject([{ synchronous_commit: 'on' }])
+    for (const found of shared) expect(found).toEqual(rows)
   })
 })
