@@ -54,16 +54,24 @@ export async function measureCpu({
 
 /** The process ids of the first processes of all of the server's machines, without those that are not this machine. */
 async function findPostmasters(url: string): Promise<number[]> {
-  const backends = (await isCluster(url)) ? BACKENDS_OF_CLUSTER : 'SELECT pg_backend_pid() AS pid'
-  return withConnection(url, async (client) => {
-    const { rows } = await client.query<{ pid: number }>(backends)
-    const stats = await Promise.all(rows.map(({ pid }) => readStat(pid)))
-    return stats.flatMap((stat) => (stat?.name === 'postgres' ? stat.parent : []))
-  })
+  const found = (await machinesOf(url)).map((machine) =>
+    withConnection(machine, async (client) => {
+      const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      const backend = await readStat(rows[0]!.pid)
+      return backend?.name === 'postgres' ? [backend.parent] : []
+    }),
+  )
+  return (await Promise.all(found)).flat()
 }
 
-const BACKENDS_OF_CLUSTER =
-  "SELECT result::int AS pid FROM run_command_on_all_nodes('SELECT pg_backend_pid()') WHERE success"
+/** The URLs of a server, or of all machines of a cluster. */
+async function machinesOf(url: string): Promise<string[]> {
+  if (!(await isCluster(url))) return [url]
+  return withConnection(url, async (client) => {
+    const { rows } = await client.query('SELECT nodename AS hostname, nodeport AS port FROM pg_dist_node')
+    return rows.map((machine) => Object.assign(new URL(url), machine).href)
+  })
+}
 
 /** Processes with their descendants other than `except` and their own, those that ended and were waited for included. */
 function ticksOfTrees(stats: Stat[], roots: number[], except: number[] = []): number {
