@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { ClientBase } from 'pg'
+import { parseId } from '../ids.js'
 import {
   DatabaseAway,
   type DatabaseOptions,
@@ -11,7 +12,7 @@ import {
 import { sqlStateOf } from './database_errors.js'
 import { requestSettings } from './pool_settings.js'
 import type { ConnectionTarget } from './single_connection.js'
-import { planned, type Statement } from './statement.js'
+import { isRead, planned, type Statement } from './statement.js'
 import { CONNECT_MS_MAX, recognize, urlOfWorker } from './workers.js'
 
 /** Row: host and port of the worker that has a project, if it knows where all projects are. Parameters: $1 project. */
@@ -37,6 +38,18 @@ const PAUSE_MS = 5_000
  */
 const LEFT_CLUSTER = /^(?:0A|3F|42|XX)/
 
+const straight = new WeakMap<Statement, boolean>()
+
+/** What one machine carries out alone. */
+function canGoStraight(statement: Statement): boolean {
+  let can = straight.get(statement)
+  if (can === undefined) {
+    can = statement.writes || isRead(statement)
+    straight.set(statement, can)
+  }
+  return can
+}
+
 type WorkerOptions = Pick<DatabaseOptions, 'target' | 'settings' | 'wait_ms_max' | 'probe' | 'onConnect'>
 
 interface Worker {
@@ -49,8 +62,8 @@ interface Worker {
 }
 
 /**
- * The pool for appends, of which each names its project first. On a cluster they go straight to the worker that has the
- * project: the way through the coordinator costs as much again as one PostgreSQL takes for the whole flush. Each worker
+ * A pool whose reads and stored functions, if they name a project first, go straight to the worker that has it. The way
+ * through the coordinator costs as much again as one PostgreSQL takes for a whole flush, or for ten reads. Each worker
  * knows where all projects are, and passes on what is another one's, so an old choice is slow, never wrong.
  *
  * @param open opens a pool with these options
@@ -110,7 +123,8 @@ class WorkerPools implements DatabasePool {
     parameters: readonly Parameter[],
     onSending?: () => void,
   ): Promise<Row[]> {
-    const project_id = parameters[0] as string
+    const project_id = canGoStraight(statement) ? parseId(String(parameters[0])) : undefined
+    if (project_id === undefined) return this.coordinator.query(statement, parameters, onSending)
     const worker = this.workerOf(project_id)
     if (!worker?.isReached) return this.coordinator.query(statement, parameters, onSending)
     let isSent = false

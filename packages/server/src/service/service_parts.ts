@@ -48,7 +48,7 @@ const TOO_MUCH_UNDER_WAY =
 const TOO_MANY_LONG =
   'Too many copies and erasures are in progress at this node. Retry when one of them has ended.'
 
-const DETOUR = 'a worker cannot be reached directly: appends of its projects go through the coordinator'
+const DETOUR = 'a worker cannot be reached directly: its projects are served through the coordinator'
 
 /**
  * Long requests at once. A single project may use two of these slots: while it copies a long session, which may take
@@ -103,28 +103,30 @@ export function openPools(
   const abort = new AbortController()
   // A commit that is lost with the machine takes the clearing of marks with it: what it did is done again.
   const changes = { signal: abort.signal, settings: { ...shared.settings, synchronous_commit: 'off' } }
-  const open = (connections_max: number, more: object = {}) => {
-    const pool = openDatabase({ ...shared, connections_max, ...more })
+  const closed = (pool: DatabasePool) => {
     undo.push(() => pool.close())
     return pool
   }
-  const flushes = { ...shared, connections_max: flushes_max, statement_ms_max: flush_ms_max }
-  const appends = straightToWorkers(
-    openDatabase(flushes),
-    target,
-    (worker) => openDatabase({ ...flushes, ...worker }),
-    (worker, error) => logger.warn({ worker, err: describeError(error) }, DETOUR),
-  )
-  undo.push(() => appends.close())
+  const open = (connections_max: number, more: object = {}) =>
+    closed(openDatabase({ ...shared, connections_max, ...more }))
+  const openStraight = (options: { connections_max: number; statement_ms_max?: number }) =>
+    closed(
+      straightToWorkers(
+        openDatabase({ ...shared, ...options }),
+        target,
+        (worker) => openDatabase({ ...shared, ...options, ...worker }),
+        (worker, error) => logger.warn({ worker, err: describeError(error) }, DETOUR),
+      ),
+    )
   return {
-    requests: new SharedPool(open(database_connections_max), {
+    requests: new SharedPool(openStraight({ connections_max: database_connections_max }), {
       places_max: database_connections_max,
       wait_ms_max,
       refusal: () => new AnnalsError('overloaded', TOO_MUCH_UNDER_WAY),
     }),
     // A project's flushes fit into its share; reading stored entries back for retries may have to wait for it. Who waits
     // for a flush is told after `commit_ms_max`, so one that goes on would only keep others from their turn.
-    appends: new SharedPool(appends, {
+    appends: new SharedPool(openStraight({ connections_max: flushes_max, statement_ms_max: flush_ms_max }), {
       places_max: flushes_max,
       wait_ms_max,
       refusal: () => new DatabaseAway(false, new Error('no connection for appends became free')),
