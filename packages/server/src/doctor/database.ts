@@ -178,7 +178,7 @@ async function checkCluster(database: Database, { database_url }: Config): Promi
           'cluster',
           'warning',
           `not reached directly: ${unreached.join(', ')}`,
-          'Appends of their projects go through the coordinator, which costs more. Let this machine reach them by these names, and the database user log in there.',
+          'Their projects are served through the coordinator, which costs more. Let this machine reach them by these names, and the database user log in there.',
         ),
     planners.length === 0
       ? well('cluster', 'workers plan statements as they should')

@@ -103,14 +103,14 @@ export function openPools(
   const abort = new AbortController()
   // A commit that is lost with the machine takes the clearing of marks with it: what it did is done again.
   const changes = { signal: abort.signal, settings: { ...shared.settings, synchronous_commit: 'off' } }
-  const closed = (pool: DatabasePool) => {
+  const closedAtEnd = (pool: DatabasePool) => {
     undo.push(() => pool.close())
     return pool
   }
   const open = (connections_max: number, more: object = {}) =>
-    closed(openDatabase({ ...shared, connections_max, ...more }))
+    closedAtEnd(openDatabase({ ...shared, connections_max, ...more }))
   const openStraight = (options: { connections_max: number; statement_ms_max?: number }) =>
-    closed(
+    closedAtEnd(
       straightToWorkers(
         openDatabase({ ...shared, ...options }),
         target,

@@ -4,7 +4,9 @@ import { DatabaseAway, type DatabasePool, type Parameter, type Row } from '../..
 import { prepared, type Statement } from '../../src/postgres/statement.ts'
 import { straightToWorkers } from '../../src/postgres/worker_pools.ts'
 
-const FLUSH = prepared('flush', 'SELECT append($1)')
+const FLUSH = { ...prepared('flush', 'SELECT append($1)'), writes: true }
+const PROJECT = '0190a1b2-0000-7000-8000-000000000001'
+const OTHER = '0190a1b2-0000-7000-8000-000000000002'
 const HERE = { host: 'worker-1', port: '5432' }
 
 /** A cluster of one worker, which may be switched off, and what was sent to it and to the coordinator. */
@@ -61,7 +63,7 @@ function clusterOf(target: object = { distributed: true }) {
     },
     (worker, error) => state.detours.push([worker, ((error as DatabaseAway).cause as Error).message]),
   )
-  const flush = (project = 'a project') => pool.query(FLUSH, [project])
+  const flush = () => pool.query(FLUSH, [PROJECT])
   const flushUntilDirect = () =>
     vi.waitFor(async () => {
       await flush()
@@ -69,6 +71,34 @@ function clusterOf(target: object = { distributed: true }) {
     })
   return { state, coordinator, pool, flush, flushUntilDirect }
 }
+
+describe('what may go straight to a worker of a cluster', () => {
+  const DELETE = 'DELETE FROM sessions AS s WHERE s.project_id = $1'
+  it.each([
+    ['a stored function of a project', FLUSH, [PROJECT, 'data'], 'worker'],
+    [
+      'a read of a project',
+      prepared('flush', 'SELECT FROM sessions WHERE project_id = $1'),
+      [PROJECT],
+      'worker',
+    ],
+    ['a deletion', prepared('flush', DELETE), [PROJECT], 'coordinator'],
+    [
+      'a read with a part that deletes',
+      prepared('flush', `WITH x AS (${DELETE}) SELECT`),
+      [PROJECT],
+      'coordinator',
+    ],
+    ['a read of all projects', prepared('flush', 'SELECT FROM projects'), [], 'coordinator'],
+    ['a read by a name', prepared('flush', 'SELECT FROM projects WHERE name = $1'), ['a'], 'coordinator'],
+  ])('%s is sent to the right machine', async (_what, statement, parameters, machine) => {
+    const { state, pool, flushUntilDirect } = clusterOf()
+    await flushUntilDirect()
+    state.sent.length = 0
+    await pool.query(statement, parameters)
+    expect(state.sent).toEqual([machine])
+  })
+})
 
 describe('the appends of a cluster', () => {
   it('go straight to the worker that has their project, and through the coordinator until it is found', async () => {
@@ -79,10 +109,7 @@ describe('the appends of a cluster', () => {
     expect(state.urls).toEqual(['postgresql://annals:secret@worker-1:5432/annals?sslmode=require'])
     expect(state.detours).toEqual([])
     expect(pool.usage()).toEqual({ total: 2, idle: 2, waiting: 0 })
-    expect(['a project', 'another'].map((project) => pool.machineOf?.(project))).toEqual([
-      'worker-1:5432',
-      undefined,
-    ])
+    expect([PROJECT, OTHER].map((project) => pool.machineOf?.(project))).toEqual(['worker-1:5432', undefined])
   })
 
   it('go through the coordinator while their worker cannot be reached, which is said once', async () => {
@@ -165,7 +192,7 @@ describe('the appends of a cluster', () => {
     const sending = () => {
       throw late
     }
-    await expect(pool.query(FLUSH, ['a project'], sending)).rejects.toBe(late)
+    await expect(pool.query(FLUSH, [PROJECT], sending)).rejects.toBe(late)
     expect(state.sent).toEqual([])
   })
 
