@@ -62,10 +62,12 @@ const crowd: Tenant[] = []
 /** With one worker down, every operation of a project on another one works. */
 async function serveOthers(world: ClusterWorld): Promise<Struck> {
   const { url } = world.nodes[0]
-  const tenant = await newTenant(world, `other-${count++}`, true)
-  while (crowd.length < CROWD) crowd.push(await newTenant(world, `crowd-${crowd.length}`))
+  const newProject = (name: string, search?: boolean) =>
+    retried(() => newTenant(world, `${name}-${count++}`, search))
+  const tenant = await newProject('other', true)
+  while (crowd.length < CROWD) crowd.push(await newProject('crowd'))
   // What a project does for the first time may be noted with the project, which all workers have.
-  await prepare(url, tenant.token)
+  await retried(() => callEveryOperation(url, tenant.token))
   const port = await world.postgres.portOf(tenant.project_id)
   const worker = world.postgres.workers.find((one) => one.port !== port) as Worker
   await worker.kill()
@@ -80,17 +82,19 @@ async function serveOthers(world: ClusterWorld): Promise<Struck> {
   return { ...back(world, await worker.start()), ...outcome }
 }
 
-/** The coordinator's connections to a worker that the fault before this one restarted fail once each: a request gets 503. */
-async function prepare(url: string, token: string): Promise<void> {
+/**
+ * The coordinator's connections to a worker that the fault before this one restarted fail once each: a request that needs
+ * them gets 503.
+ */
+async function retried<T>(work: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + PREPARED_MS_MAX
   for (;;) {
-    const error = await callEveryOperation(url, token).then(
-      () => undefined,
-      (error: Error) => error,
-    )
-    if (!error) return
-    if (performance.now() > deadline) throw error
-    await sleep(100)
+    try {
+      return await work()
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+      await sleep(100)
+    }
   }
 }
 

@@ -132,6 +132,7 @@ async function askAdmin<Data>({ nodes, adminToken }: World, method: string, path
     headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
+  if (!response.ok) throw new Error(`${method} ${path} was answered ${response.status}`)
   return (await response.json()) as { data: Data }
 }
 
