@@ -14,7 +14,7 @@ import { MERGE_MESSAGE_META } from '../../packages/server/src/log/read/message_q
 import { END_COPIES } from '../../packages/server/src/log/unfinished_copy_queries.ts'
 import type { Parameter } from '../../packages/server/src/postgres/database.ts'
 import type { StoredFunction } from '../../packages/server/src/postgres/stored_function.ts'
-import { findPlanners } from '../../packages/server/src/postgres/workers.ts'
+import { findOtherPlanners } from '../../packages/server/src/postgres/workers.ts'
 import { COPY_SHORT_SESSION } from '../../packages/server/src/sessions/copy_queries.ts'
 import { ERASE_SLICE_OF_ENTRIES } from '../../packages/server/src/sessions/erase/erasure_queries.ts'
 import {
@@ -138,7 +138,7 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
     await withConnection(serverUrl, async (connection) => {
       const query = async (sql: string, values: Parameter[]) =>
         (await connection.query(sql, [...values])).rows
-      expect(await findPlanners({ query: ({ text }, values) => query(text, [...values]) })).toEqual([])
+      expect(await findOtherPlanners({ query: ({ text }, values) => query(text, [...values]) })).toEqual([])
       const { rows } = await connection.query("SELECT result FROM run_command_on_workers('SHOW jit')")
       expect(rows).toEqual([{ result: 'off' }, { result: 'off' }])
     })

@@ -1,7 +1,7 @@
 import type { Config } from '../configuration/config.js'
 import { connectionsOf } from '../postgres/connection_target.js'
 import type { Database } from '../postgres/database.js'
-import { findPlanners, findUnreached } from '../postgres/workers.js'
+import { findOtherPlanners, findUnreached } from '../postgres/workers.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
 import { PING, READ_CLOCK, READ_CONNECTIONS, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
 import { checkHolders, checkVacuum } from './maintenance.js'
@@ -162,7 +162,7 @@ async function checkCluster(database: Database, { database_url }: Config): Promi
   const interval_ms = Number(setting.setting)
   const found = `citus.recover_2pc_interval is ${interval_ms / 1_000} s`
   const unreached = await findUnreached(database, database_url)
-  const planners = await findPlanners(database)
+  const planners = await findOtherPlanners(database)
   return [
     interval_ms > 0 && interval_ms <= RECOVERY_MS_HIGH
       ? well('cluster', found)
@@ -186,7 +186,7 @@ async function checkCluster(database: Database, { database_url }: Config): Promi
           'cluster',
           'warning',
           `other planner settings: ${planners.join(', ')}`,
-          'Lists there can take a hundred times as long. Run "annals migrate" as the user of the service; where a setting was made by hand, ALTER ROLE … IN DATABASE … RESET it on the coordinator first.',
+          'Lists there can take a hundred times as long. Run "annals migrate" as the user of the service. If somebody has set one of these for this user and database, first reset it on the coordinator: ALTER ROLE … IN DATABASE … RESET ….',
         ),
   ]
 }

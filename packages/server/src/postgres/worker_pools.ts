@@ -63,7 +63,7 @@ interface Worker {
 
 /**
  * A pool whose reads and stored functions, if they name a project first, go straight to the worker that has it. The way
- * through the coordinator costs as much again as one PostgreSQL takes for a whole flush, or for ten reads. Each worker
+ * through the coordinator costs as much again as one PostgreSQL takes for a whole flush, or for several reads. Each worker
  * knows where all projects are, and passes on what is another one's, so an old choice is slow, never wrong.
  *
  * @param open opens a pool with these options
@@ -137,7 +137,7 @@ class WorkerPools implements DatabasePool {
     } catch (error) {
       this.places.delete(project_id)
       if (error instanceof DatabaseAway) {
-        // One that hangs must not hold further flushes.
+        // One that hangs must not hold what comes next.
         worker.isReached = false
         if (isSent) throw error
         this.detour(worker, error)

@@ -66,7 +66,7 @@ WHERE w.success`,
 )
 
 /** The workers that plan otherwise than the connections that serve requests, each with the settings that differ. */
-export async function findPlanners(coordinator: Queryable): Promise<string[]> {
+export async function findOtherPlanners(coordinator: Queryable): Promise<string[]> {
   const rows = await coordinator.query(SETTINGS_OF_WORKERS, [WORKER_SETTINGS.map(([name]) => name).join()])
   return rows.flatMap(({ worker, settings }) => {
     const found = JSON.parse(settings!) as Record<string, string>
